@@ -35,7 +35,7 @@ func (a *Agent) checkGet(n leaseName, expires time.Time) error {
 		return err
 	}
 	if left := time.Until(expires); left <= 2*a.cfg.Skew {
-		return fmt.Errorf("%w: the lease would end in %v: the end has to be later than twice the clock skew (Config.Skew), %v", ErrInvalid, left.Round(time.Millisecond), a.cfg.Skew)
+		return fmt.Errorf("%w: the lease would end in %v: the end has to be later than twice the clock skew, %v", ErrInvalid, left.Round(time.Millisecond), a.cfg.Skew)
 	}
 	return nil
 }

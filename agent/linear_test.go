@@ -157,21 +157,25 @@ func TestLinearCatchesMutants(t *testing.T) {
 		name string
 		rule func(*lease.Rules) *lease.Rule
 		rare bool // not found in every run
+		slow bool // found in one of 20 runs: make sim-agents looks for it
 	}{
-		{"take", func(r *lease.Rules) *lease.Rule { return &r.Take }, false},
-		{"claim", func(r *lease.Rules) *lease.Rule { return &r.Claim }, true},
-		{"reclaim", func(r *lease.Rules) *lease.Rule { return &r.Reclaim }, true},
-		{"repoint", func(r *lease.Rules) *lease.Rule { return &r.Repoint }, false},
-		{"settle", func(r *lease.Rules) *lease.Rule { return &r.Settle }, true},
-		{"renew", func(r *lease.Rules) *lease.Rule { return &r.Renew }, false},
-		{"extend", func(r *lease.Rules) *lease.Rule { return &r.Extend }, true},
-		{"release", func(r *lease.Rules) *lease.Rule { return &r.Release }, false},
-		{"liberate", func(r *lease.Rules) *lease.Rule { return &r.Liberate }, false},
-		{"drop", func(r *lease.Rules) *lease.Rule { return &r.Drop }, true},
+		{"take", func(r *lease.Rules) *lease.Rule { return &r.Take }, false, false},
+		{"claim", func(r *lease.Rules) *lease.Rule { return &r.Claim }, true, false},
+		{"reclaim", func(r *lease.Rules) *lease.Rule { return &r.Reclaim }, true, true},
+		{"repoint", func(r *lease.Rules) *lease.Rule { return &r.Repoint }, false, false},
+		{"settle", func(r *lease.Rules) *lease.Rule { return &r.Settle }, true, false},
+		{"renew", func(r *lease.Rules) *lease.Rule { return &r.Renew }, false, false},
+		{"extend", func(r *lease.Rules) *lease.Rule { return &r.Extend }, true, false},
+		{"release", func(r *lease.Rules) *lease.Rule { return &r.Release }, false, false},
+		{"liberate", func(r *lease.Rules) *lease.Rule { return &r.Liberate }, false, false},
+		{"drop", func(r *lease.Rules) *lease.Rule { return &r.Drop }, true, false},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			if m.rare && testing.Short() {
 				t.Skip("needs more runs than -short allows")
+			}
+			if m.slow && os.Getenv("WEIR_TEST_LINEAR_RUNS") == "" {
+				t.Skip("takes up to a minute: make sim-agents runs it")
 			}
 			for seed := range uint64(200) {
 				r := linearDefaults(seed)

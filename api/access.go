@@ -21,18 +21,30 @@ type access struct {
 	next    http.Handler
 }
 
-// outcome is what the interceptor knows about a call.
+// outcome is what the interceptor and the handler know about a call.
 type outcome struct {
-	reached bool // a handler was called
-	err     error
+	procedure string // its label
+	client    string // address of the caller's machine
+	reached   bool   // a handler was called
+	err       error
+	parked    time.Duration // how long it waited for a commit; 0: it did not
 }
 
 type outcomeKey struct{}
 
+// outcomeOf returns the outcome of the request of ctx. A context without one gets an outcome that
+// is not used.
+func outcomeOf(ctx context.Context) *outcome {
+	if o, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
+		return o
+	}
+	return &outcome{}
+}
+
 func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begin := time.Now()
 	proc := procedureLabel(r.URL.Path)
-	o := &outcome{}
+	o := &outcome{procedure: proc, client: clientOf(r.RemoteAddr)}
 	sw := &statusWriter{ResponseWriter: w}
 	a.metrics.inFlight.Inc()
 	defer func() {
@@ -41,7 +53,7 @@ func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if v != nil && v != http.ErrAbortHandler { //nolint:errorlint // net/http compares with == too
 			a.panicked(proc, v)
 			if sw.status == 0 {
-				http.Error(sw, "internal error: this is a defect of weir: see the event api.panic in its log", http.StatusInternalServerError)
+				http.Error(sw, errPanic.Error(), http.StatusInternalServerError)
 				v = nil
 			}
 		}
@@ -58,16 +70,19 @@ func (a *access) done(proc string, r *http.Request, sw *statusWriter, o *outcome
 	switch {
 	case o.err != nil:
 		code = connect.CodeOf(o.err).String()
-	case o.reached || (proc == "index" && sw.status == http.StatusOK):
+	case o.reached || ((proc == indexLabel || proc == spendLabel) && sw.status == http.StatusOK):
 		code = codeOK
 	case sw.status >= http.StatusInternalServerError:
 		code = connect.CodeInternal.String()
 	}
 	a.metrics.requests.WithLabelValues(proc, code).Inc()
-	a.metrics.seconds.WithLabelValues(proc).Observe(took.Seconds())
+	a.metrics.seconds.WithLabelValues(proc).Observe((took - o.parked).Seconds())
 	e := a.log.WithLevel(accessLevel(code))
 	e.Str("procedure", proc).Str("code", code).Int("status", sw.status).Int64("bytes", sw.bytes).
 		Str("proto", r.Proto).Str("remote", r.RemoteAddr).Dur("took_ms", took)
+	if o.parked > 0 {
+		e.Bool("long_poll", true).Dur("parked_ms", o.parked)
+	}
 	if o.err != nil {
 		e.Str("error", o.err.Error())
 	}
@@ -90,21 +105,22 @@ func (a *access) panicked(proc string, v any) {
 	a.log.Error().Str("procedure", proc).Interface("panic", v).Bytes("stack", debug.Stack()).Msg("api.panic")
 }
 
+// errPanic is the answer to a request whose handler panicked.
+var errPanic = errors.New("internal error: this is a defect of weir: see the event api.panic in its log")
+
 // handlerOptions returns the options of every Connect handler.
 func (a *access) handlerOptions() []connect.HandlerOption {
 	note := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 			res, err := next(ctx, req)
-			if o, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
-				o.reached, o.err = true, err
-			}
+			o := outcomeOf(ctx)
+			o.reached, o.err = true, err
 			return res, err
 		}
 	})
 	rescue := func(_ context.Context, spec connect.Spec, _ http.Header, v any) error {
 		a.panicked(procedureLabel(spec.Procedure), v)
-		return connect.NewError(connect.CodeInternal,
-			errors.New("internal error: this is a defect of weir: see the event api.panic in its log"))
+		return connect.NewError(connect.CodeInternal, errPanic)
 	}
 	return []connect.HandlerOption{
 		connect.WithInterceptors(note), // outside of rescue, to see its error

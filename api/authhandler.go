@@ -70,10 +70,10 @@ func sameOrigin(next http.Handler) http.Handler {
 	return p.Handler(next)
 }
 
-// secureHeaders sets the strictest headers that the index page works with: no script, no content of
-// other origins, no frame.
+// secureHeaders sets the strictest headers: an answer loads and runs nothing, and is in no frame. A
+// page replaces the policy by page.Policy, the strictest that it works with.
 func secureHeaders(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")

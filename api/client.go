@@ -26,6 +26,7 @@ type Client struct {
 	tls     bool   // the client speaks https
 	http    *http.Client
 	spend   weirpbconnect.SpendServiceClient
+	adjust  weirpbconnect.AdjustmentServiceClient
 	cluster weirpbconnect.ClusterServiceClient
 	state   weirpbconnect.StateServiceClient
 	addrErr error // the address is invalid: every call returns this error
@@ -96,6 +97,7 @@ func NewClientWith(cfg ClientConfig) *Client {
 	})
 	opts := []connect.ClientOption{connect.WithInterceptors(auth), connect.WithReadMaxBytes(maxAnswerBytes)}
 	c.spend = weirpbconnect.NewSpendServiceClient(c.http, base.String(), opts...)
+	c.adjust = weirpbconnect.NewAdjustmentServiceClient(c.http, base.String(), opts...)
 	c.cluster = weirpbconnect.NewClusterServiceClient(c.http, base.String(), opts...)
 	c.state = weirpbconnect.NewStateServiceClient(c.http, base.String(), opts...)
 	return c
@@ -143,6 +145,44 @@ func (c *Client) GetSpend(ctx context.Context, req *weirpb.GetSpendRequest) (*we
 	return call(ctx, c, limit, c.spend.GetSpend, req)
 }
 
+// PollSpend returns the spend of one campaign as soon as it differs from the answer with the
+// request's version, or no spend after the request's wait.
+func (c *Client) PollSpend(ctx context.Context, req *weirpb.PollSpendRequest) (*weirpb.PollSpendResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, waitTimeout, c.spend.PollSpend, req)
+}
+
+// ListSpend returns a page of the spend of an account.
+func (c *Client) ListSpend(ctx context.Context, req *weirpb.ListSpendRequest) (*weirpb.ListSpendResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, callTimeout, c.spend.ListSpend, req)
+}
+
+// TopSpend returns the campaigns with the greatest figures of a budget day.
+func (c *Client) TopSpend(ctx context.Context, req *weirpb.TopSpendRequest) (*weirpb.TopSpendResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, callTimeout, c.spend.TopSpend, req)
+}
+
+// ListAdjustments returns a page of the adjustments of an account. With Wait it may take as long as
+// the server's WaitLimit.
+func (c *Client) ListAdjustments(ctx context.Context, req *weirpb.ListAdjustmentsRequest) (*weirpb.ListAdjustmentsResponse, error) {
+	limit := callTimeout
+	if req.GetWait() {
+		limit = waitTimeout
+	}
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, limit, c.adjust.ListAdjustments, req)
+}
+
 // ListHealth returns the newest histogram of each shard.
 func (c *Client) ListHealth(ctx context.Context) (*weirpb.ListHealthResponse, error) {
 	if c.addrErr != nil {
@@ -159,16 +199,16 @@ func (c *Client) GetCluster(ctx context.Context) (*weirpb.GetClusterResponse, er
 	return call(ctx, c, callTimeout, c.cluster.GetCluster, &weirpb.GetClusterRequest{})
 }
 
-// CreateSavepoint makes the process take a savepoint of its state. The process reads all of its
-// state, which may take a minute.
-func (c *Client) CreateSavepoint(ctx context.Context, name string) (*weirpb.CreateSavepointResponse, error) {
+// CreateSavepoint makes the process take a savepoint of its state of an application. The process
+// reads all of that state, which may take a minute.
+func (c *Client) CreateSavepoint(ctx context.Context, req *weirpb.CreateSavepointRequest) (*weirpb.CreateSavepointResponse, error) {
 	if c.addrErr != nil {
 		return nil, c.addrErr
 	}
-	return call(ctx, c, waitTimeout, c.cluster.CreateSavepoint, &weirpb.CreateSavepointRequest{Name: name})
+	return call(ctx, c, waitTimeout, c.cluster.CreateSavepoint, req)
 }
 
-// ListPartitions returns the tasks of all processes.
+// ListPartitions returns the tasks that all processes have of the applications of the process.
 func (c *Client) ListPartitions(ctx context.Context) (*weirpb.ListPartitionsResponse, error) {
 	if c.addrErr != nil {
 		return nil, c.addrErr

@@ -43,7 +43,8 @@ func TestClientAnswers(t *testing.T) {
 		if err != nil || len(health.GetShards()) != 2 || health.GetShards()[0].GetShard() != 3 {
 			t.Fatalf("ListHealth: %v, %v", health, err)
 		}
-		if sh := health.GetShards()[1]; sh.GetCumulativeCount() != 12 || sh.GetCumulativeMicros() != 120 || sh.GetLost() != 1 || sh.GetApproxCount() != 60 {
+		if sh := health.GetShards()[1]; sh.GetCumulativeCount() != 12 || sh.GetCumulativeMicros() != 120 || sh.GetLost() != 1 || sh.GetRejected() != 2 || sh.GetApproxCount() != 60 ||
+			len(sh.GetOrigins()) != 2 || sh.GetOrigins()[0].GetDc() != "east" || sh.GetOrigins()[0].GetCumulativeMicros() != 50 || sh.GetOrigins()[1].GetCumulativeCount() != 7 {
 			t.Errorf("shard 7: %v", sh)
 		}
 	}

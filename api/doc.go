@@ -1,25 +1,37 @@
-// Package api serves spend, health, partitions and state of the weir processes to programs and to
-// browsers.
+// Package api serves spend, health, and the partitions and state of every application of the weir
+// processes to programs and to browsers.
 //
 //	curl, gRPC, gRPC-Web ─▶ data listener 127.0.0.1:8080   ops listener 127.0.0.1:8081 ◀─ Prometheus,
 //	a browser ───────────▶   authHandler: host, token,       authHandler: host, token      probes, pprof
 //	                         origin, limits, access log      │
 //	                           │                             ├─ /livez /readyz ── Config.Ready
-//	                           ├─ /            index page    ├─ /metrics ──────── Config.Registry
+//	                           ├─ / /spend     package page  ├─ /metrics ──────── Config.Registry
 //	                           ├─ SpendService ───▶ SpendSource
 //	                           │                             └─ /debug/pprof/
-//	                           ├─ ClusterService ─▶ ClusterSource, SavepointSource
-//	                           └─ StateService ─┐       │
-//	Client (the CLI) ────────▶ data listener    ▼       ▼
+//	                           ├─ AdjustmentService ─▶ AdjustmentSource
+//	                           ├─ ClusterService ─▶ ClusterSource; App: tasks, savepoints
+//	                           └─ StateService ─▶ App, by the name in the request
+//	Client (the CLI) ────────▶ data listener      │
 //	                                          Router ─▶ StateSource: partitions of this process
 //	                                            │  └──▶ PeerSource: owners of the other partitions
 //	                                            └─ forwarded once ─▶ the data listener of the owner,
 //	                                                                 or of a standby
 //
-// The sources are interfaces of this package. cmd/weir implements them with the runtime's store. A
-// SpendSource reads through the Router too. The logic of an answer (which records count, what is
-// ambiguous, what is summed) is in this package, so that every protocol and every source returns
-// the same answer.
+// The sources are interfaces of this package. Package local implements them with the runtimes of
+// the process. SpendSource and AdjustmentSource read through the Router too. The logic of an answer
+// (which records count, what is ambiguous, what is summed) is in this package, so that every
+// protocol and every source returns the same answer.
+//
+// A long poll (PollSpend) is parked: it waits until a commit changes the answer that its caller
+// has.
+//
+//	PollSpend ─▶ parking ─▶ the owner: WatchSpend, read, compare the version ─▶ wait ─▶ read ...
+//	                │
+//	                └ limits of the process and of a client; the stop of the server ends the wait
+//
+// The version of an answer is a checksum of its figures. So a caller can continue with any process,
+// after a move of the partition or a restart. It gets the newest answer, however late it polls.
+// Requests with wait are parked too.
 //
 // Invariants:
 //
@@ -42,9 +54,20 @@
 //     forwarded too, but never in plain text to another machine.
 //  10. Stale state is returned only if the request sets a maximum of staleness, and the answer has
 //     the staleness.
-//  11. A page token is a position between keys. A key that exists during a whole scan is returned
+//  11. A request for an application is answered from that application alone. Its name may be
+//     omitted only if there is one with state, or a default. The error for an application that does
+//     not run here has those that do, and the processes that run it, as far as the brokers know
+//     them.
+//  12. A page token is a position between keys. A key that exists during a whole scan is returned
 //     exactly once, whatever is written during the scan. A page reads one snapshot of each
 //     partition; a scan of several pages does not.
+//  13. A parked request takes no place of a short question, and its wait is not in the time of
+//     requests. It costs no read until a commit changes a key that it is about. It ends with its
+//     wait, its caller, the server, or the process's ownership of the partition.
+//  14. A page shows the answers of the same calls that programs make, and sums of them. What takes
+//     long to read (LeaseSource, DeadLetterSource) is read in the background, while pages are open,
+//     for a twentieth of the time at most. A page waits 100 ms for the first such read, and 2 s for
+//     all of its content.
 //
 // The package does not read Kafka or Pebble. It keeps nothing but the owners of partitions, and
 // changes nothing; the one mutating call takes a savepoint. It has no users or roles beyond one

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/api/weirpb"
 )
@@ -57,19 +59,39 @@ func sourceError(err error, what string) error {
 
 // withAsOf adds the snapshots that were read for an answer without a figure, as error details.
 func withAsOf(err error, read []*weirpb.AsOf) error {
+	// A gRPC error is sent in one header. The bound keeps it below the usual limit of 8 KiB.
+	for _, at := range read[:min(len(read), 32)] {
+		err = withDetail(err, at)
+	}
+	return err
+}
+
+// withDetail adds a message for programs to an error of this package.
+func withDetail(err error, detail proto.Message) error {
 	var coded *connect.Error
 	if !errors.As(err, &coded) {
 		return err
 	}
-	// A gRPC error is sent in one header. The bound keeps it below the usual limit of 8 KiB.
-	for _, at := range read[:min(len(read), 32)] {
-		d, derr := connect.NewErrorDetail(at)
-		if derr != nil {
-			return errors.Join(err, derr)
-		}
-		coded.AddDetail(d)
+	d, derr := connect.NewErrorDetail(detail)
+	if derr != nil {
+		return errors.Join(err, derr)
 	}
+	coded.AddDetail(d)
 	return err
+}
+
+// IsAppNotRunning reports whether an error of a Client is about an application that the process
+// does not run.
+func IsAppNotRunning(err error) bool {
+	var coded *connect.Error
+	if !errors.As(err, &coded) {
+		return false
+	}
+	return slices.ContainsFunc(coded.Details(), func(d *connect.ErrorDetail) bool {
+		m, err := d.Value()
+		_, is := m.(*weirpb.AppNotRunning)
+		return err == nil && is
+	})
 }
 
 // listed returns the first maxListed names, quoted, for the text of an error.

@@ -33,7 +33,6 @@ func (store) Health(context.Context, func(*eventspb.SpendHistogram) error) error
 func (store) Cluster(context.Context) (*weirpb.GetClusterResponse, error) {
 	return &weirpb.GetClusterResponse{Dc: "local"}, nil
 }
-func (store) Partitions(context.Context) ([]*weirpb.Partition, error) { return nil, nil }
 
 // A process serves its state, and the CLI reads it.
 func Example() {

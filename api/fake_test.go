@@ -90,7 +90,14 @@ func (f *fakeCluster) Cluster(context.Context) (*weirpb.GetClusterResponse, erro
 	return &weirpb.GetClusterResponse{Brokers: []string{"127.0.0.1:9092"}, Dc: "local", EventsTopic: "ads.events", Partitions: 24, Version: "v1.2.3"}, nil
 }
 
-func (f *fakeCluster) Partitions(context.Context) ([]*weirpb.Partition, error) { return f.parts, f.err }
+func (f *fakeCluster) Tasks(context.Context) ([]*weirpb.Partition, error) { return f.parts, f.err }
+
+// tasks makes f the source of the cluster and of the tasks of the first application.
+func (c *Config) tasks(f *fakeCluster) {
+	c.Cluster = f
+	c.Apps = append([]App{}, c.Apps...)
+	c.Apps[0].Tasks = f
+}
 
 // record returns one day of campaign c1 of account a1: impressions at 1000 micros each, and free
 // clicks.
@@ -114,6 +121,10 @@ func with(r *eventspb.Spend, change func(*eventspb.Spend)) *eventspb.Spend {
 
 // config serves three days of one campaign.
 func config() Config {
+	cluster := &fakeCluster{parts: []*weirpb.Partition{
+		{App: "spendcounter", Partition: 9, State: "stopped", Reason: "offset out of range: run weir doctor"},
+		{App: "spendcounter", Partition: 5, State: "running", NextOffsets: map[string]int64{"ads.events": 1234}, Lag: new(int64(3)), Sequence: 42},
+	}}
 	return Config{
 		Listen:    "127.0.0.1:0",
 		OpsListen: "127.0.0.1:0",
@@ -123,15 +134,13 @@ func config() Config {
 			shards: []*eventspb.SpendHistogram{
 				{
 					WriterDc: "local", Shard: 7, Sequence: 9, TimestampMs: 1700000000000, ApproxCount: 60, WrittenAtMs: 1700000000100,
-					Origins: []*eventspb.OriginHealth{{Dc: "east", CumulativeCount: 5, CumulativeMicros: 50, Lost: 1}, {Dc: "local", CumulativeCount: 7, CumulativeMicros: 70}},
+					Origins: []*eventspb.OriginHealth{{Dc: "east", CumulativeCount: 5, CumulativeMicros: 50, Lost: 1, Rejected: 2}, {Dc: "local", CumulativeCount: 7, CumulativeMicros: 70}},
 				},
 				{WriterDc: "local", Shard: 3, WrittenAtMs: 1700000000100},
 			},
 		},
-		Cluster: &fakeCluster{parts: []*weirpb.Partition{
-			{App: "spendcounter", Partition: 9, State: "stopped", Reason: "offset out of range: run weir doctor"},
-			{App: "spendcounter", Partition: 5, State: "running", NextOffsets: map[string]int64{"ads.events": 1234}, Lag: new(int64(3)), Sequence: 42},
-		}},
+		Cluster:  cluster,
+		Apps:     []App{{Name: "spendcounter", Instance: "weir-0", Tasks: cluster}},
 		Registry: obs.NewRegistry("test"),
 	}
 }

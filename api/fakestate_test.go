@@ -11,11 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/keywatch"
 	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/state"
 )
 
 // fakePart is a partition in a process.
@@ -23,6 +24,7 @@ type fakePart struct {
 	state   string // owner, standby, or the state of a gap
 	staleMs int64
 	keys    map[string][]byte // of table 1
+	spends  []*eventspb.Spend // ordered by account, campaign, day and currency
 }
 
 // fakeState is a StateSource in memory.
@@ -30,6 +32,7 @@ type fakeState struct {
 	instance string
 	mu       sync.Mutex
 	parts    map[int32]*fakePart
+	watches  map[int32]*keywatch.Set
 	asked    int
 	during   func(ctx context.Context) error // before an answer
 }
@@ -37,9 +40,9 @@ type fakeState struct {
 const fakePartitions = 4
 
 func (f *fakeState) Info() StateInfo {
-	return StateInfo{App: "counter", Instance: f.instance, Partitions: fakePartitions, Tables: []Table{
+	return StateInfo{App: "counter", Instance: f.instance, Partitions: fakePartitions, Tables: []stream.TableInfo{
 		{
-			Number: 1, Name: "spend", Message: func() proto.Message { return &eventspb.Spend{} },
+			Number: 1, Name: "spend", Value: state.ToJSON(state.Proto[*eventspb.Spend]{}),
 			Partition: func(key []byte) (int32, bool) { return int32(key[0]) % fakePartitions, key[0] < 0x80 },
 		},
 		{Number: 9, Name: "opaque"},
@@ -98,6 +101,39 @@ func (f *fakeState) Page(ctx context.Context, q PageQuery) (*Page, error) {
 		}
 	}
 	return page, nil
+}
+
+// Spends returns all campaign days of the first day if there is no account.
+func (f *fakeState) Spends(ctx context.Context, q SpendScan, fn SpendFunc) (*weirpb.AsOf, error) {
+	part, asOf, err := f.look(ctx, q.Partition, q.MaxStaleness)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range part.spends {
+		key := fmt.Sprintf("%s\x00%d%s", s.Campaign, s.BudgetDay, s.Currency)
+		if q.Account != "" && s.Account != q.Account || key < string(q.From) || s.BudgetDay < q.FirstDay || q.LastDay != 0 && (s.BudgetDay == 0 || s.BudgetDay > q.LastDay) ||
+			q.Currency != "" && s.Currency != q.Currency {
+			continue
+		}
+		if err := fn([]byte(key), s); errors.Is(err, stream.ErrStopScan) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if q.Total != nil { // one for each campaign day: the callers add them
+			t := &weirpb.CurrencyTotal{Currency: s.Currency}
+			for _, by := range s.ByDc {
+				t.ChargedMicros, t.RefundedMicros = t.ChargedMicros+by.ChargedMicros, t.RefundedMicros+by.RefundedMicros
+				for _, n := range by.Events {
+					t.Events += n.Count
+				}
+			}
+			if err := q.Total(t); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return asOf, nil
 }
 
 func (f *fakeState) Hash(ctx context.Context, p int32, maxStaleness time.Duration) (*weirpb.PartitionHash, error) {
@@ -186,14 +222,25 @@ type member struct {
 	router *Router
 }
 
+// app is the application of m, without tasks.
+func (m *member) app() App {
+	return App{Name: "counter", Instance: m.instance, Tasks: &fakeCluster{}, State: m.router}
+}
+
+// appOf is the application of a process with state f.
+func appOf(f *fakeState, peers PeerSource) App {
+	return (&member{fakeState: f, router: NewRouter(RouterConfig{State: f, Peers: peers})}).app()
+}
+
 // start serves f with the given peers.
 func start(t *testing.T, f *fakeState, peers PeerSource, change func(*Config)) *member {
 	t.Helper()
 	m := &member{fakeState: f, router: NewRouter(RouterConfig{State: f, Peers: peers})}
 	t.Cleanup(m.router.Close)
 	cfg := config()
-	cfg.State, cfg.Registry = m.router, obs.NewRegistry("test")
-	cfg.Cluster = &fakeCluster{}
+	cfg.Registry = obs.NewRegistry("test")
+	cfg.Apps, cfg.SpendApp = []App{m.app()}, "counter"
+	cfg.tasks(&fakeCluster{})
 	if change != nil {
 		change(&cfg)
 	}
@@ -221,4 +268,21 @@ func (m *member) forget() {
 	m.router.peers.mu.Lock()
 	defer m.router.peers.mu.Unlock()
 	m.router.peers.at, m.router.peers.list = time.Time{}, nil
+}
+
+// WatchSpend watches the whole partition.
+func (f *fakeState) WatchSpend(q SpendWatch) (<-chan struct{}, func(), error) {
+	if _, _, err := f.look(context.Background(), q.Partition, 0); err != nil {
+		return nil, nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.watches == nil {
+		f.watches = map[int32]*keywatch.Set{}
+	}
+	if f.watches[q.Partition] == nil {
+		f.watches[q.Partition] = &keywatch.Set{}
+	}
+	changed, stop, _ := f.watches[q.Partition].Add(nil)
+	return changed, stop, nil
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -27,6 +29,14 @@ const (
 	forwardTimeoutStale = time.Second
 )
 
+// forwardLimit returns the timeout of a forwarded request.
+func forwardLimit(maxStaleness time.Duration) time.Duration {
+	if maxStaleness > 0 {
+		return forwardTimeoutStale
+	}
+	return forwardTimeout
+}
+
 // requestMeta is the part of a request's headers that handlers need.
 type requestMeta struct {
 	forwarded     bool
@@ -44,14 +54,15 @@ func withRequestMeta(ctx context.Context, h http.Header) context.Context {
 	return context.WithValue(ctx, requestMetaKey{}, requestMeta{forwarded: h.Get(ForwardedHeader) != "", authorization: h.Get("Authorization")})
 }
 
-// receive reads the headers of a request to the process with the instance name self.
-func receive(self string) connect.UnaryInterceptorFunc {
+// receive reads the headers of a request to the process with the instance names self: a process
+// may have a name of its own in each application.
+func receive(self []string) connect.UnaryInterceptorFunc {
 	return func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 			meant := req.Header().Get(ForwardedHeader)
-			if meant != "" && meant != self {
+			if meant != "" && !slices.Contains(self, meant) {
 				return nil, errorf(connect.CodeUnavailable, "this process is %s, but the request is for %.100q: two processes advertise the same address: "+
-					"give each process an address of its own", self, meant)
+					"give each process an address of its own", strings.Join(self, ", "), meant)
 			}
 			return next(withRequestMeta(ctx, req.Header()), req)
 		}
@@ -62,6 +73,7 @@ func receive(self string) connect.UnaryInterceptorFunc {
 type peerClient struct {
 	state   weirpbconnect.StateServiceClient
 	cluster weirpbconnect.ClusterServiceClient
+	spend   weirpbconnect.SpendServiceClient
 }
 
 // client returns a client of p. It forwards the caller's token, but never in plain text to another
@@ -84,7 +96,10 @@ func (r *Router) client(p Peer) peerClient {
 		}
 	})
 	base, opts := scheme+"://"+p.Endpoint, []connect.ClientOption{connect.WithInterceptors(send), connect.WithReadMaxBytes(maxAnswerBytes)}
-	return peerClient{weirpbconnect.NewStateServiceClient(r.http, base, opts...), weirpbconnect.NewClusterServiceClient(r.http, base, opts...)}
+	return peerClient{
+		weirpbconnect.NewStateServiceClient(r.http, base, opts...), weirpbconnect.NewClusterServiceClient(r.http, base, opts...),
+		weirpbconnect.NewSpendServiceClient(r.http, base, opts...),
+	}
 }
 
 func forwardTransport(roots *x509.CertPool) http.RoundTripper {

@@ -12,8 +12,8 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// ListHealth returns one entry per shard that can be read, ordered by writer and shard. The figures
-// of its origins are summed.
+// ListHealth returns one entry per shard that can be read, ordered by writer and shard, with the
+// figures of its origins and their sums.
 func (s *spendService) ListHealth(ctx context.Context, _ *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error) {
 	res, err := s.health(ctx)
 	if err != nil {
@@ -49,6 +49,7 @@ func shardHealth(h *eventspb.SpendHistogram) (*weirpb.ShardHealth, error) {
 	out := &weirpb.ShardHealth{
 		WriterDc:    h.GetWriterDc(),
 		Shard:       h.GetShard(),
+		Incarnation: h.GetIncarnation(),
 		OwnerEpoch:  h.GetOwnerEpoch(),
 		Sequence:    h.GetSequence(),
 		TimestampMs: h.GetTimestampMs(),
@@ -61,6 +62,11 @@ func shardHealth(h *eventspb.SpendHistogram) (*weirpb.ShardHealth, error) {
 		f.count("cumulative_count", &out.CumulativeCount, o.GetCumulativeCount())
 		f.micros("cumulative_micros", &out.CumulativeMicros, o.GetCumulativeMicros())
 		f.count("lost", &out.Lost, o.GetLost())
+		f.count("rejected", &out.Rejected, o.GetRejected())
+		out.Origins = append(out.Origins, &weirpb.OriginHealth{
+			Dc: o.GetDc(), WatermarkMs: o.GetWatermarkMs(), Count_60S: o.GetCount_60S(), CumulativeCount: o.GetCumulativeCount(),
+			CumulativeMicros: o.GetCumulativeMicros(), OffsetSum: o.GetOffsetSum(), Lost: o.GetLost(), Rejected: o.GetRejected(),
+		})
 	}
 	if f.overflow != "" {
 		return nil, errorf(connect.CodeOutOfRange, "the sum of %s over the origins of shard %d does not fit 64 bits: read its parts from the topic spend.health",

@@ -4,9 +4,12 @@ import "sync"
 
 // inflightLimiter counts and bounds the concurrent requests, and lets a stopping server wait for
 // them. A WaitGroup does not suffice: net/http may start one more handler while Run already waits.
+// Parked requests have a limit of their own, in parking.
 type inflightLimiter struct {
 	mu     sync.Mutex
-	n, max int
+	n      int // requests, with parked ones
+	parked int
+	max    int // of requests that are not parked
 	closed bool
 	idle   chan struct{} // closed once the limiter is closed and empty
 }
@@ -15,12 +18,26 @@ func newInflightLimiter(limit int) *inflightLimiter {
 	return &inflightLimiter{max: limit, idle: make(chan struct{})}
 }
 
+// park makes room for another request while one that has entered waits for a commit. The request
+// calls unpark before it calls leave, whether its place is taken then or not.
+func (g *inflightLimiter) park() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.parked++
+}
+
+func (g *inflightLimiter) unpark() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.parked--
+}
+
 // enter reports whether a request may begin. If ok is true, the caller calls leave at the end of
 // the request. Otherwise stopping is true if the limiter is closed, and false if it is full.
 func (g *inflightLimiter) enter() (ok, stopping bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed || g.n >= g.max {
+	if g.closed || g.n-g.parked >= g.max {
 		return false, g.closed
 	}
 	g.n++
@@ -49,7 +66,7 @@ func (g *inflightLimiter) close() <-chan struct{} {
 	return g.idle
 }
 
-// len returns the number of requests inside.
+// len returns the number of requests inside, with parked ones.
 func (g *inflightLimiter) len() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

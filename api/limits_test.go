@@ -188,7 +188,7 @@ func TestStuckRequest(t *testing.T) {
 func TestConnectionLimit(t *testing.T) {
 	limited := func() Config {
 		cfg := config()
-		cfg.MaxConns = 2
+		cfg.MaxConns, cfg.MaxConnsPerClient = 2, 2
 		return cfg
 	}
 	bubble(t, limited, func(t *testing.T, l *pipeListener, reg *obs.Registry) {
@@ -215,6 +215,60 @@ func TestConnectionLimit(t *testing.T) {
 			conn.Close()
 		}
 		c.Close()
+	})
+}
+
+// addressed is a connection from an address.
+type addressed struct {
+	net.Conn
+	from string
+}
+
+func (c addressed) RemoteAddr() net.Addr {
+	addr, err := net.ResolveTCPAddr("tcp", c.from)
+	if err != nil {
+		panic(err)
+	}
+	return addr
+}
+
+// TestConnectionLimitOfClient: one address opens connections, sends half a request on each, and
+// repeats that whenever the server closes them. Another address is answered all the time.
+func TestConnectionLimitOfClient(t *testing.T) {
+	limited := func() Config {
+		cfg := config()
+		cfg.MaxConns = 8
+		return cfg
+	}
+	bubble(t, limited, func(t *testing.T, l *pipeListener, reg *obs.Registry) {
+		dial := func(from string) net.Conn {
+			ours, theirs := net.Pipe()
+			l.conns <- addressed{theirs, from}
+			return ours
+		}
+		for round := range 3 {
+			for port := range 20 {
+				conn := dial(fmt.Sprintf("10.0.0.1:%d", 1000*round+port+1))
+				defer conn.Close()
+				go func() { _, _ = io.WriteString(conn, askHead) }()
+			}
+			synctest.Wait()
+			if got := metric(t, reg, "weir_api_connections", "data"); got != 4 {
+				t.Errorf("round %d: %v connections of one address, want 4", round, got)
+			}
+			other := dial("[2001:db8::1]:1")
+			go func() { _, _ = io.WriteString(other, askHead+"Content-Length: 17\r\n\r\n"+`{"campaign":"c1"}`) }()
+			res, err := http.ReadResponse(bufio.NewReader(other), nil)
+			if err != nil || res.StatusCode != http.StatusOK {
+				t.Fatalf("round %d: another address got %v, %v", round, res, err)
+			}
+			res.Body.Close()
+			other.Close()
+			<-time.After(headerTimeout + time.Second) // the server closes the half requests
+		}
+		if got := metric(t, reg, "weir_api_connections", "data"); got != 0 {
+			t.Errorf("%v connections at the end, want 0", got)
+		}
 	})
 }
 
@@ -260,17 +314,18 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestRequestLimit keeps one request waiting, so that a second one exceeds the limit. A third
+// TestRequestLimit keeps one request at work, so that a second one exceeds the limit. A third
 // request succeeds after it.
 func TestRequestLimit(t *testing.T) {
 	cfg := config()
 	cfg.MaxRequests = 1
 	inside, release := make(chan struct{}), make(chan struct{})
-	cfg.Spend.(*fakeSpend).wait = func(context.Context, string) error { close(inside); <-release; return nil }
+	var once sync.Once
+	cfg.Spend.(*fakeSpend).during = func(context.Context) { once.Do(func() { close(inside); <-release }) }
 	h := mustNew(t, cfg).dataHandler()
 	first := make(chan string)
 	go func() {
-		status, body := post(t, h, getSpend, `{"campaign":"c1","wait":true}`)
+		status, body := post(t, h, getSpend, `{"campaign":"c1"}`)
 		first <- fmt.Sprint(status, body[:1])
 	}()
 	<-inside

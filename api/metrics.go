@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -16,6 +17,8 @@ type metrics struct {
 	seconds  *prometheus.HistogramVec
 	panics   *prometheus.CounterVec
 	inFlight prometheus.Gauge
+	parked   prometheus.Gauge
+	waits    *prometheus.HistogramVec
 	conns    *prometheus.GaugeVec
 	refused  *prometheus.CounterVec
 }
@@ -34,7 +37,7 @@ func newMetrics(r *obs.Registry) (*metrics, error) {
 		}, []string{"procedure", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "weir_api_request_seconds",
-			Help:    "Time from a request's headers to the end of its answer, by procedure. Questions with wait are in it.",
+			Help:    "Time from a request's headers to the end of its answer, by procedure, without the time for which it was parked.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10), // 0.1 ms to 26 s
 		}, []string{"procedure"}),
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -43,37 +46,73 @@ func newMetrics(r *obs.Registry) (*metrics, error) {
 		}, []string{"procedure"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "weir_api_requests_in_flight",
-			Help: "Requests on the data listener that are worked on now.",
+			Help: "Requests on the data listener that are worked on now. Parked requests are not in it.",
 		}),
+		parked: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "weir_api_parked_requests",
+			Help: "Requests on the data listener that wait for a commit: long polls, and questions with wait.",
+		}),
+		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "weir_api_parked_seconds",
+			Help:    "Time for which a request was parked, by procedure.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9), // 1 ms to 66 s
+		}, []string{"procedure"}),
 		conns: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "weir_api_connections",
 			Help: "Open connections, by listener.",
 		}, []string{"listener"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_api_connections_refused_total",
-			Help: "Connections closed at once because the listener had as many as it may, by listener.",
+			Help: "Connections closed at once because the listener, or one address, had as many as it may, by listener.",
 		}, []string{"listener"}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.panics, m.inFlight, m.conns, m.refused} {
+	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.panics, m.inFlight, m.parked, m.waits, m.conns, m.refused} {
 		errs = append(errs, r.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("api: register metrics (one registry serves one Server): %w", err)
 	}
+	m.begin()
 	return m, nil
+}
+
+// begin gives the series of successful requests and of panics the value 0, so that increase and
+// rate see the first event.
+func (m *metrics) begin() {
+	for _, p := range append(procedures(), indexLabel, spendLabel) {
+		m.requests.WithLabelValues(p, codeOK)
+		m.panics.WithLabelValues(p)
+	}
+}
+
+// Values of the label procedure of the pages.
+const (
+	indexLabel = "index" // the overview
+	spendLabel = "spend"
+)
+
+// procedures returns the paths of all procedures.
+func procedures() []string {
+	return []string{
+		weirpbconnect.SpendServiceGetSpendProcedure, weirpbconnect.SpendServicePollSpendProcedure, weirpbconnect.SpendServiceListHealthProcedure,
+		weirpbconnect.SpendServiceListSpendProcedure, weirpbconnect.SpendServiceTopSpendProcedure,
+		weirpbconnect.AdjustmentServiceListAdjustmentsProcedure,
+		weirpbconnect.ClusterServiceGetClusterProcedure, weirpbconnect.ClusterServiceListPartitionsProcedure,
+		weirpbconnect.ClusterServiceCreateSavepointProcedure,
+		weirpbconnect.StateServiceGetStateProcedure, weirpbconnect.StateServiceScanStateProcedure, weirpbconnect.StateServiceHashStateProcedure,
+	}
 }
 
 // procedureLabel maps a request's path to a closed set, so that callers cannot create series.
 func procedureLabel(path string) string {
-	switch path {
-	case weirpbconnect.SpendServiceGetSpendProcedure, weirpbconnect.SpendServiceListHealthProcedure,
-		weirpbconnect.ClusterServiceGetClusterProcedure, weirpbconnect.ClusterServiceListPartitionsProcedure,
-		weirpbconnect.ClusterServiceCreateSavepointProcedure,
-		weirpbconnect.StateServiceGetStateProcedure, weirpbconnect.StateServiceScanStateProcedure, weirpbconnect.StateServiceHashStateProcedure:
+	switch {
+	case slices.Contains(procedures(), path):
 		return path
-	case "/":
-		return "index"
+	case path == "/":
+		return indexLabel
+	case path == spendPath:
+		return spendLabel
 	}
 	return "other"
 }

@@ -23,6 +23,9 @@ type Readiness struct {
 	// Stopped are the partitions that are stopped until an operator acts, with their reasons. The
 	// process can be ready: it serves its other partitions, and a restart does not help.
 	Stopped []string `json:"stopped,omitempty"`
+	// Waiting are the roles that wait for another cluster, each a sentence: since when, why, and
+	// when they try again. The process can be ready: its other roles work.
+	Waiting []string `json:"waiting,omitempty"`
 }
 
 // opsMux serves probes, metrics and profiles. The data listener serves none of them.

@@ -19,23 +19,32 @@ const (
 	tokenHead    = 1 + 8 + 2
 )
 
-func (p position) token(q scanQuery) string {
-	b := binary.BigEndian.AppendUint64([]byte{tokenVersion}, q.fingerprint())
+// token returns the token of p for requests with a fingerprint.
+func (p position) token(fingerprint uint64) string {
+	b := binary.BigEndian.AppendUint64([]byte{tokenVersion}, fingerprint)
 	b = binary.BigEndian.AppendUint16(b, uint16(p.partition))
 	return base64.RawURLEncoding.EncodeToString(append(b, p.from...))
+}
+
+// parseToken parses a token of a request with the same fingerprint.
+func parseToken(token string, fingerprint uint64) (position, error) {
+	b, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(b) < tokenHead || b[0] != tokenVersion {
+		return position{}, invalid("page_token %.32q is invalid: send next_page_token of the previous page unchanged, or omit it to start again", token)
+	}
+	if binary.BigEndian.Uint64(b[1:]) != fingerprint {
+		return position{}, invalid("page_token belongs to another request: repeat the request of the previous page, or omit it to start again")
+	}
+	return position{partition: int32(binary.BigEndian.Uint16(b[9:])), from: b[tokenHead:]}, nil
 }
 
 // resume parses a token of the same request. Whatever the token holds, the position is inside the
 // range of q.
 func (q scanQuery) resume(token string) (position, error) {
-	b, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(b) < tokenHead || b[0] != tokenVersion {
-		return position{}, invalid("page_token %.32q is invalid: send next_page_token of the previous page unchanged, or omit it to start again", token)
+	p, err := parseToken(token, q.fingerprint())
+	if err != nil {
+		return position{}, err
 	}
-	if binary.BigEndian.Uint64(b[1:]) != q.fingerprint() {
-		return position{}, invalid("page_token belongs to another request: use the table, range and partition of the previous page, or omit it to start again")
-	}
-	p := position{partition: int32(binary.BigEndian.Uint16(b[9:])), from: b[tokenHead:]}
 	if p.partition < q.first || p.partition > q.last || !q.contains(p.from) {
 		return position{}, invalid("page_token is outside of the requested range: send next_page_token of the previous page unchanged, or omit it to start again")
 	}

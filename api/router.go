@@ -60,12 +60,8 @@ func (r *Router) Close() { r.http.CloseIdleConnections() }
 // Page is StateSource.Page for any partition. The Gap of a *PartitionsError names the owner, as far
 // as it is known.
 func (r *Router) Page(ctx context.Context, q PageQuery) (*Page, error) {
-	limit := forwardTimeout
-	if q.MaxStaleness > 0 {
-		limit = forwardTimeoutStale
-	}
 	return lookup[*Page]{
-		partition: q.Partition, maxStaleness: q.MaxStaleness, limit: limit,
+		partition: q.Partition, maxStaleness: q.MaxStaleness, limit: forwardLimit(q.MaxStaleness),
 		local: func(ctx context.Context, stale time.Duration) (*Page, error) {
 			q := q
 			q.MaxStaleness = stale

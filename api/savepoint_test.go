@@ -32,25 +32,27 @@ func (f fakeSavepoints) Savepoint(_ context.Context, name string) (*weirpb.Creat
 func TestSavepointCall(t *testing.T) {
 	var log bytes.Buffer
 	cfg := config()
-	cfg.Savepoints, cfg.Logger = fakeSavepoints{}, zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.InfoLevel)
+	app := appOf(&fakeState{instance: "weir-0"}, &fakePeers{})
+	app.Savepoints = fakeSavepoints{}
+	cfg.Apps, cfg.Logger = []App{app}, zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.InfoLevel)
 	s := mustNew(t, cfg)
 	stop := run(t, s)
 	cl := NewClient(s.Addr())
 	defer cl.Close()
-	if res, err := cl.CreateSavepoint(t.Context(), "monday"); err != nil || res.GetPartitions() != 24 || res.GetName() != "monday" {
+	if res, err := cl.CreateSavepoint(t.Context(), &weirpb.CreateSavepointRequest{Name: "monday"}); err != nil || res.GetPartitions() != 24 || res.GetName() != "monday" {
 		t.Errorf("first: %v, %v", res, err)
 	}
-	if _, err := cl.CreateSavepoint(t.Context(), "monday"); connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "drop it") {
+	if _, err := cl.CreateSavepoint(t.Context(), &weirpb.CreateSavepointRequest{Name: "monday"}); connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "drop it") {
 		t.Errorf("an existing name: %v", err)
 	}
-	if _, err := cl.CreateSavepoint(t.Context(), "disk"); connect.CodeOf(err) != connect.CodeInternal {
+	if _, err := cl.CreateSavepoint(t.Context(), &weirpb.CreateSavepointRequest{Name: "disk"}); connect.CodeOf(err) != connect.CodeInternal {
 		t.Errorf("a full disk: %v", err)
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"monday", "disk"} {
-		if text := log.String(); !strings.Contains(text, `"name":"`+name+`","remote":"127.0.0.1:`) {
+		if text := log.String(); !strings.Contains(text, `"app":"counter","name":"`+name+`","remote":"127.0.0.1:`) {
 			t.Errorf("the log lacks the caller of %s:\n%s", name, text)
 		}
 	}
@@ -58,7 +60,7 @@ func TestSavepointCall(t *testing.T) {
 	run(t, none)
 	other := NewClient(none.Addr())
 	defer other.Close()
-	if _, err := other.CreateSavepoint(t.Context(), "x"); connect.CodeOf(err) != connect.CodeUnimplemented {
+	if _, err := other.CreateSavepoint(t.Context(), &weirpb.CreateSavepointRequest{Name: "x"}); connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("a process without state: %v", err)
 	}
 }

@@ -37,13 +37,18 @@ type Server struct {
 	cfg         Config
 	log         zerolog.Logger
 	metrics     *metrics
+	apps        *apps
 	spend       *spendService
 	cluster     *clusterService
 	dataLimiter *inflightLimiter
+	parking     *parking
 	opsLimiter  *inflightLimiter
 	ready       chan struct{}
 	stopping    atomic.Bool
 	started     atomic.Bool
+	begun       time.Time
+	samples     *samples
+	deadLetters *deadLetters
 
 	mu            sync.Mutex
 	data, ops     net.Listener // open, from Listen to Run
@@ -60,16 +65,28 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{
+	all := newApps(&cfg)
+	limiter := newInflightLimiter(cfg.MaxRequests)
+	parking := newParking(&cfg, limiter, m)
+	s := &Server{
 		cfg:         cfg,
+		apps:        all,
 		log:         cfg.Logger,
 		metrics:     m,
-		spend:       &spendService{spend: cfg.Spend, cluster: cfg.Cluster, waitLimit: cfg.WaitLimit},
-		cluster:     &clusterService{source: cfg.Cluster, router: cfg.State, savepoints: cfg.Savepoints, log: cfg.Logger},
-		dataLimiter: newInflightLimiter(cfg.MaxRequests),
+		spend:       &spendService{spend: cfg.Spend, adjustments: cfg.Adjustments, cluster: cfg.Cluster, router: all.stateOf(cfg.SpendApp), waitLimit: cfg.WaitLimit, parking: parking},
+		cluster:     &clusterService{source: cfg.Cluster, apps: all, waiting: cfg.Waiting, log: cfg.Logger},
+		dataLimiter: limiter,
+		parking:     parking,
 		opsLimiter:  newInflightLimiter(maxOpsRequests),
 		ready:       make(chan struct{}),
-	}, nil
+		begun:       time.Now(),
+		samples:     newSamples(),
+	}
+	s.deadLetters = newDeadLetters(s)
+	if err := cfg.Registry.Register(s.deadLetters); err != nil {
+		return nil, fmt.Errorf("api: register metrics (one registry serves one Server): %w", err)
+	}
+	return s, nil
 }
 
 // Ready is closed once both listeners accept connections. It stays open if Run fails before that,
@@ -116,8 +133,9 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
-// Run calls Listen unless it was called, and serves until ctx ends. It then lets open requests
-// finish within Config.ShutdownLimit, cuts the rest, and returns nil after its goroutines. It
+// Run calls Listen unless it was called, and serves until ctx ends. It then answers long polls with
+// Unavailable, lets other open requests finish within Config.ShutdownLimit, cuts the rest, and
+// returns nil after its goroutines. It
 // returns an error if a listener could not be bound or failed. Run can be called once.
 func (s *Server) Run(ctx context.Context) error {
 	if s.started.Swap(true) {
@@ -133,6 +151,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 // serve is Run with open listeners.
 func (s *Server) serve(ctx context.Context) error {
+	defer s.samples.stop()
 	// Requests outlive ctx by the grace period. These two functions cut them.
 	background := context.WithoutCancel(ctx)
 	dataCtx, cutData := context.WithCancel(background)
@@ -158,6 +177,7 @@ func (s *Server) serve(ctx context.Context) error {
 	// /readyz fails first and the ops listener stops last, so that a load balancer and an operator
 	// can follow the stop.
 	s.stopping.Store(true)
+	s.parking.stop()
 	limit, cancel := context.WithTimeout(background, s.cfg.ShutdownLimit)
 	defer cancel()
 	errs = append(errs, s.stop(limit, listenerShutdown{dataSrv, s.dataLimiter, cutData, "data"}))
@@ -174,7 +194,7 @@ func (s *Server) serve(ctx context.Context) error {
 func (s *Server) serveOn(srv *http.Server, l net.Listener, name string) error {
 	l = &limitListener{
 		Listener: l,
-		limit:    int64(s.cfg.MaxConns),
+		clients:  newClientLimiter(s.cfg.MaxConns, s.cfg.MaxConnsPerClient),
 		conns:    s.metrics.conns.WithLabelValues(name),
 		refused:  s.metrics.refused.WithLabelValues(name),
 	}
@@ -216,15 +236,19 @@ func (s *Server) httpServer(base context.Context, h http.Handler, write time.Dur
 func (s *Server) dataHandler() http.Handler {
 	mux := http.NewServeMux()
 	a := &access{log: s.log, metrics: s.metrics}
-	opts := a.handlerOptions()
-	if r := s.cfg.State; r != nil {
-		opts = append(opts, connect.WithInterceptors(receive(r.info.Instance)))
-		mux.Handle(weirpbconnect.NewStateServiceHandler(&stateService{router: r}, opts...))
-	}
-	if s.cfg.Spend != nil {
-		mux.Handle(weirpbconnect.NewSpendServiceHandler(s.spend, opts...))
+	opts := append(a.handlerOptions(), connect.WithInterceptors(receive(s.apps.instances())))
+	if s.cfg.Cluster != nil {
 		mux.Handle(weirpbconnect.NewClusterServiceHandler(s.cluster, opts...))
-		s.addIndex(mux)
+		mux.Handle(weirpbconnect.NewStateServiceHandler(&stateService{apps: s.apps}, opts...))
+		if s.cfg.Spend != nil {
+			mux.Handle(weirpbconnect.NewSpendServiceHandler(s.spend, opts...))
+			mux.Handle(weirpbconnect.NewAdjustmentServiceHandler(s.spend, opts...))
+		} else {
+			none := &noSpendService{apps: s.apps, app: s.cfg.SpendApp}
+			mux.Handle(weirpbconnect.NewSpendServiceHandler(none, opts...))
+			mux.Handle(weirpbconnect.NewAdjustmentServiceHandler(none, opts...))
+		}
+		s.addPages(mux)
 	}
 	a.next = s.guarded(s.dataLimiter, nil, sameOrigin(mux))
 	return a

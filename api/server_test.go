@@ -37,12 +37,14 @@ func TestNewRefuses(t *testing.T) {
 		"a name":                 {func(c *Config) { c.Listen = "weir.example:8080" }, []string{"Config.Listen"}},
 		"looks like loopback":    {func(c *Config) { c.Listen = "127.0.0.1.example:8080" }, []string{"Config.Listen"}},
 		"ops, every interface":   {func(c *Config) { c.OpsListen = "[::]:8081" }, []string{"Config.OpsListen", "Config.Token"}},
-		"TLS without a token":    {func(c *Config) { c.Listen, c.TLS = ":8080", someTLS }, []string{"set Config.Token,"}},
-		"token without TLS":      {func(c *Config) { c.Listen, c.Token = ":8080", token }, []string{"set Config.TLS,"}},
+		"TLS without a token":    {func(c *Config) { c.Listen, c.TLS = ":8080", someTLS }, []string{"Config.Token", "without a token:"}},
+		"token without TLS":      {func(c *Config) { c.Listen, c.Token = ":8080", token }, []string{"Config.TLS", "without TLS:"}},
 		"short token":            {func(c *Config) { c.Token = "secret" }, []string{"6 bytes", "Config.Token"}},
 		"TLS without a cert":     {func(c *Config) { c.TLS = &tls.Config{} }, []string{"Config.TLS"}},
 		"no port":                {func(c *Config) { c.Listen = "127.0.0.1" }, []string{"Config.Listen", "host:port"}},
-		"nothing to answer from": {func(c *Config) { c.Spend = nil }, []string{"Config.Spend"}},
+		"nothing to answer from": {func(c *Config) { c.Cluster = nil }, []string{"Config.Cluster"}},
+		"two of one name":        {func(c *Config) { c.Apps = append(c.Apps, c.Apps[0]) }, []string{`have the name "spendcounter"`}},
+		"no such default":        {func(c *Config) { c.DefaultApp = "spendcounter" }, []string{"not one of Config.Apps with a State"}},
 		"negative limit":         {func(c *Config) { c.MaxConns = -1 }, []string{"negative"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,12 +58,15 @@ func TestNewRefuses(t *testing.T) {
 				return
 			}
 			for _, want := range c.texts {
+				field, ok := strings.CutPrefix(want, "Config.")
+				if refused := (*FieldError)(nil); ok && field != "Spend" {
+					if !errors.As(err, &refused) || !slices.Contains(refused.Fields, field) || strings.Contains(err.Error(), want) {
+						t.Errorf("error %v is not a FieldError of %s, or its text has the name of the field", err, field)
+					}
+					continue
+				}
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("error %v lacks %q", err, want)
-				}
-				field, ok := strings.CutPrefix(want, "Config.")
-				if refused := (*FieldError)(nil); ok && field != "Spend" && (!errors.As(err, &refused) || !slices.Contains(refused.Fields, field)) {
-					t.Errorf("error %v is not a FieldError of %s", err, field)
 				}
 			}
 		})

@@ -39,13 +39,10 @@ type SpendQuery struct {
 	MaxStaleness time.Duration // of a standby; 0: only owners
 }
 
-// ClusterSource describes the cluster and the tasks of this process. Its methods are called
-// concurrently.
+// ClusterSource describes the cluster. Its method is called concurrently.
 type ClusterSource interface {
 	// Cluster returns broker addresses, datacentre and topic. It does not contact the brokers.
 	Cluster(ctx context.Context) (*weirpb.GetClusterResponse, error)
-	// Partitions returns one entry per task of this process, including stopped tasks and standbys.
-	Partitions(ctx context.Context) ([]*weirpb.Partition, error)
 }
 
 // SavepointSource takes savepoints. Its methods are called concurrently.

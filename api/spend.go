@@ -12,11 +12,14 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// spendService implements weir.v1.SpendService with a SpendSource.
+// spendService implements weir.v1.SpendService and weir.v1.AdjustmentService.
 type spendService struct {
-	spend     SpendSource
-	cluster   ClusterSource
-	waitLimit time.Duration
+	spend       SpendSource
+	adjustments AdjustmentSource // nil: there are none
+	cluster     ClusterSource
+	router      *Router // nil: there are no lists
+	waitLimit   time.Duration
+	parking     *parking
 }
 
 // GetSpend returns the spend of one campaign. weir.proto lists its errors.
@@ -25,8 +28,17 @@ func (s *spendService) GetSpend(ctx context.Context, req *connect.Request[weirpb
 	if err != nil {
 		return nil, err
 	}
+	res, err := s.campaign(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(res), nil
+}
+
+// campaign answers a query.
+func (s *spendService) campaign(ctx context.Context, q spendQuery) (*weirpb.GetSpendResponse, error) {
 	if q.wait {
-		if err := s.wait(ctx, q); err != nil {
+		if err := s.wait(ctx, q.account, "spend of "+q.subject()); err != nil {
 			return nil, err
 		}
 	}
@@ -42,21 +54,26 @@ func (s *spendService) GetSpend(ctx context.Context, req *connect.Request[weirpb
 	if err != nil {
 		return nil, withAsOf(err, read)
 	}
-	return connect.NewResponse(res), nil
+	return res, nil
 }
 
 // wait waits at most for the server's limit, whatever the caller allows, so that a caller without a
-// deadline does not occupy one of the limited requests for ever.
-func (s *spendService) wait(ctx context.Context, q spendQuery) error {
+// deadline does not occupy one of the limited requests for ever. The request is parked.
+func (s *spendService) wait(ctx context.Context, account, what string) error {
+	leave, err := s.parking.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	bounded, cancel := context.WithTimeout(ctx, s.waitLimit)
 	defer cancel()
-	err := s.spend.WaitProduced(bounded, q.account)
+	err = s.spend.WaitProduced(bounded, account)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return errorf(connect.CodeDeadlineExceeded, "records that were produced before the request are not folded yet (waited up to %s): "+
 			"look at the lag of the partitions and send the request again, or omit wait to read what is committed: %w", s.waitLimit, err)
 	}
 	if err != nil {
-		return sourceError(err, "spend of "+q.subject())
+		return sourceError(err, what)
 	}
 	return nil
 }

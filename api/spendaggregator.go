@@ -90,6 +90,10 @@ func (t *spendAggregator) answer() (*weirpb.GetSpendResponse, error) {
 	byDay := a.currencies[currency]
 	days := slices.Sorted(maps.Keys(byDay))
 	if t.q.day != 0 {
+		if byDay[t.q.day] == nil && byDay[0] != nil {
+			return nil, errorf(connect.CodeNotFound, "campaign %q of account %q has no %s spend on %s that is not closed (spend.retention): omit day for all days, with the sum of the closed days",
+				t.q.campaign, account, currency, dayText(t.q.day))
+		}
 		if byDay[t.q.day] == nil {
 			return nil, errorf(connect.CodeNotFound, "campaign %q of account %q has no %s spend on %s, only from %s to %s (%d days): "+
 				"set day to one of these, or set wait if it was produced just now",

@@ -191,3 +191,30 @@ func TestSumThatDoesNotFit(t *testing.T) {
 		t.Errorf("a sum that does not fit: %v, %v", got, err)
 	}
 }
+
+// TestClosedDays: the sum over all days has the lifetime row, and a closed day has no sum.
+func TestClosedDays(t *testing.T) {
+	add := func(day string) (*weirpb.GetSpendResponse, error) {
+		q, err := newSpendQuery(&weirpb.GetSpendRequest{Campaign: "c1", Day: day})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := newSpendAggregator(q)
+		for _, s := range []*eventspb.Spend{record(0, "local", 100, 0), record(20131019, "local", 5, 0)} {
+			if err := a.add(s, &weirpb.AsOf{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return a.answer()
+	}
+	all, err := add("")
+	if err != nil || all.ChargedMicros != 105_000 || len(all.Days) != 2 || all.Days[0].Day != "closed" || all.Days[0].ChargedMicros != 100_000 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if one, err := add("2013-10-19"); err != nil || one.ChargedMicros != 5_000 {
+		t.Errorf("an open day: %v, %v", one, err)
+	}
+	if _, err := add("2013-10-18"); connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), "spend.retention") {
+		t.Errorf("a closed day: %v", err)
+	}
+}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/weirhq/weir/api/weirpb"
@@ -42,12 +43,12 @@ func newSpendQuery(m *weirpb.GetSpendRequest) (spendQuery, error) {
 		return q, invalid("the request has no campaign: set campaign, such as {\"campaign\":\"c1\"}")
 	}
 	for _, f := range []struct{ name, value string }{{"campaign", q.campaign}, {"account", q.account}} {
-		if len(f.value) > maxIDBytes {
-			return q, invalid("%s has %d bytes, the maximum of an id is %d: correct it", f.name, len(f.value), maxIDBytes)
+		if err := checkID(f.name, f.value); err != nil {
+			return q, err
 		}
 	}
-	if q.currency != "" && !isCurrency(q.currency) {
-		return q, invalid("currency %.16q is not an ISO 4217 code: use three capital letters, such as USD", q.currency)
+	if err := checkCurrency(q.currency); err != nil {
+		return q, err
 	}
 	if m.GetDay() != "" {
 		day, err := parseDay(m.GetDay())
@@ -57,6 +58,25 @@ func newSpendQuery(m *weirpb.GetSpendRequest) (spendQuery, error) {
 		q.day = day
 	}
 	return q, nil
+}
+
+// checkID validates an id of a request. Empty is any.
+func checkID(name, id string) error {
+	switch {
+	case len(id) > maxIDBytes:
+		return invalid("%s has %d bytes, the maximum of an id is %d: correct it", name, len(id), maxIDBytes)
+	case strings.IndexByte(id, 0) >= 0: // a NUL byte ends an id in the keys of the store
+		return invalid("%s %.64q has a NUL byte, which no id has: correct it", name, id)
+	}
+	return nil
+}
+
+// checkCurrency validates the currency of a request. Empty is any.
+func checkCurrency(s string) error {
+	if s != "" && !isCurrency(s) {
+		return invalid("currency %.16q is not an ISO 4217 code: use three capital letters, such as USD", s)
+	}
+	return nil
 }
 
 func isCurrency(s string) bool {
@@ -79,7 +99,13 @@ func parseDay(s string) (int32, error) {
 	return int32(t.Year()*10000 + int(t.Month())*100 + t.Day()), nil
 }
 
-// dayText formats a budget day (YYYYMMDD) as YYYY-MM-DD.
+// closedDays is the day of the sum of closed days.
+const closedDays = "closed"
+
+// dayText formats a budget day (YYYYMMDD) as YYYY-MM-DD. The day of a lifetime row is 0.
 func dayText(day int32) string {
+	if day == 0 {
+		return closedDays
+	}
 	return fmt.Sprintf("%04d-%02d-%02d", day/10000, day/100%100, day%100)
 }

@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // StateSource reads the committed state of the partitions of this process. Its methods are called
@@ -16,10 +15,20 @@ import (
 // *PartitionsError with one Gap. The owner of a partition reads it. A standby reads it too if the
 // query has a MaxStaleness and the state is not older than that.
 type StateSource interface {
-	// Info describes the application. It is constant during the life of the process.
+	// Info describes the application. It is constant once the application has started: Partitions
+	// may be 0 before.
 	Info() StateInfo
 	// Page reads a range of one table of one partition from one snapshot.
 	Page(ctx context.Context, q PageQuery) (*Page, error)
+	// Spends calls fn with the campaign days that q selects, of one snapshot. Those of an account
+	// come in the order of their keys: campaign, day, currency. An error of fn ends the call and is
+	// returned, except stream.ErrStopScan.
+	Spends(ctx context.Context, q SpendScan, fn SpendFunc) (*weirpb.AsOf, error)
+	// WatchSpend reports commits that change the campaign days of a campaign, by a value in changed
+	// after Spends returns the change. Several commits may be one value, and a value may come
+	// without a change. changed is closed when this process can report no more: the next WatchSpend
+	// has the reason, if it lasts. The caller calls stop in the end.
+	WatchSpend(q SpendWatch) (changed <-chan struct{}, stop func(), err error)
 	// Hash returns checksums of the tables of a partition that the changelog has. The caller fills
 	// in the names of the tables.
 	Hash(ctx context.Context, partition int32, maxStaleness time.Duration) (*weirpb.PartitionHash, error)
@@ -29,18 +38,8 @@ type StateSource interface {
 type StateInfo struct {
 	App        string
 	Instance   string // name of this process
-	Partitions int32
-	Tables     []Table // those with a name
-}
-
-// Table is a named table of an application.
-type Table struct {
-	Number byte
-	Name   string
-	// Message makes an empty message of the type of the values. Nil: the values are other bytes.
-	Message func() proto.Message
-	// Partition returns the partition of a key. Nil: the keys do not determine it.
-	Partition func(key []byte) (int32, bool)
+	Partitions int32  // 0: not known yet
+	Tables     []stream.TableInfo
 }
 
 // PageQuery is a range of keys in a table of a partition.

@@ -181,7 +181,7 @@ func TestGetState(t *testing.T) {
 func TestStateErrors(t *testing.T) {
 	f := filled()
 	f.is(1, "restoring", 0)
-	h := mustNew(t, changed(config(), func(c *Config) { c.State = NewRouter(RouterConfig{State: f, Peers: &fakePeers{err: errNoBroker}}) })).dataHandler()
+	h := mustNew(t, changed(config(), func(c *Config) { c.Apps = []App{appOf(f, &fakePeers{err: errNoBroker})} })).dataHandler()
 	long := strings.Repeat("QUFB", maxKeyBytes/3+1)
 	for name, c := range map[string]struct {
 		path, body, code string
@@ -191,7 +191,7 @@ func TestStateErrors(t *testing.T) {
 		"unknown table":      {scanState, `{"table":"sped"}`, "invalid_argument", []string{`no table "sped"`, "from 1 to 255"}},
 		"the runtime's":      {scanState, `{"table":"0"}`, "invalid_argument", []string{`no table "0"`}},
 		"table too great":    {scanState, `{"table":"256"}`, "invalid_argument", []string{`no table "256"`}},
-		"another app":        {hashState, `{"app":"other"}`, "invalid_argument", []string{`"other" does not run in this process, only counter`}},
+		"another app":        {hashState, `{"app":"other"}`, "invalid_argument", []string{`"other" does not run in this process, which runs counter`}},
 		"no key":             {getState, `{"table":"spend"}`, "invalid_argument", []string{"has no key"}},
 		"key too long":       {getState, `{"table":"spend","key":"` + long + `"}`, "invalid_argument", []string{"65538 bytes"}},
 		"which partition":    {getState, `{"table":"opaque","key":"YQ=="}`, "invalid_argument", []string{"does not determine which of the 4 partitions", "set partition"}},
@@ -278,10 +278,16 @@ func TestHashState(t *testing.T) {
 	}
 }
 
-// TestNoStateService serves without state, as a role without state does.
-func TestNoStateService(t *testing.T) {
-	if status, _ := post(t, mustNew(t, config()).dataHandler(), getState, `{"table":"spend"}`); status != http.StatusNotFound && status != http.StatusMethodNotAllowed {
-		t.Errorf("status %d", status)
+// TestNoState asks a process whose only application has no state, as a sink has none.
+func TestNoState(t *testing.T) {
+	h := mustNew(t, config()).dataHandler()
+	for body, want := range map[string]string{
+		`{"table":"spend"}`:                      "this process has no state to read, which runs spendcounter",
+		`{"table":"spend","app":"spendcounter"}`: "spendcounter has no state",
+	} {
+		if status, answer := post(t, h, getState, body); status != http.StatusBadRequest || !strings.Contains(answer, want) {
+			t.Errorf("%s: %d %s, want %s", body, status, answer, want)
+		}
 	}
 }
 
@@ -289,10 +295,10 @@ func TestNoStateService(t *testing.T) {
 // and formatting it gives the same position.
 func FuzzPageToken(f *testing.F) {
 	base := scanQuery{table: 1, from: []byte("b"), to: []byte("d"), first: 1, last: 2}
-	f.Add(position{1, []byte("b")}.token(base), []byte("c"), uint16(2))
+	f.Add(position{1, []byte("b")}.token(base.fingerprint()), []byte("c"), uint16(2))
 	f.Add("", []byte{}, uint16(0))
 	f.Add("AQ", []byte("\xff"), uint16(65535))
-	f.Add(position{3, []byte("c")}.token(base), []byte("b\x00"), uint16(1))
+	f.Add(position{3, []byte("c")}.token(base.fingerprint()), []byte("b\x00"), uint16(1))
 	f.Fuzz(func(t *testing.T, token string, key []byte, partition uint16) {
 		if p, err := base.resume(token); err == nil {
 			if p.partition < 1 || p.partition > 2 || !base.contains(p.from) {
@@ -302,14 +308,14 @@ func FuzzPageToken(f *testing.F) {
 			t.Errorf("%q: %v", token, err)
 		}
 		at := position{int32(partition), key}
-		p, err := base.resume(at.token(base))
+		p, err := base.resume(at.token(base.fingerprint()))
 		inside := partition >= 1 && partition <= 2 && base.contains(key)
 		if inside != (err == nil) || inside && (p.partition != at.partition || !bytes.Equal(p.from, at.from)) {
 			t.Errorf("%v came back as %v, %v", at, p, err)
 		}
 		other := base
 		other.to = nil
-		if _, err := other.resume(at.token(base)); err == nil {
+		if _, err := other.resume(at.token(base.fingerprint())); err == nil {
 			t.Errorf("a token of another request was accepted")
 		}
 	})
@@ -320,12 +326,12 @@ func FuzzPageToken(f *testing.F) {
 func FuzzScanStateJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{"table":"spend"}`, `{"table":"1","prefix":"MDo="}`, `{"table":"spend","start":"MQ==","end":"Mg==","limit":3}`, `{"table":"255","limit":1e3}`,
-		`{"table":"spend","partition":3,"limit":-5}`, `{"table":"spend","page_token":"AQAAAAAAAAAAAAA"}`, `{"table":"spend","max_staleness_ms":"1"}`, `{`, `null`,
+		`{"table":"spend","partition":3,"limit":-5}`, `{"table":"spend","page_token":"AQAAAAAAAAAAAAA"}`, `{"table":"spend","max_staleness_ms":"1"}`, `{"app":"counter","table":"1"}`, `{"app":"other"}`, `{`, `null`,
 	} {
 		f.Add([]byte(seed))
 	}
 	state := filled()
-	h := mustNew(f, changed(config(), func(c *Config) { c.State = NewRouter(RouterConfig{State: state, Peers: &fakePeers{}}) })).dataHandler()
+	h := mustNew(f, changed(config(), func(c *Config) { c.Apps = []App{appOf(state, &fakePeers{})} })).dataHandler()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		status, answer := post(t, h, scanState, string(body))
 		if status != http.StatusOK && !strings.Contains(answer, `"code":"invalid_argument"`) && !strings.Contains(answer, `"code":"resource_exhausted"`) {

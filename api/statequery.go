@@ -42,14 +42,10 @@ func (q scanQuery) contains(key []byte) bool {
 // commonFields validates what requests for a key and for a range have in common: the table, and the
 // maximum staleness of a standby.
 func (i StateInfo) commonFields(m interface {
-	GetApp() string
 	GetTable() string
 	GetMaxStalenessMs() int64
 },
-) (t Table, maxStaleness time.Duration, err error) {
-	if err = i.checkApp(m.GetApp()); err != nil {
-		return t, 0, err
-	}
+) (t stream.TableInfo, maxStaleness time.Duration, err error) {
 	if t, err = i.table(m.GetTable()); err != nil {
 		return t, 0, err
 	}
@@ -121,13 +117,6 @@ func (i StateInfo) scanQuery(m *weirpb.ScanStateRequest) (q scanQuery, err error
 	return q, err
 }
 
-func (i StateInfo) checkApp(name string) error {
-	if name != "" && name != i.App {
-		return invalid("app %.64q does not run in this process, only %s: set app to that, or omit it", name, i.App)
-	}
-	return nil
-}
-
 func (i StateInfo) checkPartition(p int32) error {
 	if p < 0 || p >= i.Partitions {
 		return invalid("partition %d does not exist: %s has partitions 0 to %d", p, i.App, i.Partitions-1)
@@ -136,7 +125,7 @@ func (i StateInfo) checkPartition(p int32) error {
 }
 
 // table finds a table by name or number. Table 0 belongs to the runtime and is not shown.
-func (i StateInfo) table(name string) (Table, error) {
+func (i StateInfo) table(name string) (stream.TableInfo, error) {
 	number, err := strconv.ParseUint(name, 10, 8)
 	for _, t := range i.Tables {
 		if t.Name == name || err == nil && t.Number == byte(number) {
@@ -144,13 +133,13 @@ func (i StateInfo) table(name string) (Table, error) {
 		}
 	}
 	if err == nil && number > 0 {
-		return Table{Number: byte(number), Name: name}, nil
+		return stream.TableInfo{Number: byte(number), Name: name}, nil
 	}
 	var known []string
 	for _, t := range i.Tables {
 		known = append(known, fmt.Sprintf("%s (%d)", t.Name, t.Number))
 	}
-	return Table{}, invalid("%s has no table %.64q: use one of %s, or a number from 1 to 255", i.App, name, strings.Join(known, ", "))
+	return stream.TableInfo{}, invalid("%s has no table %.64q: use one of %s, or a number from 1 to 255", i.App, name, strings.Join(known, ", "))
 }
 
 func staleness(ms int64) (time.Duration, error) {

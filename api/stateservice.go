@@ -3,16 +3,15 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/stream"
 )
 
 // hashLimit is the time limit for the hash of a partition, which reads all of it.
@@ -20,17 +19,34 @@ const hashLimit = time.Minute
 
 // stateService implements weir.v1.StateService.
 type stateService struct {
-	router *Router
+	apps *apps
+}
+
+// router returns the router of the application that a request names, and the application.
+func (s *stateService) router(ctx context.Context, app string) (*Router, StateInfo, error) {
+	a, err := s.apps.withState(ctx, app)
+	if err != nil {
+		return nil, StateInfo{}, err
+	}
+	info := a.State.state.Info()
+	if info.Partitions == 0 {
+		return nil, info, errorf(connect.CodeUnavailable, "%s has not started in this process: try again in a moment, or look at its log", a.Name)
+	}
+	return a.State, info, nil
 }
 
 // GetState returns the value of one key.
 func (s *stateService) GetState(ctx context.Context, req *connect.Request[weirpb.GetStateRequest]) (*connect.Response[weirpb.GetStateResponse], error) {
-	q, err := s.router.info.keyQuery(req.Msg)
+	router, info, err := s.router(ctx, req.Msg.GetApp())
+	if err != nil {
+		return nil, err
+	}
+	q, err := info.keyQuery(req.Msg)
 	if err != nil {
 		return nil, err
 	}
 	what := fmt.Sprintf("key %q of table %s in partition %d", q.key, req.Msg.GetTable(), q.partition)
-	page, err := s.router.Page(ctx, PageQuery{
+	page, err := router.Page(ctx, PageQuery{
 		Partition: q.partition, Table: q.table, From: q.key, To: append(bytes.Clone(q.key), 0), Limit: 1, MaxStaleness: q.maxStaleness,
 	})
 	if err != nil {
@@ -40,13 +56,17 @@ func (s *stateService) GetState(ctx context.Context, req *connect.Request[weirpb
 		read := []*weirpb.AsOf{page.AsOf}
 		return nil, withAsOf(errorf(connect.CodeNotFound, "%s does not exist, as of %s: scan the table to list its keys", what, asOfText(read)), read)
 	}
-	e := s.entry(q.table, q.partition, page.Entries[0])
+	e := info.entry(q.table, q.partition, page.Entries[0])
 	return connect.NewResponse(&weirpb.GetStateResponse{Entry: e, AsOf: page.AsOf}), nil
 }
 
 // ScanState returns one page of a range.
 func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirpb.ScanStateRequest]) (*connect.Response[weirpb.ScanStateResponse], error) {
-	q, err := s.router.info.scanQuery(req.Msg)
+	router, info, err := s.router(ctx, req.Msg.GetApp())
+	if err != nil {
+		return nil, err
+	}
+	q, err := info.scanQuery(req.Msg)
 	if err != nil {
 		return nil, err
 	}
@@ -60,10 +80,10 @@ func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirp
 	size := 0
 	for p := at.partition; p <= q.last; p++ {
 		if len(out.Entries) >= q.limit || size >= MaxPageBytes {
-			out.NextPageToken = position{p, at.from}.token(q)
+			out.NextPageToken = position{p, at.from}.token(q.fingerprint())
 			break
 		}
-		page, err := s.router.Page(ctx, PageQuery{
+		page, err := router.Page(ctx, PageQuery{
 			Partition: p, Table: q.table, From: at.from, To: q.to, Limit: q.limit - len(out.Entries), MaxStaleness: q.maxStaleness,
 		})
 		if err != nil {
@@ -76,14 +96,14 @@ func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirp
 				out.Entries = append(out.Entries, &weirpb.StateEntry{Partition: p, Key: e.Key, Value: e.Value})
 				continue
 			}
-			out.Entries = append(out.Entries, s.entry(q.table, p, e))
+			out.Entries = append(out.Entries, info.entry(q.table, p, e))
 		}
 		if page.More {
 			if len(page.Entries) == 0 {
 				return nil, sourceBug("a page of partition %d is empty but not the last", p)
 			}
 			last := page.Entries[len(page.Entries)-1].Key
-			out.NextPageToken = position{p, append(bytes.Clone(last), 0)}.token(q)
+			out.NextPageToken = position{p, append(bytes.Clone(last), 0)}.token(q.fingerprint())
 			break
 		}
 		at.from = q.from
@@ -93,8 +113,8 @@ func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirp
 
 // HashState hashes partitions, a few at a time.
 func (s *stateService) HashState(ctx context.Context, req *connect.Request[weirpb.HashStateRequest]) (*connect.Response[weirpb.HashStateResponse], error) {
-	info := s.router.info
-	if err := info.checkApp(req.Msg.GetApp()); err != nil {
+	router, info, err := s.router(ctx, req.Msg.GetApp())
+	if err != nil {
 		return nil, err
 	}
 	stale, err := staleness(req.Msg.GetMaxStalenessMs())
@@ -113,7 +133,7 @@ func (s *stateService) HashState(ctx context.Context, req *connect.Request[weirp
 	g.SetLimit(4)
 	for p := first; p <= last; p++ {
 		g.Go(func() error {
-			h, err := s.router.hash(ctx, p, stale)
+			h, err := router.hash(ctx, p, stale)
 			if err != nil {
 				return sourceError(err, fmt.Sprintf("the hash of partition %d", p))
 			}
@@ -140,33 +160,28 @@ func (i StateInfo) name(table byte) string {
 	return ""
 }
 
-// entry decodes a value by the schema of its table, if it has one.
-func (s *stateService) entry(table byte, partition int32, e Entry) *weirpb.StateEntry {
+// entry decodes key and value by the description of their table, if it has one.
+func (i StateInfo) entry(table byte, partition int32, e Entry) *weirpb.StateEntry {
 	out := &weirpb.StateEntry{Partition: partition, Key: e.Key, Value: e.Value}
-	for _, t := range s.router.info.Tables {
-		if t.Number != table || t.Message == nil {
-			continue
+	at := slices.IndexFunc(i.Tables, func(t stream.TableInfo) bool { return t.Number == table })
+	if at < 0 {
+		return out
+	}
+	t := i.Tables[at]
+	show := func(what string, b []byte, by func([]byte) ([]byte, error)) string {
+		if by == nil {
+			return ""
 		}
-		text, err := jsonOf(t.Message(), e.Value)
+		text, err := by(b)
 		if err != nil {
-			out.JsonError = fmt.Sprintf("the value does not match the schema of table %s in this version of weir: %v", t.Name, err)
+			if out.JsonError != "" {
+				out.JsonError += "; "
+			}
+			out.JsonError += fmt.Sprintf("the %s does not match the schema of table %s in this version of the program: %v", what, t.Name, err)
+			return ""
 		}
-		out.Json = text
+		return string(text)
 	}
+	out.KeyJson, out.Json = show("key", e.Key, t.Key), show("value", e.Value, t.Value)
 	return out
-}
-
-func jsonOf(m proto.Message, value []byte) (string, error) {
-	if err := proto.Unmarshal(value, m); err != nil {
-		return "", err
-	}
-	b, err := protojson.MarshalOptions{UseProtoNames: true, EmitUnpopulated: true}.Marshal(m)
-	if err != nil {
-		return "", err
-	}
-	var out bytes.Buffer // protojson inserts spaces at random, so that no program relies on its bytes
-	if err := json.Compact(&out, b); err != nil {
-		return "", err
-	}
-	return out.String(), nil
 }

@@ -55,6 +55,7 @@ func (s *accountSum) addDay(rec *eventspb.Spend) {
 			s.out.EventsByType[typeName(n.GetType())] = byType
 		}
 	}
+	day.OverRefunded = day.RefundedMicros > day.ChargedMicros
 	s.count("duplicates", &s.out.Duplicates, rec.GetDuplicates())
 	s.eventMs = max(s.eventMs, rec.GetAsOfMs())
 	s.out.Days = append(s.out.Days, day)

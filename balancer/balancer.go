@@ -25,9 +25,10 @@ type Balancer struct {
 
 	firedMs      int64 // time of the last tick, Unix ms
 	plannedMs    int64
-	ticking      bool // a timer is set
-	changed      bool // the task's row differs from the committed one
-	pendingBytes int  // estimated size of the next Flush
+	ticking      bool  // a timer is set
+	changed      bool  // the task's row differs from the committed one
+	pendingBytes int   // estimated size of the next Flush
+	memory       int64 // of a standby, see MemoryBytes
 
 	out            []output
 	endedTransfers []string   // keys of ended transfers

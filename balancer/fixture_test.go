@@ -113,6 +113,29 @@ func (w *fixture) execute(c *eventspb.LeaseCommand) {
 	w.foldValues("lease.results", v)
 }
 
+// TestFollowNeedsEachTable: a standby that does not get the rows of one table is found to differ.
+func TestFollowNeedsEachTable(t *testing.T) {
+	for _, table := range []byte{0, TableResources, TablePools, TablePoolRegions, TableTransfers, TableRegions, TableTask} {
+		w := newFixture(t, 1)
+		w.pace, w.lost = 4, table
+		w.stock("eu", 40)
+		w.stock("us", 120)
+		w.commit()
+		found := false
+		for step := 0; step < 60 && !found; step++ {
+			w.setting(int64(1_000+step), false)
+			w.heartbeats()
+			w.take(regions3[w.rng.IntN(3)], w.rng.IntN(12), 5_000)
+			w.live()
+			w.pass(1500)
+			found = w.same() != nil
+		}
+		if found != (table != 0) {
+			t.Errorf("without the rows of table %d: found to differ: %t", table, found)
+		}
+	}
+}
+
 // Agents, a liberator and executors run, with replays, crashes and aborted transactions. The counts
 // are always what a recount gives, a balancer that begins from the state is the same, and at the
 // end the known rows are those of the table.

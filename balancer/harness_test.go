@@ -21,6 +21,8 @@ type harness struct {
 	t             testing.TB
 	cfg           Config
 	b             *Balancer
+	standby       *Balancer         // follows what apply commits
+	lost          byte              // a table whose rows the standby does not get
 	store         map[string][]byte // table and key
 	timers        map[int64]bool    // by time; the committed ones
 	set           map[int64]bool    // changed in the open transaction
@@ -38,7 +40,34 @@ const start int64 = 1_700_000_000_000
 func newHarness(t testing.TB, cfg Config) *harness {
 	r := &harness{t: t, cfg: cfg, store: map[string][]byte{}, timers: map[int64]bool{}, nowMs: start}
 	r.open()
+	r.newStandby()
 	return r
+}
+
+// newStandby makes a balancer that follows the rows from now on.
+func (r *harness) newStandby() {
+	r.t.Helper()
+	var err error
+	if r.standby, err = New(r.cfg, stream.Task{Partition: 3, Get: r.get, Scan: r.scan}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// follow gives the changes of a Flush to the standby, as the runtime does: each row once, in order.
+func (r *harness) follow(ch *stream.Changes) {
+	last := map[string]stream.Change{}
+	for _, c := range ch.List {
+		if c.Op != stream.OpEmit && c.Table != r.lost {
+			last[string(c.Table)+string(c.Key)] = c
+		}
+	}
+	var list []stream.Change
+	for _, k := range slices.Sorted(maps.Keys(last)) {
+		list = append(list, last[k])
+	}
+	if err := r.standby.Follow(list); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // open builds the balancer from the committed state, as a takeover does.
@@ -86,6 +115,9 @@ func (r *harness) scan(table byte, prefix []byte, fn func(key, value []byte) err
 
 // apply commits the changes of a Flush.
 func (r *harness) apply(ch *stream.Changes) {
+	if r.standby != nil {
+		r.follow(ch)
+	}
 	for _, c := range ch.List {
 		k := string(c.Table) + string(c.Key)
 		switch c.Op {
@@ -341,13 +373,16 @@ func (r *harness) auditFree() error {
 	return nil
 }
 
-// same compares the balancer with one that begins from its state.
+// same compares the balancer, and the one of a standby, with one that begins from its state.
 func (r *harness) same() error {
 	old, openTransfers := r.b, r.openTransfers
 	r.open()
 	defer func() { r.b, r.openTransfers = old, openTransfers }()
 	if a, b := decisionState(old), decisionState(r.b); a != b {
 		return fmt.Errorf("a balancer that begins from the state differs:\nwant %s\ngot  %s", a, b)
+	}
+	if a, b := decisionState(r.standby), decisionState(r.b); a != b {
+		return fmt.Errorf("the balancer of a standby differs from one that begins from the state:\nwant %s\ngot  %s", b, a)
 	}
 	return nil
 }

@@ -15,11 +15,9 @@ func (b *Balancer) load() error {
 	if err != nil {
 		return fmt.Errorf("read the task's row: %w", err)
 	}
-	m := &balancerpb.Task{}
-	if err := proto.Unmarshal(value, m); err != nil {
-		return fmt.Errorf("the task's row is damaged: %w", err)
+	if err := b.loadTask(value); err != nil {
+		return err
 	}
-	b.firedMs, b.plannedMs, b.ticking = m.FiredMs, m.PlannedMs, value != nil
 	for _, t := range []struct {
 		table byte
 		noun  string
@@ -42,6 +40,15 @@ func (b *Balancer) load() error {
 		}
 	}
 	return b.recount()
+}
+
+func (b *Balancer) loadTask(value []byte) error {
+	m := &balancerpb.Task{}
+	if err := proto.Unmarshal(value, m); err != nil {
+		return fmt.Errorf("the task's row is damaged: %w", err)
+	}
+	b.firedMs, b.plannedMs, b.ticking = m.FiredMs, m.PlannedMs, value != nil
+	return nil
 }
 
 // recount counts the resources.

@@ -42,6 +42,6 @@ func (r ProcessorConfig) Processor() (stream.Processor, error) {
 			}
 			return b, nil
 		},
-		Canonical: Canonical,
+		WarmStandbys: true, Canonical: Canonical, Tables: tables(),
 	}, nil
 }

@@ -63,6 +63,7 @@ func New(cfg Config, task stream.Task) (*Bridge, error) {
 		return nil, fmt.Errorf("bridge: read the state of partition %d: %w", task.Partition, err)
 	}
 	region := cfg.Regions[task.Partition]
+	cfg.Metrics.begin(region)
 	if saved.region != "" && saved.region != region {
 		return nil, fmt.Errorf("%w: partition %d was region %s and is now %s: keep the order of Config.Regions, and add new regions at its end", ErrRegionOrder, task.Partition, saved.region, region)
 	}

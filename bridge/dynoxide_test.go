@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/weirhq/weir/internal/dynoxide"
+	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 )
@@ -48,9 +50,13 @@ func TestStreamsOfDynoxide(t *testing.T) {
 			h.turn()
 		}
 	}
-	for deadline := time.Now().Add(20 * time.Second); len(h.resources()) < rows*versions && time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+	testlimit.Within(t, "each change is read", func(context.Context) error {
 		h.turn()
-	}
+		if n := len(h.resources()); n < rows*versions {
+			return fmt.Errorf("%d of %d", n, rows*versions)
+		}
+		return nil
+	})
 	if h.bridge != nil {
 		h.end()
 	}

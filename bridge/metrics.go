@@ -40,6 +40,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
+// begin gives the counters of a region the value 0, so that increase and rate see the first event.
+func (m *Metrics) begin(region string) {
+	m.gaps.WithLabelValues(region)
+	for _, kind := range []string{"throttled", "unavailable", "denied", "missing", "expired", "trimmed", "refused"} {
+		m.failures.WithLabelValues(region, kind)
+	}
+}
+
 // forget removes the gauges of a region that this process no longer reads.
 func (m *Metrics) forget(region string) {
 	for _, g := range []*prometheus.GaugeVec{m.lag, m.shards, m.queued} {

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/weirhq/weir/events"
@@ -23,5 +24,16 @@ func (c Config) Processor() stream.Processor {
 			}
 			return New(c, t)
 		}),
+		Tables: tableInfos(), Settings: settings(c.Regions),
 	}
+}
+
+// settings names the region of each partition: a process with another order would read a region
+// from the position of another. A list with further regions at its end differs in none.
+func settings(regions []string) map[string]string {
+	all := map[string]string{}
+	for p, region := range regions {
+		all[fmt.Sprint("the region of partition ", p)] = region
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/weirhq/weir/stream"
@@ -40,6 +41,15 @@ func newTables() tables {
 		scans:       state.NewTable(scanTable, key, state.JSON[scanState]{}),
 		scanRequest: state.NewTable(scanTable, key, state.JSON[scanRequest]{}),
 		region:      state.NewTable(scanTable, key, state.JSON[string]{}),
+	}
+}
+
+// tableInfos describes the tables to people. Rows of scanTable have several types.
+func tableInfos() []stream.TableInfo {
+	t, key := newTables(), state.String{}
+	return []stream.TableInfo{
+		t.shards.Describe("shards"), t.streams.Describe("streams"),
+		state.NewTable(scanTable, key, state.JSON[json.RawMessage]{}).Describe("scans"),
 	}
 }
 

@@ -47,9 +47,9 @@ func New(cfg Config, t stream.Task) (*Dedup, error) {
 	}
 	d := &Dedup{
 		cfg: cfg, partition: t.Partition, timers: t.Timers,
-		keys:   state.NewCache(state.NewTable(TableKeys, state.String{}, keys()), t.Get),
-		pools:  state.NewCache(state.NewTable(TablePools, state.String{}, pools()), t.Get),
-		counts: state.NewCache(state.NewTable(TableCounts, state.String{}, state.Varint{}), t.Get),
+		keys:   state.NewCache(keyTable(), t.Get),
+		pools:  state.NewCache(poolTable(), t.Get),
+		counts: state.NewCache(countTable(), t.Get),
 	}
 	d.changes = changes.Decoder{Rules: d.cfg.rules(), RowKey: rowKey, Prefetch: d.keys.Prefetch, Fold: d.fold}
 	for i, f := range []struct {

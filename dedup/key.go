@@ -12,26 +12,26 @@ import (
 
 // Key is the state of a key that is leased, or was until a minute ago.
 type Key struct {
-	Rows      []Row // ordered by region
-	Timer     int64 // time of its timer, Unix ms; 0 without one
-	Duplicate Duplicate
+	Rows      []Row     `json:"rows"`     // ordered by region
+	Timer     int64     `json:"timer_ms"` // time of its timer, Unix ms; 0 without one
+	Duplicate Duplicate `json:"duplicate"`
 }
 
 // Row is a key's row in one region.
 type Row struct {
-	Region          string
-	Version         int64
-	State           lease.State // as in the table, or RowDeleted
-	Resource        string
-	ResourceVersion int64 // version of the resource row
-	Expires         int64 // Unix ms
-	Granted         int64 // Unix ms; 0 if unknown
-	Winner          string
-	LatestExpires   int64 // greatest Expires of all seen versions, Unix ms: then all of them are over
+	Region          string      `json:"region"`
+	Version         int64       `json:"version"`
+	State           lease.State `json:"state"` // as in the table, or RowDeleted
+	Resource        string      `json:"resource"`
+	ResourceVersion int64       `json:"resource_version"` // version of the resource row
+	Expires         int64       `json:"expires_ms"`       // Unix ms
+	Granted         int64       `json:"granted_ms"`       // Unix ms; 0 if unknown
+	Winner          string      `json:"winner"`
+	LatestExpires   int64       `json:"latest_expires_ms"` // greatest Expires of all seen versions, Unix ms: then all of them are over
 
-	CommandedWinner string // winner in the last command for this version; empty without one
-	Tries           int64  // commands for this version
-	NextCommandMs   int64  // time of the next command, Unix ms
+	CommandedWinner string `json:"commanded_winner"` // winner in the last command for this version; empty without one
+	Tries           int64  `json:"tries"`            // commands for this version
+	NextCommandMs   int64  `json:"next_command_ms"`  // time of the next command, Unix ms
 }
 
 // RowDeleted is the state of a deleted row.
@@ -39,10 +39,10 @@ const RowDeleted lease.State = "gone"
 
 // Duplicate is a lease of one key in two regions, or a resolved one.
 type Duplicate struct {
-	State    string // observed, superseding, resolved; empty: no duplicate
-	Winner   string // region
-	Since    int64  // Unix ms
-	Resolved int64  // Unix ms
+	State    string `json:"state"`       // observed, superseding, resolved; empty: no duplicate
+	Winner   string `json:"winner"`      // region
+	Since    int64  `json:"since_ms"`    // Unix ms
+	Resolved int64  `json:"resolved_ms"` // Unix ms
 }
 
 // States of a Duplicate.

@@ -28,7 +28,10 @@ func (d ProcessorConfig) Processor() (stream.Processor, error) {
 	if err != nil {
 		return stream.Processor{}, err
 	}
-	cfg := Config{Output: output, Skew: d.Skew}
+	cfg, err := Config{Output: output, Skew: d.Skew}.withDefaults()
+	if err != nil {
+		return stream.Processor{}, err
+	}
 	return stream.Processor{
 		App: events.DedupApp, Inputs: []string{events.LeaseChangesTopic}, Changelog: events.LeaseStateTopic(events.DedupApp),
 		Partitions: cmp.Or(d.Partitions, events.DefaultLeasePartitions), Outputs: outputs,
@@ -39,6 +42,7 @@ func (d ProcessorConfig) Processor() (stream.Processor, error) {
 			}
 			return core, nil
 		},
-		Canonical: Canonical,
+		Canonical: Canonical, Tables: tables(),
+		Settings: map[string]string{"the difference between clocks": cfg.Skew.String()},
 	}, nil
 }

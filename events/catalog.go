@@ -62,7 +62,7 @@ func CopiedTopic(dc string, l Layout) Topic {
 			"max.message.bytes":      strconv.Itoa(2 * MaxEventBatch),
 			"message.timestamp.type": "CreateTime",
 		},
-		Doc: "AdEvent copied from " + dc + ": same partition number; a header holds the origin's offset",
+		Doc: "AdEvent: a copy from datacentre " + dc + ", with the same partition number; a header holds the origin's offset",
 	}
 }
 

@@ -78,7 +78,11 @@ func (v *View) Decode(b []byte) error {
 				}
 			case tagServingDC:
 				v.ServingDC = s
-			case tagInsertionID, tagLineItem, tagArm:
+			case tagLineItem:
+				v.LineItem = s
+			case tagArm:
+				v.Arm = s
+			case tagInsertionID:
 			default: // an unknown field may hold any bytes
 				continue
 			}

@@ -146,5 +146,9 @@ func (v *View) setString(tag uint64, s []byte) {
 		v.Currency = packCurrency(s)
 	case tagServingDC:
 		v.ServingDC = s
+	case tagLineItem:
+		v.LineItem = s
+	case tagArm:
+		v.Arm = s
 	}
 }

@@ -37,7 +37,7 @@ func sameAsGenerated(t interface {
 		m.Reset() // after an error the view must be zero
 	}
 	if string(v.EventID) != m.EventId || string(v.Account) != m.Account || string(v.Campaign) != m.Campaign ||
-		string(v.ServingDC) != m.ServingDc || v.PriceMicros != m.PriceMicros || v.EventMs != m.EventMs ||
+		string(v.ServingDC) != m.ServingDc || string(v.LineItem) != m.LineItem || string(v.Arm) != m.Arm || v.PriceMicros != m.PriceMicros || v.EventMs != m.EventMs ||
 		v.IngestMs != m.IngestMs || v.BudgetDay != m.BudgetDay || v.Type != m.Type ||
 		v.Currency != wantCurrency(m.Currency) {
 		t.Fatalf("%x:\n view    %+v\n message %v", b, v, &m)
@@ -225,7 +225,7 @@ func TestDecodeSlicesAreClipped(t *testing.T) {
 	if err := v.Decode(in); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range [][]byte{v.EventID, v.Account, v.Campaign, v.ServingDC} {
+	for _, s := range [][]byte{v.EventID, v.Account, v.Campaign, v.ServingDC, v.LineItem, v.Arm} {
 		_ = append(s, "overwritten"...)
 	}
 	if !bytes.Equal(in, before) {

@@ -11,6 +11,7 @@ type View struct {
 	BudgetDay                             int32 // YYYYMMDD; 0 = absent
 	Currency                              Currency
 	Type                                  eventspb.EventType
+	LineItem, Arm                         []byte
 }
 
 // Currency is an ISO 4217 code, packed big-endian into the low 24 bits: 'C'<<16 | 'N'<<8 | 'Y'.

@@ -49,6 +49,7 @@ func New(cfg Config) (*Executor, error) {
 	if e.consumer, err = sink.New(sink.Config{Kafka: cfg.Kafka, Instance: cfg.Instance, Log: cfg.Log}, e.Sink()); err != nil {
 		return nil, fmt.Errorf("executor of %s: %w", cfg.Region, err)
 	}
+	cfg.Metrics.begin(cfg.Region)
 	return e, nil
 }
 

@@ -44,6 +44,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
+// begin gives the counters of a region the value 0, so that increase and rate see the first event.
+func (m *Metrics) begin(region string) {
+	for _, why := range []string{"throttled", "unavailable", "table", "denied", "clock", "write_lease", "results"} {
+		m.Retries.WithLabelValues(region, why)
+	}
+}
+
 // outcome is an outcome as a label.
 func outcome(o eventspb.LeaseOutcome) string {
 	return strings.ToLower(strings.TrimPrefix(o.String(), "LEASE_OUTCOME_"))

@@ -42,10 +42,10 @@ func New(cfg Config, t stream.Task) (*Liberator, error) {
 	}
 	l := &Liberator{
 		cfg: cfg, partition: t.Partition, timers: t.Timers,
-		resources: state.NewCache(state.NewTable(TableResources, state.String{}, resources()), t.Get),
-		pools:     state.NewCache(state.NewTable(TablePools, state.String{}, pools()), t.Get),
-		budgets:   state.NewCache(state.NewTable(TableBudgets, state.String{}, state.Varint{}), t.Get),
-		counts:    state.NewCache(state.NewTable(TableCounts, state.String{}, state.Varint{}), t.Get),
+		resources: state.NewCache(resourceTable(), t.Get),
+		pools:     state.NewCache(poolTable(), t.Get),
+		budgets:   state.NewCache(budgetTable(), t.Get),
+		counts:    state.NewCache(countTable(), t.Get),
 	}
 	l.changes = changes.Decoder{Rules: l.cfg.rules(), RowKey: rowKey, Prefetch: l.resources.Prefetch, Fold: l.fold}
 	if l.stats.Leases, _, err = l.counts.Get(leasesKey); err != nil {

@@ -32,7 +32,10 @@ func (l ProcessorConfig) Processor() (stream.Processor, error) {
 	if err != nil {
 		return stream.Processor{}, err
 	}
-	cfg := Config{Output: output, Skew: l.Skew, BucketRate: l.BucketRate}
+	cfg, err := Config{Output: output, Skew: l.Skew, BucketRate: l.BucketRate}.withDefaults()
+	if err != nil {
+		return stream.Processor{}, err
+	}
 	return stream.Processor{
 		App: events.LiberatorApp, Inputs: []string{events.LeaseChangesTopic}, Changelog: events.LeaseStateTopic(events.LiberatorApp),
 		Partitions: cmp.Or(l.Partitions, events.DefaultLeasePartitions), Outputs: outputs,
@@ -43,6 +46,7 @@ func (l ProcessorConfig) Processor() (stream.Processor, error) {
 			}
 			return core, nil
 		},
-		Canonical: Canonical,
+		Canonical: Canonical, Tables: tables(),
+		Settings: map[string]string{"the difference between clocks": cfg.Skew.String()},
 	}, nil
 }

@@ -7,12 +7,12 @@ import (
 
 // Resource is the state of a resource: a few bytes if it is free, about 30 if it is leased.
 type Resource struct {
-	Version int64
-	Expires int64  // end of its lease, Unix ms; 0 without a lease
-	Owner   string // region; empty without a lease
-	Timer   int64  // time of its timer, Unix ms; 0 without one
-	Tries   int64  // commands for this version
-	HasSlot bool   // the timer is a slot of the budget
+	Version int64  `json:"version"`
+	Expires int64  `json:"expires_ms"` // end of its lease, Unix ms; 0 without a lease
+	Owner   string `json:"owner"`      // region; empty without a lease
+	Timer   int64  `json:"timer_ms"`   // time of its timer, Unix ms; 0 without one
+	Tries   int64  `json:"tries"`      // commands for this version
+	HasSlot bool   `json:"has_slot"`   // the timer is a slot of the budget
 }
 
 func (r *Resource) append(dst []byte) []byte {

@@ -53,7 +53,7 @@ func (a *assignment) get() []int32 {
 // of each partition in the store of the process.
 func (w *worker) memberMetadata() *changelogpb.Member {
 	m := &changelogpb.Member{
-		Instance: w.cfg.Instance, Endpoint: w.cfg.Endpoint, Next: map[int32]int64{}, RebalanceRequests: w.rebalanceRequests.Load(),
+		Instance: w.cfg.Instance, Endpoint: w.cfg.Endpoint, Next: map[int32]int64{}, RebalanceRequests: w.rebalanceRequests.Load(), Settings: w.proc.Settings,
 	}
 	for p := range w.partitions {
 		if meta, err := w.store.Meta(w.store.DB, p); err == nil && meta.Marker != nil && !changelog.TooOld(meta) {
@@ -65,6 +65,7 @@ func (w *worker) memberMetadata() *changelogpb.Member {
 
 // onAssignment gets the assignment of the group.
 func (w *worker) onAssignment(partitions []int32, d *changelogpb.WorkerAssignment) {
+	w.joined.Store(true)
 	w.assignment.set(partitions, d.GetIncomplete())
 	w.standby.onAssignment(w.id, partitions, d)
 }

@@ -27,6 +27,9 @@ type taskCommit struct {
 	marker   *changelogpb.Marker
 	markerAt int64 // the marker's offset in the changelog, once acknowledged
 	err      error // of a record that no broker will ever accept
+	// Where apply has put the changes: deferred, in the write buffer; flushed, in the store, after
+	// what was in the buffer.
+	deferred, flushed bool
 }
 
 // transaction is what a worker produces: the changes of tasks, and the barriers of takeovers.
@@ -63,7 +66,7 @@ func (w *worker) commit(life context.Context) error {
 	}
 	began := time.Now()
 	want := kgo.TryCommit
-	ctx = kgo.PreTxnCommitFnContext(ctx, func(req *kmsg.TxnOffsetCommitRequest) error { return fence(req, parts) })
+	ctx = kgo.PreTxnCommitFnContext(ctx, func(req *kmsg.TxnOffsetCommitRequest) error { return fence(req, parts, w.proc.Changelog) })
 	if err := w.sess.Client().Flush(ctx); err != nil || acked.Wait() != nil {
 		want = kgo.TryAbort
 	}
@@ -98,6 +101,7 @@ func (w *worker) commit(life context.Context) error {
 	if err := w.cfg.failpoint(w, "applied"); err != nil {
 		return err
 	}
+	w.reportCommits(parts)
 	w.recordOutcome("")
 	w.restore(life, barriers)
 	w.adaptInterval()
@@ -134,7 +138,9 @@ func (w *worker) endContext(life context.Context) (context.Context, context.Canc
 func (w *worker) measureBacklog() {
 	unread := int64(0)
 	for _, t := range w.tasks {
-		unread += t.lag
+		if t.state == taskRunning {
+			unread += t.lag
+		}
 	}
 	w.backlogged = unread > int64(max(w.count, w.cfg.PollRecords))
 }
@@ -175,14 +181,16 @@ func (w *worker) flushTasks() (parts []*taskCommit, barriers []*task, err error)
 			continue
 		}
 		t.flushed = now
+		t.inbox.woken.Store(false) // before the Flush, so that a later Wake has another one
 		if err := t.fireDue(now); err != nil {
 			return nil, nil, err
 		}
-		c := stream.Commit{NowMs: now.UnixMilli(), OwnerEpoch: t.ownerEpoch, Sequence: t.seq + 1, Next: t.next}
+		c := stream.Commit{NowMs: now.UnixMilli(), Incarnation: t.incarnation, OwnerEpoch: t.ownerEpoch, Sequence: t.seq + 1, Next: t.next}
 		if err := t.flush(c); err != nil {
 			return nil, nil, err
 		}
 		if !t.hasChanges() && !t.repairOffsets {
+			t.answerAll(nil) // the questions have changed nothing
 			continue
 		}
 		parts = append(parts, &taskCommit{task: t, marker: t.marker(c, w.proc.Inputs)})
@@ -193,8 +201,8 @@ func (w *worker) flushTasks() (parts []*taskCommit, barriers []*task, err error)
 
 // marker returns the task's marker of this transaction.
 func (t *task) marker(c stream.Commit, inputs []string) *changelogpb.Marker {
-	m := &changelogpb.Marker{Sequence: c.Sequence, OwnerEpoch: c.OwnerEpoch, WrittenAtMs: c.NowMs}
-	m.WatermarkMs, m.NextTimerMs = t.watermark.Ms(), t.timers.nextMs()
+	m := &changelogpb.Marker{Sequence: c.Sequence, OwnerEpoch: c.OwnerEpoch, Incarnation: c.Incarnation, WrittenAtMs: c.NowMs}
+	m.WatermarkMs, m.NextTimerMs, m.Skips = t.watermark.Ms(), t.timers.nextMs(), t.skips
 	for _, topic := range inputs {
 		m.Inputs = append(m.Inputs, &changelogpb.Position{Topic: topic, TopicId: t.ids[topic], Next: t.next[topic]})
 	}
@@ -286,10 +294,10 @@ func (s *sender) system(r kgo.Record, m proto.Message, done func(*kgo.Record, er
 
 // fence adds the offsets of every task of the transaction to the offset commit, also of a task that
 // read nothing. The brokers check the group generation there, and so fence a former owner.
-func fence(req *kmsg.TxnOffsetCommitRequest, parts []*taskCommit) error {
+func fence(req *kmsg.TxnOffsetCommitRequest, parts []*taskCommit, log string) error {
 	for _, part := range parts {
 		for _, in := range part.marker.Inputs {
-			txn.AddOffset(req, in.Topic, part.task.p, in.Next, changelog.CommitMetadata(part.marker))
+			txn.AddOffset(req, in.Topic, part.task.p, in.Next, changelog.CommitNote(part.marker, log))
 		}
 	}
 	return nil
@@ -314,8 +322,10 @@ func (w *worker) apply(parts []*taskCommit) error {
 		meta.Local = part.marker.Inputs
 		if t.meta = meta; defers && t.canDefer() {
 			t.buffer.Add(t.p, t.changes.List)
+			part.deferred = true
 			continue
 		}
+		part.flushed = t.buffer.Pending()
 		if err := t.buffer.FlushTo(b); err != nil {
 			return fmt.Errorf("batch of partition %d: %w", t.p, err)
 		}
@@ -341,8 +351,13 @@ func (w *worker) apply(parts []*taskCommit) error {
 			w.cfg.Metrics.Rejected.WithLabelValues(w.proc.App, t.rejects[j].reason).Inc()
 		}
 		t.seq, t.repairOffsets = parts[i].marker.Sequence, false
-		t.failed, t.stopReason = 0, nil
 		t.timers.committed()
+		switch {
+		case parts[i].flushed:
+			t.bufferStored()
+		case !parts[i].deferred:
+			t.changesStored()
+		}
 		t.resetTransaction()
 		t.forgetPoison()
 	}
@@ -389,7 +404,7 @@ func (w *worker) abort(life context.Context, cause error) error {
 		}
 		if t.state == taskStopped {
 			t.resetTransaction()
-			t.discardHandler()
+			w.discardHandler(t)
 			w.sess.Client().PauseFetchPartitions(w.topicsOf(t.p))
 		}
 	}
@@ -404,7 +419,7 @@ func (w *worker) restartTasks(parts []*taskCommit) {
 	for _, part := range parts {
 		t := part.task
 		t.resetTransaction()
-		t.discardHandler()
+		w.discardHandler(t)
 		t.timers, t.buffer, t.state, t.poisonStreak = nil, nil, taskBarrier, 0
 		if part.err != nil {
 			if t.recordFailure(part.err); t.state == taskStopped {
@@ -424,9 +439,9 @@ func (w *worker) topicsOf(p int32) map[string][]int32 {
 	return m
 }
 
-// stopGracefully commits what is folded and writes what is buffered.
+// stopGracefully commits what is folded or waits for a commit, and writes what is buffered.
 func (w *worker) stopGracefully(life context.Context) error {
-	if w.open && w.count > 0 {
+	if w.open && (w.count > 0 || w.woken()) {
 		if err := w.commit(life); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 func TestPace(t *testing.T) {
 	nop := zerolog.Nop()
 	w := newWorker(0, &Config{Log: &nop, PollRecords: 20_000, CommitInterval: 100 * time.Millisecond, CommitIntervalMax: time.Second}, &stream.Processor{App: "a"}, nil)
-	w.tasks = map[int32]*task{0: {}, 1: {}}
+	w.tasks = map[int32]*task{0: {state: taskRunning}, 1: {state: taskRunning}}
 	w.interval = w.cfg.CommitInterval
 	turn := func(count int, lags ...int64) time.Duration {
 		w.count = count

@@ -25,6 +25,8 @@ func (r *restorer) compareOffsets(f *changelog.BrokerState, res *restoreResult) 
 		switch {
 		case !known && was.At < 0: // a new input
 			at = r.w.cfg.replay.Start(topic, r.p, start)
+		case !known && was.Changelog != "" && was.Changelog != r.w.proc.Changelog:
+			return r.stop(changelog.OtherChangelog("group "+r.w.proc.App, was.Changelog, r.w.proc.Changelog))
 		case !known:
 			return r.stop(fmt.Errorf("group %s has offset %d for %s[%d], but changelog %s has no marker for it: the changelog was deleted, or belongs to another cluster. Restore the changelog, or delete the offsets of the group to fold every record again", r.w.proc.App, was.At, topic, r.p, r.w.proc.Changelog))
 		case was.At < 0: // brokers delete the offsets of a group that was empty for a long time

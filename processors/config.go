@@ -39,6 +39,10 @@ type Config struct {
 	// owner dies, one of them continues with little to restore. The leader of the group uses its
 	// own setting for all. Defaults to 0.
 	Standbys int
+	// StandbyHandlerBytes bounds the memory of the handlers of standbys, see
+	// stream.Processor.WarmStandbys. A handler counts when it is made: one that has no room is
+	// discarded, and its takeover makes another. Defaults to 256 MiB.
+	StandbyHandlerBytes int64
 	// Workers is the number of transactional sessions. While one waits for a commit or for a fetch,
 	// the others fold. Defaults to DefaultWorkers.
 	Workers int
@@ -60,6 +64,9 @@ type Config struct {
 	// PoisonLimit is the number of records in a row that may panic before the partition is stopped.
 	// Defaults to 10.
 	PoisonLimit int
+	// UnreadableAfter is the time for which a batch is fetched again that cannot be decoded, before
+	// the partition is stopped. Defaults to 30 s.
+	UnreadableAfter time.Duration
 	// SessionTimeout is the time after which the group removes a silent member. Defaults to 6 s,
 	// the usual minimum of brokers.
 	SessionTimeout time.Duration
@@ -116,6 +123,7 @@ func (c *Config) SetDefaults() {
 		host = "weir"
 	}
 	c.Instance = cmp.Or(c.Instance, host)
+	c.StandbyHandlerBytes = cmp.Or(c.StandbyHandlerBytes, 256<<20)
 	c.Workers = cmp.Or(c.Workers, DefaultWorkers())
 	c.CommitInterval = cmp.Or(c.CommitInterval, 100*time.Millisecond)
 	c.CommitIntervalMax = cmp.Or(c.CommitIntervalMax, time.Second)
@@ -124,6 +132,7 @@ func (c *Config) SetDefaults() {
 	c.PollRecords = cmp.Or(c.PollRecords, 20_000)
 	c.Tick = cmp.Or(c.Tick, time.Second)
 	c.PoisonLimit = cmp.Or(c.PoisonLimit, 10)
+	c.UnreadableAfter = cmp.Or(c.UnreadableAfter, 30*time.Second)
 	c.SessionTimeout = cmp.Or(c.SessionTimeout, 6*time.Second)
 	c.TransactionTimeout = cmp.Or(c.TransactionTimeout, 10*time.Second)
 	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)
@@ -141,6 +150,15 @@ func (c *Config) SetDefaults() {
 	if c.failpoint == nil {
 		c.failpoint = func(*worker, string) error { return nil }
 	}
+}
+
+// maxHeartbeatInterval is Kafka's default. A member learns of a rebalance by its next heartbeat.
+const maxHeartbeatInterval = 3 * time.Second
+
+// heartbeatInterval returns the time between two heartbeats: a twelfth of the session timeout, so
+// that lost heartbeats end no session, but short enough for fast rebalances under a long one.
+func (c *Config) heartbeatInterval() time.Duration {
+	return min(c.SessionTimeout/12, maxHeartbeatInterval)
 }
 
 // check returns ErrConfig for what New refuses.

@@ -238,10 +238,10 @@ func (r *crashRun) pendingWallTimers() string {
 	return ""
 }
 
-// TestCrashes checks WEIR_TEST_CRASH_RUNS runs (60 by default) from WEIR_TEST_CRASH_SEED on. Runs
+// TestCrashes checks WEIR_TEST_CRASH_RUNS runs (40 by default) from WEIR_TEST_CRASH_SEED on. Runs
 // with an odd seed have no timers, so that their changes may wait in the write buffer.
 func TestCrashes(t *testing.T) {
-	runs, from := 60, 0
+	runs, from := 40, 0
 	if s := os.Getenv("WEIR_TEST_CRASH_RUNS"); s != "" {
 		runs, _ = strconv.Atoi(s)
 	}

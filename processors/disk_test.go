@@ -203,3 +203,38 @@ func TestDiskFullWhileRebuilding(t *testing.T) {
 		})
 	}
 }
+
+// TestDirectoryRemoved: the state directory of a living process is removed, with and without load.
+// The process ends within seconds with an error that names the cause. A restart continues exactly.
+func TestDirectoryRemoved(t *testing.T) {
+	for name, load := range map[string]bool{"idle": false, "busy": true} {
+		t.Run(name, func(t *testing.T) {
+			o := summing()
+			o.Config.MemtableBytes = 1 << 20
+			processorstest.Run(t, o, func(t *testing.T, w *processorstest.Harness) {
+				f := &feed{w: w}
+				p := w.Start("a")
+				f.give(20)
+				f.exact(t)
+				fs := w.Disk("a")
+				if err := fs.RemoveAll(processorstest.StateDir); err != nil {
+					t.Fatal(err)
+				}
+				removed := time.Now()
+				if load {
+					f.give(50)
+				}
+				if err := p.Await(); !errors.Is(err, processors.ErrDisk) || !strings.Contains(err.Error(), "was removed") {
+					t.Errorf("the process ended with %v", err)
+				}
+				if took := time.Since(removed); took > 10*time.Second {
+					t.Errorf("the process ended %s after the removal", took)
+				}
+				w.NewDisk("a")
+				w.Start("a")
+				f.give(1)
+				f.exact(t)
+			})
+		})
+	}
+}

@@ -2,7 +2,7 @@
 // into keyed state in Pebble and emits records, exactly once within one Kafka cluster. With its
 // sub-packages it is the only package that uses Kafka and Pebble.
 //
-//	        assigned           barrier read          due: 100 ms to 1 s, records, bytes
+//	        assigned           barrier read          due: 100 ms to 1 s, records, bytes, Wake
 //	group ──────────▶ restoring ──────────▶ running ──┬──────────────────────────────┐
 //	                   ▲  │ gap, new topic id,        │ poll ▶ Fold (memory only)    ▼
 //	                   │  │ poison, newer store       ▼
@@ -38,6 +38,28 @@
 // barrier, tail of the changelog, comparison with the committed offsets, and a new Handler from
 // committed state. The rewind of the Kafka client is not used.
 //
+// # Records that cannot be read
+//
+// A partition whose next record cannot be read, because it is deleted or decompresses to more than
+// kafka.MaxBatchBytes, commits what it has and stops. A batch that cannot be decoded, such as one
+// with a wrong checksum, is fetched again for Config.UnreadableAfter first, since a network can
+// change bytes, too. Errors of brokers that pass, such as a move of the leader, stop nothing,
+// however long they last. An operator gives such a range up with kafkaadmin.ApplySkip, which writes
+// an instruction to the changelog of the partition:
+//
+//	operator ── Skip{topic, from, to, after, who, why} ─▶ changelog[p]
+//	stopped task: the changelog has grown ─▶ takeover: tail up to its barrier, Skip behind the last marker
+//	  ─▶ handler at position to ─▶ first transaction: marker{inputs at to, skips}, offsets at to
+//
+// The owner carries it out, because only the owner is fenced: the position is in the marker and in
+// the group's offsets, which one transaction must change together. An edit of both by an operator
+// would need the exclusive member, and so a stop of the partitions that can be read. The
+// instruction names the last transaction that the operator saw (after) and the position (from). If
+// the task is anywhere else, the instruction is void, so it cannot be carried out twice or late.
+// Until the marker is committed, each takeover finds the instruction again. The marker keeps all
+// ranges: rebuilds and replays leave them out, and Status lists them. Compaction keeps the
+// instructions, too, as a log of who gave up what.
+//
 // # Timers, sources, standbys
 //
 // A TimerHandler has durable timers in event time or wall time. They are a table of the state, so
@@ -47,8 +69,15 @@
 // read, with their positions, and a new Handler continues from the committed positions. Package
 // bridge is one.
 //
+// Ask and AskCommitted call a function with the handler of a partition, between two batches, and
+// HandlerOf returns the handler to readers of what it publishes. They reach the handlers of this
+// process only. A handler that is a stream.CommitListener is called after each of its transactions.
+// Package stream numbers what holds.
+//
 // With Config.Standbys, other processes keep the state of each partition warm, and the group
-// assigns a partition to a process that has it warm.
+// assigns a partition to a process that has it warm. For a processor with WarmStandbys they keep a
+// handler, too, which gets each committed change of a row. It folds nothing and emits nothing. At a
+// takeover it is at the transaction of the store, or it is discarded.
 //
 // # Other packages
 //

@@ -22,11 +22,24 @@ var (
 	ErrTransactions = errors.New("the brokers do not have transactions v2")
 	// ErrTopics reports a topic that is missing or has the wrong number of partitions.
 	ErrTopics = topics.ErrTopics
+	// ErrSettings reports that another process of the group has other stream.Processor.Settings.
+	ErrSettings = errors.New("the processes of the group have different settings")
 	// ErrNotMoved reports that the state of the former application was not moved to this one; see
 	// Config.FormerChangelogs. Nothing was changed.
 	ErrNotMoved = errors.New("the state of the former partitions was not moved here")
 	// ErrNotRunning reports that Run is not at work, so no store is open.
 	ErrNotRunning = errors.New("the processor is not running")
+	// ErrNotOwned reports a question to a partition that does not run in this process.
+	ErrNotOwned = errors.New("the partition is not owned by this process")
+	// ErrRestoring reports a question to a partition that is being taken over.
+	ErrRestoring = errors.New("the partition is being restored")
+	// ErrStopped reports a question to a partition that is stopped until an operator acts.
+	ErrStopped = errors.New("the partition is stopped")
+	// ErrBusy reports that too many questions wait for a partition.
+	ErrBusy = errors.New("too many questions wait")
+	// ErrNotCommitted reports that a question was put to the handler, and that its transaction did
+	// not commit or has an outcome that this process does not know.
+	ErrNotCommitted = errors.New("the transaction of the question did not commit, or its outcome is not known")
 	// ErrDiskFull reports that the disk of the state directory has no space left. The process has
 	// left its group. The store is as a crash at that moment leaves it. The next start reads what
 	// the store lacks from the changelog.

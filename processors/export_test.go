@@ -30,6 +30,9 @@ func (w *worker) FoldedRecords() (n int) {
 	return n
 }
 
+// CommittingTasks returns the number of tasks in the transaction that is being committed.
+func (w *worker) CommittingTasks() int { return len(w.commits) }
+
 // BufferedTasks returns the number of tasks with changes in the write buffer.
 func (w *worker) BufferedTasks() (n int) {
 	for _, t := range w.tasks {

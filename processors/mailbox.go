@@ -7,6 +7,8 @@ type mailbox struct {
 	mu   sync.Mutex
 	list []func()
 	wake func()
+	// nudged is set by a nudge that no take has seen.
+	nudged bool
 }
 
 func (m *mailbox) post(f func()) {
@@ -18,21 +20,29 @@ func (m *mailbox) post(f func()) {
 	}
 }
 
+// nudge interrupts the poll without a function.
+func (m *mailbox) nudge() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.nudged = true
+	if m.wake != nil {
+		m.wake()
+	}
+}
+
 func (m *mailbox) take() []func() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := m.list
-	m.list = nil
+	m.list, m.nudged = nil, false
 	return list
 }
 
-// interrupt sets the function that post calls to end a poll. If a function is waiting, the poll
-// ends at once.
-func (m *mailbox) interrupt(wake func()) {
+// interrupt sets the function that post and nudge call to end a poll. It reports whether the poll
+// need not wait, because one of them was called before.
+func (m *mailbox) interrupt(wake func()) (due bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.wake = wake
-	if wake != nil && len(m.list) > 0 {
-		wake()
-	}
+	return m.nudged || len(m.list) > 0
 }

@@ -22,6 +22,7 @@ type Metrics struct {
 	Timers             *prometheus.CounterVec   // timers fired, by app and clock: event, wall
 	Lag                *prometheus.GaugeVec     // records behind the end of the inputs, by app and worker
 	Partitions         *prometheus.GaugeVec     // partitions by app, worker and state
+	Skipped            *prometheus.GaugeVec     // input offsets that operators skipped, by app and worker
 }
 
 // NewMetrics makes the metrics and registers them with r, unless r is nil.
@@ -39,7 +40,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Records:            counter("records_total", "Input records folded."),
 		Rejected:           counter("rejected_total", "Input records sent to the dead-letter topic.", "reason"),
 		Commits:            counter("transactions_total", "Transactions by outcome.", "outcome"),
-		Aborts:             counter("aborts_total", "Transactions that were aborted, by reason.", "reason"),
+		Aborts:             counter("aborts_total", "Transactions that were aborted, by reason: stopped, poison, handler, produce, revoked, coordinator.", "reason"),
 		ChangelogRecords:   counter("changelog_records_total", "State changes written to the changelog."),
 		Restores:           counter("restores_total", "Partitions taken over."),
 		RestoredRecords:    counter("restore_records_total", "Changelog records read while taking over."),
@@ -53,9 +54,24 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"From the timestamp of an input record to the commit of its changes. The records of a batch are taken as spread evenly between the oldest and the newest.", []string{"app"}, nil)),
 		Lag:        gauge("lag_records", "Records between the next offset and the end of the inputs.", "worker"),
 		Partitions: gauge("partitions", "Partitions by state: barrier, restoring, running, stopped; standby (another process owns it).", "worker", "state"),
+		Skipped:    gauge("skipped_records", "Offsets of the inputs that operators skipped because they could not be read, in the partitions of this process.", "worker"),
 	}
 	if r != nil {
-		r.MustRegister(m.Records, m.Rejected, m.Commits, m.Aborts, m.PhaseSeconds, m.Latency, m.TransactionRecords, m.ChangelogRecords, m.TransactionChanges, m.TransactionBytes, m.Restores, m.RestoredRecords, m.RestoreRemaining, m.Timers, m.Lag, m.Partitions)
+		r.MustRegister(m.Records, m.Rejected, m.Commits, m.Aborts, m.PhaseSeconds, m.Latency, m.TransactionRecords, m.ChangelogRecords, m.TransactionChanges, m.TransactionBytes, m.Restores, m.RestoredRecords, m.RestoreRemaining, m.Timers, m.Lag, m.Partitions, m.Skipped)
 	}
 	return m
+}
+
+// begin gives the counters of an application the value 0, so that increase and rate see the first
+// event. Rejected is not among them: the processor alone knows its reasons.
+func (m *Metrics) begin(app string) {
+	for _, c := range []*prometheus.CounterVec{m.Records, m.ChangelogRecords, m.Restores, m.RestoredRecords} {
+		c.WithLabelValues(app)
+	}
+	for _, outcome := range []string{"committed", "aborted", "unknown"} {
+		m.Commits.WithLabelValues(app, outcome)
+	}
+	for _, reason := range []string{abortStopped, abortPoison, abortHandler, abortProduce, abortRevoked, abortCoordinator} {
+		m.Aborts.WithLabelValues(app, reason)
+	}
 }

@@ -48,6 +48,27 @@ func Mutations() map[string]func(w *Worker, at string) error {
 	}
 }
 
+// ReportMutations returns bugs of when a commit is reported, each as a failpoint that injects it.
+// TestAnswerMutants requires that a check reports each of them.
+func ReportMutations() map[string]func(w *Worker, at string) error {
+	at := func(point string) func(w *Worker, at string) error {
+		return func(w *Worker, at string) error {
+			if at == point {
+				for _, part := range w.commits {
+					part.task.seq = part.marker.Sequence
+				}
+				w.reportCommits(w.commits)
+			}
+			return nil
+		}
+	}
+	return map[string]func(w *Worker, at string) error{
+		"answers before the commit":              at("flushed"),
+		"answers while the transaction is open":  at("written"),
+		"answers before the store has the state": at("ended"),
+	}
+}
+
 // mutateCommits changes each task's part of a transaction before it is produced.
 func mutateCommits(mutate func(c *taskCommit)) func(w *Worker, at string) error {
 	return func(w *Worker, at string) error {

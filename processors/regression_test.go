@@ -264,22 +264,29 @@ func TestTakeoverIsFast(t *testing.T) {
 	})
 }
 
-// TestInstanceTaken: of two processes with one instance name, the first ends with ErrInstance.
+// TestInstanceTaken: of two processes with one instance name, the first ends with ErrInstance, and
+// the second counts on. With several workers each process took a membership from the other, and
+// both ended.
 func TestInstanceTaken(t *testing.T) {
-	runLedger(t, 4, func(t *testing.T, h *processorstest.Harness) {
-		cfg := processors.Config{Workers: 1, Instance: "a"}
-		first := h.StartWith("first", cfg, ledger.Processor("in"))
-		h.WaitFor("the first runs", time.Minute, func() bool { return first.Status(3).State == "running" })
-		second := h.StartWith("second", cfg, ledger.Processor("in"))
-		h.WaitFor("the second runs", time.Minute, func() bool { return second.Status(3).State == "running" })
-		time.Sleep(20 * time.Second)
-		if !first.Ended() || second.Ended() {
-			t.Fatalf("the first process has ended: %t; the second: %t", first.Ended(), second.Ended())
-		}
-		if err := first.Await(); !errors.Is(err, kafka.ErrInstance) {
-			t.Errorf("the first process ended with %v", err)
-		}
-	})
+	for _, workers := range []int{1, 4} {
+		runLedger(t, 4, func(t *testing.T, h *processorstest.Harness) {
+			cfg := processors.Config{Workers: workers, Instance: "a", Endpoint: "host:1"}
+			first := h.StartWith("first", cfg, ledger.Processor("in"))
+			h.WaitFor("the first runs", time.Minute, func() bool { return first.Status(3).State == "running" })
+			cfg.Endpoint = "host:2"
+			second := h.StartWith("second", cfg, ledger.Processor("in"))
+			for i := range 200 {
+				h.Produce("in", int32(i%4), "k", "1")
+				time.Sleep(100 * time.Millisecond)
+			}
+			if !first.Ended() || second.Ended() {
+				t.Fatalf("%d workers: the first process has ended: %t; the second: %t", workers, first.Ended(), second.Ended())
+			}
+			if err := first.Await(); !errors.Is(err, kafka.ErrInstance) {
+				t.Errorf("%d workers: the first process ended with %v", workers, err)
+			}
+		})
+	}
 }
 
 // TestPoisonLimit: as many poison records in a row as the limit become dead letters. One more stops

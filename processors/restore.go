@@ -23,16 +23,21 @@ type restoreResult struct {
 	next           map[string]int64
 	start          map[string]int64 // first offset of each input
 	ownerEpoch     uint64
+	incarnation    uint64
 	handler        stream.Handler
+	inbox          *inbox
 	timers         *timers
 	buffer         *store.WriteBuffer
-	repairOffsets  bool // the group's offsets differ from the marker: the next transaction commits the marker's
-	offsetsExpired bool // the group has no offsets, so the client has none
+	skips          changelog.Skips // ranges of the inputs that are not in the state
+	warm           bool            // the handler is that of the standby
+	repairOffsets  bool            // the group's offsets differ from the marker: the next transaction commits the marker's
+	offsetsExpired bool            // the group has no offsets, so the client has none
 }
 
 // discard closes the handler of a result that is not used. r may be nil.
 func (r *restoreResult) discard() {
 	if r != nil {
+		r.inbox.close()
 		handler.Close(r.handler)
 	}
 }
@@ -51,8 +56,10 @@ type restorer struct {
 	began      time.Time
 	rebuild    bool // begin with an empty store, because the changelog lacks the store's last transaction
 	applier    *changelog.Applier
+	warm       *handler.Warm          // of the standby of this process; nil without one
 	waitReason atomic.Pointer[string] // what the takeover waits for, for the log
 	progress   atomic.Pointer[changelog.Progress]
+	tailRead   atomic.Bool // the changelog is read up to the barrier
 }
 
 func (r *restorer) setWaitReason(what string) { r.waitReason.Store(&what) }
@@ -99,6 +106,7 @@ func (r *restorer) report(res *restoreResult, err error) {
 	if r.applier != nil {
 		err = errors.Join(err, r.applier.Close())
 	}
+	r.returnWarm()
 	took := time.Since(r.began)
 	r.w.restores.Go(func() {
 		if err != nil {
@@ -141,18 +149,20 @@ func (w *worker) onRestored(t *task, res *restoreResult, err error, took time.Du
 			t.state = taskBarrier
 			break
 		}
+		t.incarnation = res.incarnation
 		t.meta, t.ids, t.ownerEpoch, t.handler, t.repairOffsets, t.offsetsExpired = res.meta, res.ids, res.ownerEpoch, res.handler, res.repairOffsets, res.offsetsExpired
-		t.buffer = res.buffer
+		t.buffer, t.inbox, t.skips, t.unreadable = res.buffer, res.inbox, res.skips, nil
 		t.timers = res.timers
 		t.trackEventTime(w.proc, t.meta.GetMarker().GetWatermarkMs())
 		t.seq = t.meta.GetMarker().GetSequence()
 		t.flushed = time.Now()
 		t.state, t.tries = taskRunning, 0
+		w.directory.enter(t.inbox)
 		if !t.offsetsExpired { // else the worker starts a new session, which fetches the offsets
 			w.sess.Client().ResumeFetchPartitions(w.unfinishedInputs(t))
 		}
 		w.cfg.Metrics.Restores.WithLabelValues(w.proc.App).Inc()
-		w.log.Info().Int32("partition", t.p).Uint64("owner_epoch", t.ownerEpoch).Dur("took", took).Msg("partition_running")
+		w.log.Info().Int32("partition", t.p).Uint64("owner_epoch", t.ownerEpoch).Dur("took", took).Bool("warm", res.warm).Msg("partition_running")
 	}
 	w.publish()
 }
@@ -160,12 +170,12 @@ func (w *worker) onRestored(t *task, res *restoreResult, err error, took time.Du
 // seek sets the client to the offsets of the task. It reports whether the client has an offset for
 // each input of the task. After an abort the client rewinds to what it takes to be committed: to
 // offset 0 where it never committed, and to a wrong offset if a commit succeeded whose answer was
-// an error.
+// an error. A client that could not read a batch fetches the partition again only after a seek.
 func (w *worker) seek(t *task) bool {
 	at, cached, all := map[string]map[int32]kgo.EpochOffset{}, w.sess.Client().CommittedOffsets(), true
 	for topic, next := range t.next {
 		c, ok := cached[topic][t.p]
-		if all = all && ok; ok && c.Offset != next {
+		if all = all && ok; ok && (c.Offset != next || t.unreadable != nil) {
 			at[topic] = map[int32]kgo.EpochOffset{t.p: {Epoch: -1, Offset: next}}
 		}
 	}

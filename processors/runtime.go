@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -32,6 +33,8 @@ type Runtime struct {
 	store     *store.Store // nil before Run and after it
 	snapshots []*statusSnapshot
 	parts     int32
+
+	inboxes atomic.Pointer[directory] // of the tasks that run; nil before Run and after it
 }
 
 // New checks the configuration and the processor without asking a broker. It starts nothing. It
@@ -50,6 +53,7 @@ func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 		r.snapshots = append(r.snapshots, &statusSnapshot{app: proc.App, worker: strconv.Itoa(i), metrics: cfg.Metrics})
 	}
 	r.snapshots = append(r.snapshots, &statusSnapshot{app: proc.App, worker: StateStandby, metrics: cfg.Metrics})
+	cfg.Metrics.begin(proc.App)
 	return r, nil
 }
 
@@ -97,20 +101,29 @@ func (r *Runtime) runStore(ctx context.Context, parts int32) (err error) {
 	r.mu.Lock()
 	r.store, r.parts = s, parts
 	r.mu.Unlock()
+	inboxes := make(directory, parts)
+	r.inboxes.Store(&inboxes)
 	defer func() {
+		r.inboxes.Store(nil)
 		r.mu.Lock()
 		r.store = nil
 		r.mu.Unlock()
 		err = s.CloseAfter(r.cfg.database(), err)
 	}()
+	for p := range parts { // before this process takes partitions that another one can run
+		if _, err := s.Meta(s.DB, p); errors.Is(err, ErrNewer) || errors.Is(err, ErrForeign) {
+			return err
+		}
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.AwaitFailure(ctx) })
+	group.Go(func() error { return r.watchSettings(ctx) })
 	follower := newStandby(&r.cfg, &r.proc, s, r.snapshots[r.cfg.Workers])
 	group.Go(func() error { return follower.run(ctx) })
 	searching := &sync.Mutex{}
 	for i := range r.cfg.Workers {
 		w := newWorker(i, &r.cfg, &r.proc, s)
-		w.searching = searching
+		w.searching, w.directory = searching, inboxes
 		w.snapshot, w.partitions, w.standby = r.snapshots[i], parts, follower
 		if i == 0 {
 			follower.rebalance = func() { w.mailbox.post(w.requestRebalance) }
@@ -147,6 +160,13 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 	}
 	for _, text := range count.Ignored {
 		r.cfg.Log.Error().Str("app", r.proc.App).Str("topic", text).Int32("needs", count.Tasks).Msg("partitions_ignored")
+	}
+	// A new cluster has no coordinator of the group for its first seconds.
+	err = kafka.Retry(ctx, r.cfg.Kafka, settingsRetry, func() error {
+		return r.checkSettings(ctx, adm, func(string) bool { return true })
+	})
+	if err != nil {
+		return 0, err
 	}
 	return count.Tasks, r.checkMoved(ctx, adm)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/changelog"
 	"github.com/weirhq/weir/processors/internal/group"
+	"github.com/weirhq/weir/processors/internal/handler"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
@@ -49,6 +50,9 @@ type standby struct {
 	rebuild       map[int32]bool                   // begin with an empty store
 	lastRebalance time.Time                        // last call of rebalance
 
+	client   *kgo.Client // reads the changelogs; nil if nothing is followed
+	handlers standbyHandlers
+
 	refreshDone chan refreshResult // of the refresh in progress; nil if there is none
 	lastRefresh time.Time          // start of the last refresh
 }
@@ -61,6 +65,7 @@ func newStandby(cfg *Config, proc *stream.Processor, s *store.Store, view *statu
 		cfg: cfg, proc: proc, store: s, snapshot: view, log: cfg.Log.With().Str("app", proc.App).Logger(),
 		assignments: map[int]workerAssignment{}, held: map[int32]*changelog.Applier{}, ends: map[int32]int64{}, consistency: map[int32]*changelog.Consistency{}, backoff: map[int32]time.Time{}, rebuild: map[int32]bool{},
 	}
+	f.handlers = standbyHandlers{byPartition: map[int32]*handler.Warm{}, notBefore: map[int32]time.Time{}, handedOver: handedOver{list: map[int32]*handler.Warm{}}}
 	s.OnRelease = f.wake
 	return f
 }
@@ -104,6 +109,7 @@ func (f *standby) run(ctx context.Context) error {
 		if f.release(func(int32) bool { return true }); f.refreshDone != nil {
 			<-f.refreshDone
 		}
+		f.endHandlers()
 	}()
 	for ctx.Err() == nil {
 		if err := f.follow(ctx); store.IsDamage(err) {
@@ -125,21 +131,21 @@ func (f *standby) follow(ctx context.Context) error {
 	for p, r := range f.held {
 		at[p] = kgo.NewOffset().At(r.Next)
 	}
-	var cl *kgo.Client
-	if len(at) > 0 {
-		var err error
-		cl, err = changelog.NewReader(f.cfg.Kafka, f.proc.Changelog, at, kgo.FetchMaxBytes(f.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(min(4<<20, f.cfg.FetchBytes)))
+	if f.client = nil; len(at) > 0 {
+		cl, err := changelog.NewReader(f.cfg.Kafka, f.proc.Changelog, at, kgo.FetchMaxBytes(f.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(min(4<<20, f.cfg.FetchBytes)))
 		if err != nil {
 			return err
 		}
 		defer cl.Close()
+		f.client = cl
+		f.pauseBuilding()
 	}
 	for {
 		pctx, cancel := context.WithTimeout(ctx, time.Second)
 		f.mailbox.interrupt(cancel)
 		var fetches kgo.Fetches
-		if cl != nil {
-			fetches = cl.PollRecords(pctx, 10_000)
+		if f.client != nil {
+			fetches = f.client.PollRecords(pctx, 10_000)
 		} else {
 			<-pctx.Done()
 		}
@@ -153,6 +159,9 @@ func (f *standby) follow(ctx context.Context) error {
 		f.requestRebalance()
 		f.applyRefresh()
 		f.refresh(ctx)
+		f.dropHandedOver()
+		f.handlerBuilt()
+		f.buildHandler(ctx)
 		f.mailbox.take()
 		if len(f.held) != len(at) || f.changed() {
 			return nil
@@ -181,6 +190,7 @@ func (f *standby) acquire(ctx context.Context) error {
 			if r, err = changelog.NewApplier(f.store, state, p, f.rebuild[p]); err == nil {
 				f.held[p], f.consistency[p] = r, &changelog.Consistency{}
 				delete(f.rebuild, p)
+				f.adoptHandler(r)
 				f.log.Info().Int32("partition", p).Int64("from", r.Next).Msg("standby_begun")
 				continue
 			}
@@ -221,6 +231,7 @@ func (f *standby) apply(fetches kgo.Fetches) {
 		if err == nil && r.AtMarker() && r.Count > before {
 			err = r.Flush()
 		}
+		f.checkHandler(fp.Partition)
 		if errors.Is(err, changelog.ErrDiverged) {
 			f.rebuild[fp.Partition] = true
 		}
@@ -265,10 +276,12 @@ func (f *standby) changed() bool {
 
 // release stops following the selected partitions.
 func (f *standby) release(selected func(int32) bool) {
+	owned := f.owned()
 	for _, p := range slices.Collect(maps.Keys(f.held)) {
 		if !selected(p) {
 			continue
 		}
+		f.releaseHandler(p, owned[p])
 		if err := f.held[p].Close(); err != nil {
 			f.log.Warn().Int32("partition", p).Err(err).Msg("standby_close_failed")
 		}
@@ -303,6 +316,7 @@ func (f *standby) publish() {
 	for _, p := range slices.Sorted(maps.Keys(f.held)) {
 		r := f.held[p]
 		s := Status{App: f.proc.App, Partition: p, State: StateStandby, ChangelogNext: r.Meta.ChangelogNext, Lag: max(0, f.ends[p]-r.Next)}
+		s.HandlerWarm = f.handlers.byPartition[p] != nil
 		s.OwnerEpoch, s.Sequence, s.Next = r.Meta.GetMarker().GetOwnerEpoch(), r.Meta.GetMarker().GetSequence(), changelogpb.NextOffsets(r.Meta.GetMarker().GetInputs())
 		if !f.consistency[p].Update(r, f.ends[p], group.AcceptableLag) {
 			s.Reason = "it is catching up"

@@ -92,6 +92,31 @@ func TestStopsPartition(t *testing.T) {
 	}
 }
 
+// TestOtherChangelog: a configuration that names another changelog stops the partition, with a
+// store and without. The reason names the former changelog, and gives no advice to delete anything.
+func TestOtherChangelog(t *testing.T) {
+	for _, disk := range []string{"a", "empty"} {
+		t.Run(disk, func(t *testing.T) {
+			processorstest.Run(t, unchecked(4), func(t *testing.T, h *processorstest.Harness) {
+				foldThree(h)
+				if err := h.Cluster.CreateTopic("other", 4, nil); err != nil {
+					t.Fatal(err)
+				}
+				proc := ledger.Processor("in")
+				proc.Changelog = "other"
+				p := h.StartWith(disk, processors.Config{Workers: 1}, proc)
+				h.WaitFor("the partition is stopped", time.Minute, func() bool { return p.Status(0).State == "stopped" })
+				if s := p.Status(0); !strings.Contains(s.Reason, "belongs to changelog log, and the configuration names other") || strings.Contains(s.Reason, "created again") {
+					t.Errorf("the reason is %q", s.Reason)
+				}
+				if got := h.Records("other"); len(got) > 8 { // barriers alone
+					t.Errorf("%d records in the wrong changelog", len(got))
+				}
+			})
+		})
+	}
+}
+
 // TestStateDirectoryLocked: a second process cannot use the state directory of a running one.
 func TestStateDirectoryLocked(t *testing.T) {
 	runLedger(t, 4, func(t *testing.T, h *processorstest.Harness) {
@@ -131,7 +156,7 @@ func TestTopicsChecked(t *testing.T) {
 		if err := h.Cluster.CreateTopic("late", 4, nil); err != nil {
 			t.Fatal(err)
 		}
-		h.WaitFor("the process runs once the topic exists", time.Minute, func() bool { return p.Status(3).State == "running" })
+		h.WaitFor("the process runs once the topic exists", time.Second, func() bool { return p.Status(3).State == "running" })
 		p.Stop()
 		if err := h.Cluster.CreateTopic("wide", 8, nil); err != nil {
 			t.Fatal(err)

@@ -28,6 +28,7 @@ func (r *restorer) startOffset(f *changelog.BrokerState) (from int64, err error)
 	if r.applier.Token = r.token; r.applier.Next > r.barrier {
 		return 0, r.stop(fmt.Errorf("the store is at offset %d of %s[%d], which ends at %d: the log was cut or replaced. Check that the changelog is the right one, then remove the state directory to rebuild the store from it", r.applier.Next+1, r.w.proc.Changelog, r.p, r.barrier))
 	}
+	r.takeWarm()
 	r.progress.Store(&r.applier.Progress)
 	return r.applier.Next, nil
 }
@@ -101,7 +102,8 @@ func (w *worker) readTails(life context.Context, f *changelog.BrokerState, from 
 func (r *restorer) tailEnded(life context.Context, f *changelog.BrokerState, err error) {
 	switch {
 	case errors.Is(err, changelog.ErrEnd):
-		r.stopWatch() // no open transaction delays the rest
+		r.tailRead.Store(true)
+		r.setWaitReason("the store to write what was read from the changelog")
 		r.w.cfg.Metrics.RestoredRecords.WithLabelValues(r.w.proc.App).Add(float64(r.applier.Count))
 		err = r.applier.Flush()
 	case errors.Is(err, changelog.ErrDiverged):

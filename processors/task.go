@@ -12,6 +12,7 @@ import (
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/changelog"
 	"github.com/weirhq/weir/processors/internal/handler"
+	"github.com/weirhq/weir/processors/internal/replayrange"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/stream"
 )
@@ -42,15 +43,23 @@ type task struct {
 	failed     int       // failures in a row of its own fault
 	tries      int       // takeovers in a row that failed
 	handler    stream.Handler
+	inbox      *inbox      // of the handler
+	unanswered []*question // of the open transaction: their callers wait for the commit
 
 	meta       *changelogpb.TaskMeta // of the last applied transaction
 	ids        map[string][]byte     // topic ids of the inputs
 	next       map[string]int64      // next offset to take, by topic
 	seq        uint64                // of the last committed transaction
 	ownerEpoch uint64
+	// When the state began, in Unix ms. The takeover of an empty changelog chooses it, and it never
+	// changes: so the records of a state that was deleted are older than those of the next.
+	incarnation uint64
 
 	timers         *timers
 	buffer         *store.WriteBuffer
+	skips          changelog.Skips         // ranges of the inputs that are not in the state
+	unreadable     *unreadable             // why the task stops after its next commit, or is stopped
+	failedFetches  map[string]*failedFetch // by topic
 	watermark      *watermark.Watermark
 	eventTime      func(topic string, r *stream.Record) int64 // Unix ms
 	changes        stream.Changes
@@ -77,10 +86,19 @@ type recordPos struct {
 // trusted.
 var errPoison = errors.New("a record panicked in Fold")
 
-// take converts fetched records from the task's offset on, and advances the offset.
-func (t *task) take(topic string, in []*kgo.Record, end int64, out []stream.Record) []stream.Record {
-	out, t.next[topic] = handler.Records(in, handler.OffsetRange{Next: t.next[topic], End: end}, out)
-	return out
+// take converts fetched records from the task's offset on, and advances the offset. A replay leaves
+// out what the live processor has skipped.
+func (t *task) take(topic string, in []*kgo.Record, replay *replayrange.Range, out []stream.Record) []stream.Record {
+	end, skips := replay.End(topic, t.p), changelog.Skips(replay.SkipsOf(t.p))
+	for {
+		until := skips.Until(topic, t.next[topic], end)
+		out, t.next[topic] = handler.Records(in, handler.OffsetRange{Next: t.next[topic], End: until}, out)
+		if next := skips.Past(topic, t.next[topic]); next > t.next[topic] && t.next[topic] < end {
+			t.next[topic] = next
+			continue
+		}
+		return out
+	}
 }
 
 // fold folds a batch: at once, or record by record where a record is known or suspected to be
@@ -130,10 +148,13 @@ func (t *task) foldAll(b *stream.Batch) (err error) {
 	return nil
 }
 
-// discardHandler closes the handler and forgets it.
-func (t *task) discardHandler() {
+// discardHandler closes the handler and forgets it. From now on nothing reaches it.
+func (w *worker) discardHandler(t *task) {
+	w.directory.leave(t.inbox)
+	t.answerAll(fmt.Errorf("%w: partition %d", ErrNotCommitted, t.p))
+	t.inbox.close()
 	handler.Close(t.handler)
-	t.handler = nil
+	t.handler, t.inbox = nil, nil
 }
 
 // recoverPanic, deferred around a call of the handler, turns a panic into an error of the task.
@@ -192,12 +213,9 @@ func (t *task) foldTimed(b *stream.Batch, limit int) error {
 }
 
 const (
-	fireBatch = 4096       // timers of one call of OnTimer
+	fireBatch = handler.FireBatch
 	fireLimit = 10_000_000 // timers in a row at one time
-	// wallLimit bounds the wall timers of one transaction. After an outage all of them may be due,
-	// and their changes must fit into memory and into the duration of a transaction. The others
-	// fire in the next transactions.
-	wallLimit = 5 * fireBatch
+	wallLimit = handler.WallLimit
 )
 
 // fire calls the handler with the timers that are due, until none is due.
@@ -289,7 +307,7 @@ func (t *task) forgetPoison() {
 
 // due reports whether a running task needs a commit although it has read nothing.
 func (t *task) due(now time.Time, tick time.Duration) bool {
-	return t.repairOffsets || now.Sub(t.flushed) >= tick || t.timers.ready(stream.WallTime, now.UnixMilli())
+	return t.repairOffsets || t.inbox.woken.Load() || now.Sub(t.flushed) >= tick || t.timers.ready(stream.WallTime, now.UnixMilli())
 }
 
 func (t *task) hasChanges() bool {

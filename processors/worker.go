@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -46,11 +47,16 @@ type worker struct {
 	count      int // records folded in the open transaction
 	interval   time.Duration
 	backlogged bool // more records are unread than the last transaction took, see measureBacklog
+	looking    bool // a goroutine looks for instructions to skip
+	looked     time.Time
 
-	assignment assignment // since the last rebalance
+	assignment assignment  // since the last rebalance
+	joined     atomic.Bool // the group has given this worker an assignment
 	// rebalanceRequests counts the rebalances that the worker has requested.
 	rebalanceRequests atomic.Uint32
-	mailbox           mailbox // from callbacks and takeovers, run in the loop
+	mailbox           mailbox // from callbacks, takeovers and Ask, run in the loop
+	askErr            error   // of a question that panicked: the step aborts with it
+	directory         directory
 	restores          sync.WaitGroup
 	scratch           []stream.Record
 	records           []kgo.Record  // of the open transaction
@@ -80,6 +86,9 @@ func (w *worker) run(ctx context.Context) error {
 		err := w.session(ctx)
 		if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, errRebuild)) {
 			err = nil // the next process ends the open transaction
+		}
+		if errors.Is(err, kafka.ErrInstance) || errors.Is(context.Cause(ctx), kafka.ErrInstance) {
+			return err // the memberships of all workers are the other process's, or will be: do not end them
 		}
 		if ctx.Err() != nil || !errors.Is(err, errRebuild) {
 			return errors.Join(err, w.leaveGroup(ctx))
@@ -134,7 +143,13 @@ func (w *worker) connect(ctx context.Context) (err error) {
 			w.admin.Close()
 		}
 	}()
+	if err := w.nameTaken(ctx); err != nil {
+		return err
+	}
 	if err := txn.EndOpen(ctx, w.admin, w.txnID, w.cfg.TransactionTimeout); err != nil {
+		if kafka.RefusalOf(err) == kafka.BadCredentials { // they were right at the start: they are being changed
+			return fmt.Errorf("%w: %w", errRebuild, err)
+		}
 		return err
 	}
 	opts := append([]kgo.Opt{
@@ -144,10 +159,10 @@ func (w *worker) connect(ctx context.Context) (err error) {
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.Balancers(group.Assignor{Inputs: w.proc.Inputs, Partitions: w.partitions, Standbys: w.cfg.Standbys, MemberMetadata: w.memberMetadata, OnAssignment: w.onAssignment}), kgo.BlockRebalanceOnPoll(),
-		kgo.SessionTimeout(w.cfg.SessionTimeout), kgo.HeartbeatInterval(w.cfg.SessionTimeout / 12), kgo.RebalanceTimeout(30 * time.Second),
+		kgo.SessionTimeout(w.cfg.SessionTimeout), kgo.HeartbeatInterval(w.cfg.heartbeatInterval()), kgo.RebalanceTimeout(30 * time.Second),
 		// A partition that is resumed waits for the fetch in progress, so FetchMaxWait bounds a
 		// takeover.
-		kgo.FetchMaxWait(250 * time.Millisecond), kgo.FetchMaxBytes(w.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(max(1<<20, w.cfg.FetchBytes/8)), kgo.MaxDecompressBatchBytes(64 << 20),
+		kgo.FetchMaxWait(250 * time.Millisecond), kgo.FetchMaxBytes(w.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(w.cfg.FetchBytes), kgo.MaxDecompressBatchBytes(kafka.MaxBatchBytes),
 		kgo.MaxBufferedRecords(1 << 21), kgo.MaxBufferedBytes(512 << 20), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytesFn(w.batchMax),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
 		w.partitioner.Option(),
@@ -159,9 +174,37 @@ func (w *worker) connect(ctx context.Context) (err error) {
 			}
 		}),
 	}, w.cfg.Kafka.Options...)
-	w.open, w.count, w.revoked, w.backlogged, w.interval, w.records = false, 0, false, false, w.cfg.CommitInterval, nil
+	w.open, w.count, w.revoked, w.backlogged, w.interval, w.records, w.askErr = false, 0, false, false, w.cfg.CommitInterval, nil, nil
 	if w.sess, err = kgo.NewGroupTransactSession(opts...); err != nil {
 		return fmt.Errorf("start session: %w", err)
+	}
+	return nil
+}
+
+// nameTaken returns ErrInstance if the membership that this worker had is another process's now. A
+// process that starts takes the memberships of its name, since its predecessor may have been
+// killed. Its predecessor, if it lives, loses its transactions first, and must not take the
+// memberships again: of two processes with several workers, each would lose one to the other, and
+// both would end. That remains possible if the other process joins between the answer and the new
+// session of this one.
+func (w *worker) nameTaken(ctx context.Context) error {
+	if !w.joined.Load() || w.cfg.Endpoint == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	members, err := group.DescribeMembers(ctx, kadm.NewClient(w.admin), w.proc.App)
+	if err != nil {
+		return nil // not known: the group fences one of the two
+	}
+	for _, m := range members {
+		if m.InstanceID == nil || *m.InstanceID != w.txnID {
+			continue
+		}
+		metadata, err := decodeMember(m)
+		if err == nil && metadata.GetEndpoint() != "" && metadata.GetEndpoint() != w.cfg.Endpoint {
+			return fmt.Errorf("%w: another process joined group %s as %s, and its address is %s: each process needs an instance name of its own", kafka.ErrInstance, w.proc.App, w.txnID, metadata.GetEndpoint())
+		}
 	}
 	return nil
 }
@@ -217,7 +260,7 @@ func (w *worker) owned() []int32 {
 
 func (w *worker) addTasks(ps []int32) {
 	for _, p := range ps {
-		t := &task{p: p, cancel: func() {}, poison: map[recordPos]string{}, foldSingly: map[string]int64{}}
+		t := &task{p: p, cancel: func() {}, poison: map[recordPos]string{}, foldSingly: map[string]int64{}, failedFetches: map[string]*failedFetch{}}
 		t.changes.SetOutputs(w.proc.Outputs)
 		w.tasks[p] = t
 		w.log.Info().Int32("partition", p).Msg("partition_assigned")
@@ -234,7 +277,7 @@ func (w *worker) dropTasks(ps []int32) {
 		}
 		delete(w.tasks, p)
 		t.cancel()
-		t.discardHandler()
+		w.discardHandler(t)
 		if t.ownsStore && t.state != taskRestoring { // a takeover releases it
 			w.store.Release(p)
 		}
@@ -254,6 +297,11 @@ func (w *worker) step(ctx, life context.Context) error {
 	if (!w.open || w.count == 0) && w.needsNewSession() {
 		return fmt.Errorf("%w: the group has its offsets again", errRebuild)
 	}
+	if err := w.stopUnreadable(ctx); err != nil {
+		return err
+	}
+	w.lookForSkips(life)
+	w.retryFetches()
 	if err := w.begin(); err != nil {
 		return err
 	}
@@ -263,7 +311,8 @@ func (w *worker) step(ctx, life context.Context) error {
 		w.log.Warn().Msg("rebalance_overdue")
 		w.requestRebalance()
 	}
-	failed := w.fetchErrors(ctx, fetches)
+	failed := errors.Join(w.fetchErrors(ctx, fetches), w.askErr)
+	w.askErr = nil
 	if w.revoked && w.count == 0 && failed == nil {
 		// A revoke since the last End makes the client abort at the next End. This transaction is
 		// still empty, so End is called now. The records that were just polled are polled again.
@@ -333,8 +382,12 @@ func (w *worker) poll(ctx context.Context) kgo.Fetches {
 	}
 	pctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	w.mailbox.interrupt(cancel)
 	defer w.mailbox.interrupt(nil)
+	if w.mailbox.interrupt(cancel) {
+		// Take what has been fetched, and do not wait. A context that has ended would take nothing,
+		// and a task that is woken all the time would read nothing.
+		return w.sess.PollRecords(nil, w.cfg.PollRecords) //nolint:staticcheck,contextcheck // a nil context does not wait
+	}
 	return w.sess.PollRecords(pctx, w.cfg.PollRecords)
 }
 
@@ -355,7 +408,8 @@ func (w *worker) foldAll(fetches kgo.Fetches) error {
 			return
 		}
 		end := w.cfg.replay.End(fp.Topic, fp.Partition)
-		w.scratch = t.take(fp.Topic, fp.Records, end, w.scratch[:0])
+		w.scratch = t.take(fp.Topic, fp.Records, w.cfg.replay, w.scratch[:0])
+		w.passSkips(t, fp.Topic, fp.Records)
 		if t.next[fp.Topic] >= end {
 			w.sess.Client().PauseFetchPartitions(map[string][]int32{fp.Topic: {fp.Partition}})
 		}
@@ -393,6 +447,16 @@ func (w *worker) due() bool {
 	return false
 }
 
+// woken reports whether a running task was woken since its last Flush.
+func (w *worker) woken() bool {
+	for _, t := range w.tasks {
+		if t.state == taskRunning && t.inbox.woken.Load() {
+			return true
+		}
+	}
+	return false
+}
+
 // pendingBytes estimates the bytes that the open transaction will write.
 func (w *worker) pendingBytes() (n int) {
 	for _, t := range w.tasks {
@@ -415,14 +479,16 @@ func (w *worker) fetchErrors(ctx context.Context, fetches kgo.Fetches) error {
 		case errors.Is(err, kgo.ErrClientClosed):
 			failed = fmt.Errorf("%w: %w", errRebuild, err)
 		case errors.Is(err, kerr.FencedInstanceID):
-			failed = fmt.Errorf("%w: another process joined group %s as %s: give each process an Instance of its own", kafka.ErrInstance, w.proc.App, w.txnID)
+			failed = fmt.Errorf("%w: another process joined group %s as %s: each process needs an instance name of its own", kafka.ErrInstance, w.proc.App, w.txnID)
 		case topic == "" || p < 0 || w.tasks[p] == nil:
 			w.log.Warn().Err(err).Str("topic", topic).Msg("fetch_failed")
+		case kafka.Skippable(err):
+			w.stopAfterCommit(w.tasks[p], topic, err)
 		case kafka.StopsPartition(err):
 			t := w.tasks[p]
 			failed = t.stop(w.cfg.Kafka.Unreadable(ctx, kafka.UnreadableError{Topic: topic, Partition: p, Offset: t.next[topic]}, err))
 		default:
-			w.log.Warn().Err(err).Str("topic", topic).Int32("partition", p).Msg("fetch_failed")
+			w.fetchFailed(ctx, w.tasks[p], topic, err)
 		}
 	})
 	return failed

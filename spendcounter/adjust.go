@@ -6,33 +6,35 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/spendcounter/spendpb"
 	"github.com/weirhq/weir/stream"
 )
-
-// adjustmentScope separates a reference id from an event id of the same text.
-const adjustmentScope = 0xa24baed4963ee407
 
 // adjustment is a valid record of the adjustments topic.
 type adjustment struct {
 	account, campaign, serving []byte
+	reason                     string
+	reference                  []byte // key in TableReferences
 	micros, ingest             int64
-	id, key                    uint64
-	day                        events.Day
+	key                        uint64
+	day, row                   events.Day // row: the day of the row to which it is applied
 	currency                   events.Currency
 }
 
 // foldAdjustments applies adjustments one by one, because there are few. They do not advance the
 // task's clock, which shows how fresh the events are.
-func (c *Counter) foldAdjustments(in *input, b *stream.Batch) error {
+func (c *Counter) foldAdjustments(b *stream.Batch) error {
 	for i := range b.Records {
 		a, bad := c.readAdjustment(&b.Records[i])
 		if bad.reason != "" {
 			b.Reject(i, bad.reason, bad.detail)
 			continue
 		}
-		turn := c.window.expired(c.timestampMs) || c.window.room() <= 0
-		_, fits := events.AddMicros(c.refundedMicros, a.micros)
-		if !fits && !c.window.set.Has(a.id, turn) {
+		before, err := c.reference(a.reference)
+		if err != nil {
+			return err
+		}
+		if _, fits := events.AddMicros(c.refundedMicros, a.micros); !fits && before == nil {
 			b.Reject(i, ReasonOverflow, "the sum of the shard's refunds would overflow int64")
 			continue
 		}
@@ -41,32 +43,41 @@ func (c *Counter) foldAdjustments(in *input, b *stream.Batch) error {
 			b.Reject(i, ReasonBadID, "serving_dc "+quote(a.serving)+": the partition has 256 other names, which is the maximum")
 			continue
 		}
-		if turn {
-			c.window.rotate(c.mark(in, b.Records[i].Offset, c.timestampMs))
-		}
-		if err := c.adjust(&a, dc); err != nil {
+		if err := c.adjust(&a, dc, before); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Counter) adjust(a *adjustment, dc uint16) error {
-	var seen [1]bool
-	c.window.insert([]uint64{a.id}, seen[:])
-	n, err := c.entry(a.key, a.campaign, a.account, a.day, a.currency)
+// adjust applies a. before is the adjustment that was applied under its reference, nil if a is the
+// first.
+func (c *Counter) adjust(a *adjustment, dc uint16, before *spendpb.AppliedAdjustment) error {
+	n, err := c.entry(a.key, a.account, a.campaign, a.row, a.currency)
 	if err != nil {
 		return err
 	}
 	e := &c.cache.list[n]
 	c.cache.touch(e, n)
 	e.asOfMs = max(e.asOfMs, a.ingest)
-	if seen[0] {
+	t := c.totals.of(a.row, a.currency)
+	if before != nil {
 		e.duplicates++
 		c.duplicates++
+		if c.repeat(a, before) {
+			c.conflicts++
+		}
 		return nil
 	}
+	if err := c.loadUnread(); err != nil { // for the comparison of charges and refunds
+		return err
+	}
+	c.refer(a)
 	c.cache.refund(e, dc, a.micros)
+	t.refunded += a.micros
+	if charged, refunded := c.cache.sums(e); refunded > charged && a.row != lifetimeDay {
+		c.overRefunds++
+	}
 	c.refunds++
 	c.refundedMicros += a.micros
 	return nil
@@ -83,7 +94,7 @@ func (c *Counter) readAdjustment(rec *stream.Record) (a adjustment, bad refusal)
 	}
 	reference := []byte(m.ReferenceId)
 	a.account, a.campaign, a.serving = []byte(m.Account), []byte(m.Campaign), []byte(m.ServingDc)
-	a.micros, a.day = m.Micros, events.Day(m.BudgetDay)
+	a.micros, a.day, a.reason = m.Micros, events.Day(m.BudgetDay), m.Reason
 	// A code that does not parse is 0, which checkOwner rejects as unknown.
 	a.currency, _ = events.ParseCurrency(m.Currency)
 	now := min(max(rec.TimeMs, 0), maxTimeMs)
@@ -97,12 +108,16 @@ func (c *Counter) readAdjustment(rec *stream.Record) (a adjustment, bad refusal)
 		return a, refusal{ReasonNoReference, ""}
 	case badID(reference):
 		return a, refusal{ReasonBadID, "reference_id " + quote(reference)}
+	case badID([]byte(a.reason)):
+		return a, refusal{ReasonBadID, "reason " + quote([]byte(a.reason))}
 	case a.micros <= 0:
 		return a, refusal{ReasonNonPositiveAmount, fmt.Sprintf("%d micros", a.micros)}
 	case a.day == 0:
 		return a, refusal{ReasonNoDay, ""}
 	case !a.day.Valid():
 		return a, refusal{ReasonBadDay, fmt.Sprintf("budget_day %d is not a date", a.day)}
+	case len(a.serving) == 0:
+		return a, refusal{ReasonNoServingDC, "name the datacentre that served the ads: the datacentre that counts may be another one"}
 	case a.ingest > now+MaxAheadMs:
 		return a, refusal{ReasonFuture, fmt.Sprintf("ingest at %d, record at %d: is a clock wrong?", a.ingest, now)}
 	}
@@ -115,11 +130,9 @@ func (c *Counter) readAdjustment(rec *stream.Record) (a adjustment, bad refusal)
 	if p := c.cfg.Shard(a.account); p != c.task.Partition {
 		return a, refusal{ReasonWrongPartition, fmt.Sprintf("account %s belongs to partition %d", quote(a.account), p)}
 	}
-	if len(a.serving) == 0 {
-		a.serving = []byte(c.cfg.DC)
-	}
 	a.ingest = min(a.ingest, now+MaxTimestampMs)
-	a.id = events.EventHash(a.account, reference) ^ adjustmentScope
-	a.key = hashKey(a.campaign, a.account, a.day, a.currency)
+	a.reference = referenceKey(a.account, reference)
+	a.row = c.closing.rowOf(a.day)
+	a.key = hashKey(a.account, a.campaign, a.row, a.currency)
 	return a, refusal{}
 }

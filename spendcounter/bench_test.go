@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/stream"
@@ -57,6 +60,44 @@ func newBenchLog(tb testing.TB, dist string, campaigns, events int) *benchLog {
 	return l
 }
 
+// split gives the events line items and arms: 16 pairs.
+func (l *benchLog) split(tb testing.TB) {
+	i := 0
+	for _, b := range l.batches {
+		for j := range b.Records {
+			e := &eventspb.AdEvent{}
+			if err := proto.Unmarshal(b.Records[j].Value, e); err != nil {
+				tb.Fatal(err)
+			}
+			e.LineItem, e.Arm = fmt.Sprintf("line-%03d", i*7%8), fmt.Sprintf("arm-%d", i*5%16/8)
+			b.Records[j].Value = marshal(tb, e)
+			l.ids[i] = b.Records[j].Value[2:18]
+			i++
+		}
+	}
+}
+
+// delay makes a tenth of the events up to nine minutes older than their ingest, so that a batch
+// needs several buckets of ids.
+func (l *benchLog) delay(tb testing.TB) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	i := 0
+	for _, b := range l.batches {
+		for j := range b.Records {
+			if rng.IntN(10) == 0 {
+				e := &eventspb.AdEvent{}
+				if err := proto.Unmarshal(b.Records[j].Value, e); err != nil {
+					tb.Fatal(err)
+				}
+				e.EventMs -= rng.Int64N(540_000)
+				b.Records[j].Value = marshal(tb, e)
+				l.ids[i] = b.Records[j].Value[2:18]
+			}
+			i++
+		}
+	}
+}
+
 // renumber makes new events of the events of the last round, so that none is a duplicate.
 func (l *benchLog) renumber() {
 	l.round++
@@ -72,11 +113,22 @@ func (l *benchLog) renumber() {
 }
 
 func BenchmarkFold(b *testing.B) {
-	for _, dist := range []string{"even", "zipf1.1"} {
-		b.Run(dist, func(b *testing.B) {
+	for _, name := range []string{"even", "zipf1.1", "zipf1.1/delayed", "even/parts", "zipf1.1/parts", "even/hours", "zipf1.1/hours", "zipf1.1/hours/delayed"} {
+		b.Run(name, func(b *testing.B) {
+			dist, delayed := strings.CutSuffix(name, "/delayed")
+			dist, hours := strings.CutSuffix(dist, "/hours")
+			dist, split := strings.CutSuffix(dist, "/parts")
 			l := newBenchLog(b, dist, 100_000, 400_000)
+			if delayed {
+				l.delay(b)
+			}
+			cfg := Config{Shard: anyShard, Hours: hours}
+			if split {
+				l.split(b)
+				cfg.Parts = 20
+			}
 			s := newStore()
-			c := mustNew(b, Config{Shard: anyShard}, s)
+			c := mustNew(b, cfg, s)
 			var ch stream.Changes
 			round := func() {
 				for _, batch := range l.batches {
@@ -120,25 +172,40 @@ func BenchmarkFold(b *testing.B) {
 
 // BenchmarkFlush measures a commit in which every one of 100,000 campaigns changed.
 func BenchmarkFlush(b *testing.B) {
-	l := newBenchLog(b, "even", 100_000, 400_000)
-	s := newStore()
-	c := mustNew(b, Config{Shard: anyShard}, s)
-	var ch stream.Changes
-	dirty := 0
-	for b.Loop() {
-		b.StopTimer()
-		l.renumber()
-		for _, batch := range l.batches {
-			if err := c.Fold(batch); err != nil {
-				b.Fatal(err)
+	for _, hours := range []bool{false, true} {
+		b.Run(fmt.Sprintf("hours=%t", hours), func(b *testing.B) {
+			l := newBenchLog(b, "even", 100_000, 400_000)
+			s := newStore()
+			c := mustNew(b, Config{Shard: anyShard, Hours: hours}, s)
+			var ch stream.Changes
+			dirty, bytes, cpu := 0, 0, time.Duration(0)
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			for b.Loop() {
+				b.StopTimer()
+				l.renumber()
+				for _, batch := range l.batches {
+					if err := c.Fold(batch); err != nil {
+						b.Fatal(err)
+					}
+				}
+				dirty += len(c.cache.dirty)
+				ch.Reset()
+				from := threadTime(b)
+				b.StartTimer()
+				if err := c.Flush(s.commit(1_700_000_000_000), &ch); err != nil {
+					b.Fatal(err)
+				}
+				cpu += threadTime(b) - from
+				for _, change := range ch.List {
+					if change.Table == TableSpend || change.Table == TableHours {
+						bytes += len(change.Key) + len(change.Value)
+					}
+				}
 			}
-		}
-		dirty += len(c.cache.dirty)
-		ch.Reset()
-		b.StartTimer()
-		if err := c.Flush(s.commit(1_700_000_000_000), &ch); err != nil {
-			b.Fatal(err)
-		}
+			b.ReportMetric(float64(dirty)/b.Elapsed().Seconds(), "records/s")
+			b.ReportMetric(float64(dirty)/cpu.Seconds(), "records/core-s")
+			b.ReportMetric(float64(bytes)/float64(dirty), "B/record")
+		})
 	}
-	b.ReportMetric(float64(dirty)/b.Elapsed().Seconds(), "records/s")
 }

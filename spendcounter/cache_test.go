@@ -19,11 +19,11 @@ func TestEqualHashesAreTwoCampaigns(t *testing.T) {
 		for _, cur := range []events.Currency{usd, 'E'<<16 | 'U'<<8 | 'R'} {
 			for _, k := range keys {
 				campaign, account := []byte(k[0]), []byte(k[1])
-				if n := c.find(hash, campaign, account, tailOf(day, cur)); n != dense.None {
+				if n := c.find(hash, account, campaign, tailOf(day, cur)); n != dense.None {
 					t.Fatalf("%q is found as entry %d, %q", k, n, c.key(&c.list[n]))
 				}
-				n, err := c.add(hash, AppendKey(nil, campaign, account, day, cur))
-				if err != nil || c.find(hash, campaign, account, tailOf(day, cur)) != n {
+				n, err := c.add(hash, AppendKey(nil, account, campaign, day, cur))
+				if err != nil || c.find(hash, account, campaign, tailOf(day, cur)) != n {
 					t.Fatalf("%q is not found after it was added: %v", k, err)
 				}
 			}
@@ -36,10 +36,10 @@ func TestEviction(t *testing.T) {
 	c := cache{epoch: 1}
 	touch := func(i int) {
 		campaign := []byte(fmt.Sprint("c", i))
-		h := hashKey(campaign, []byte("a"), 20240101, usd)
-		n := c.find(h, campaign, []byte("a"), tailOf(20240101, usd))
+		h := hashKey([]byte("a"), campaign, 20240101, usd)
+		n := c.find(h, []byte("a"), campaign, tailOf(20240101, usd))
 		if n == dense.None {
-			n, _ = c.add(h, AppendKey(nil, campaign, []byte("a"), 20240101, usd))
+			n, _ = c.add(h, AppendKey(nil, []byte("a"), campaign, 20240101, usd))
 		}
 		e := &c.list[n]
 		c.touch(e, n)
@@ -48,7 +48,7 @@ func TestEviction(t *testing.T) {
 	}
 	held := func(i int) bool {
 		campaign := []byte(fmt.Sprint("c", i))
-		n := c.find(hashKey(campaign, []byte("a"), 20240101, usd), campaign, []byte("a"), tailOf(20240101, usd))
+		n := c.find(hashKey([]byte("a"), campaign, 20240101, usd), []byte("a"), campaign, tailOf(20240101, usd))
 		if n == dense.None {
 			return false
 		}
@@ -104,7 +104,7 @@ func TestMemoryPerCampaign(t *testing.T) {
 	const n = 100_000
 	for i := range n {
 		campaign, account := fmt.Appendf(nil, "campaign-%07d", i), fmt.Appendf(nil, "account-%05d", i/10)
-		k, err := c.add(hashKey(campaign, account, 20240101, usd), AppendKey(nil, campaign, account, 20240101, usd))
+		k, err := c.add(hashKey(account, campaign, 20240101, usd), AppendKey(nil, account, campaign, 20240101, usd))
 		if err != nil {
 			t.Fatal(err)
 		}

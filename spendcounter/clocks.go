@@ -14,7 +14,7 @@ func (c *Counter) advanceClocks(in *input, j int, offset int64) {
 	}
 	if in.copied {
 		var lost uint64
-		in.applied, lost = advance(in.applied, r.originOf[j], r.originAt[j])
+		in.applied, lost = advance(in.applied, r.origin[j])
 		o.lost += lost
 	}
 	c.timestampMs = clock
@@ -23,10 +23,7 @@ func (c *Counter) advanceClocks(in *input, j int, offset int64) {
 		o.ring.Advance(ms)
 		return
 	}
-	if c.window.current.StartMs == 0 {
-		c.window.current.StartMs = clock
-	}
 	if !o.ring.Add(ms, 1) {
-		o.late++
+		o.missedRing++
 	}
 }

@@ -1,6 +1,7 @@
 package spendcounter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,12 +12,20 @@ import (
 
 // State tables.
 const (
-	TableSpend    byte = 1   // spend key -> eventspb.Spend; its changelog is spend.by.<dc>
-	TableTask     byte = 2   // "task" -> spendpb.TaskState
-	TableMovedIDs byte = 3   // generation, former shard, number -> pairs of 8-byte hashes, id and account; see Repartitioner
-	TableIDs      byte = 128 // generation, sequence -> packed 8-byte hashes; local
-	TableRings    byte = 129 // "rings" -> spendpb.LocalState; local
-	TableHealth   byte = 130 // key in spend.health -> the newest SpendHistogram; local
+	TableSpend      byte = 1   // spend key -> eventspb.Spend; its changelog is spend.by.<dc>
+	TableTask       byte = 2   // "task" -> spendpb.TaskState
+	TableMovedIDs   byte = 3   // bucket, former shard, number -> pairs of 8 bytes, id and hash of the account; see Repartitioner
+	TableCampaigns  byte = 4   // campaign, account -> empty: the index of the accounts that have a campaign
+	TableRanking    byte = 5   // day, currency, account, campaign -> set of orders by which the campaign is among the first RankingSize
+	TableBuckets    byte = 6   // bucket -> spendpb.Bucket
+	TableReferences byte = 7   // account, reference id -> spendpb.AppliedAdjustment
+	TableImports    byte = 8   // import (16 bytes) -> sequence number from which it was not applied (8 bytes)
+	TableHours      byte = 9   // spend key, hour -> eventspb.SpendHour, of the hours before the newest one of the campaign day
+	TableTotals     byte = 10  // day, currency -> spendpb.Total, of all campaign days
+	TableParts      byte = 11  // spend key, line item, arm -> eventspb.SpendPart
+	TableIDs        byte = 128 // bucket, sequence -> packed ids of 8 bytes; local
+	TableRings      byte = 129 // "rings" -> spendpb.LocalState; local
+	TableHealth     byte = 130 // key in spend.health -> the newest SpendHistogram; local
 )
 
 // Limits of a record. They bound the cost of one record. They are not settings, because producers
@@ -36,13 +45,21 @@ type Config struct {
 	// Inputs are the input topics. Defaults to ads.events and ads.adjustments, and no copied
 	// topics.
 	Inputs Inputs
-	// DuplicateWindow is the minimum span of ingest time for which an event id is remembered. An id
-	// can be remembered for up to twice as long. Defaults to 10 min.
+	// DuplicateWindow is the maximum time between an event and its ingest for which the event is
+	// checked for duplicates. A later event is late. All replicas need the same value. Defaults to
+	// 10 min.
 	DuplicateWindow time.Duration
-	// MaxIDs is the maximum number of event ids that a task remembers, at 11 to 21 bytes each. When
-	// a generation holds half of them, the older generation is dropped early: the window is then
-	// shorter, and Stats counts it. Defaults to 1,572,864: 16 MiB a task, or 1,300 events/s a task
-	// over the whole window.
+	// OutOfOrderness is how far the ingest time of an event may be behind the greatest of its
+	// origin. An event that is further behind is late. All replicas need the same value. Defaults
+	// to 2 min, for which a Kafka producer repeats a record by default.
+	OutOfOrderness time.Duration
+	// RejectLate rejects late events. Otherwise they are charged without a check for duplicates.
+	// Stats counts them in both cases. All replicas need the same value.
+	RejectLate bool
+	// MaxIDs is the maximum number of event ids that a task keeps in memory after a commit, at 11
+	// to 21 bytes each. Further buckets of ids are read from the local table when an event needs
+	// them. A bucket that holds half of them forgets its ids and begins again; Stats counts it.
+	// Defaults to 1,572,864: 16 MiB a task, or 1,800 events/s a task over the whole window.
 	MaxIDs int
 	// CacheEntries is the number of campaign days that a task keeps in memory between commits, at
 	// about 150 bytes each. Campaign days that changed since the last commit are kept in addition.
@@ -52,9 +69,23 @@ type Config struct {
 	// fill the sums of its shard, which would then reject every event. Defaults to the maximum of
 	// int64.
 	MaxPriceMicros int64
+	// Hours counts charges and events also by hour. All replicas need the same value.
+	Hours bool
+	// Parts counts charges and events also by line item and arm: this many pairs of each campaign
+	// day have a row of their own, and one more row has the others. All replicas need the same
+	// value. Defaults to 0: not at all.
+	Parts int
+	// Retention is how long the rows of a budget day are kept after the day has ended in all time
+	// zones, by the smallest watermark of all origins. Then the day is closed: its rows are added
+	// to the lifetime rows of their campaigns, and so are events and adjustments that name it
+	// later. All replicas need the same value. Defaults to 0: for ever.
+	Retention time.Duration
 	// Shard returns the partition of an account. Defaults to events.ShardBytes among
 	// events.DefaultShards.
 	Shard func(account []byte) int32
+
+	ranking     int // campaigns of a ranking; tests use fewer. Defaults to RankingSize.
+	closingRows int // rows that a Flush looks at to find those of closed days; each of them counts as 16. Defaults to 1,024.
 }
 
 // Inputs names the input topics.
@@ -76,17 +107,24 @@ func (cfg Config) withDefaults() (Config, error) {
 	def(&cfg.DC, "local")
 	def(&cfg.Inputs.Events, events.EventsTopic)
 	def(&cfg.Inputs.Adjustments, events.AdjustmentsTopic)
-	if cfg.DuplicateWindow == 0 {
-		cfg.DuplicateWindow = 10 * time.Minute
+	cfg.DuplicateWindow = cfg.duplicateWindow()
+	if cfg.OutOfOrderness == 0 {
+		cfg.OutOfOrderness = 2 * time.Minute
 	}
 	if cfg.MaxIDs == 0 {
-		cfg.MaxIDs = 3 << 19 // two generations of 2^20 slots filled to 3/4
+		cfg.MaxIDs = 3 << 19 // two sets of 2^20 slots filled to 3/4
 	}
 	if cfg.CacheEntries == 0 {
 		cfg.CacheEntries = 1 << 17
 	}
 	if cfg.MaxPriceMicros == 0 {
 		cfg.MaxPriceMicros = math.MaxInt64
+	}
+	if cfg.ranking == 0 {
+		cfg.ranking = RankingSize
+	}
+	if cfg.closingRows == 0 {
+		cfg.closingRows = 1024
 	}
 	if cfg.Shard == nil {
 		cfg.Shard = func(account []byte) int32 { return events.ShardBytes(account, events.DefaultShards) }
@@ -101,8 +139,14 @@ func (cfg Config) check() error {
 	switch {
 	case cfg.DuplicateWindow < time.Millisecond:
 		return fmt.Errorf("spend counter: duplicate window %v: must be at least 1ms", cfg.DuplicateWindow)
+	case cfg.OutOfOrderness < time.Millisecond:
+		return fmt.Errorf("spend counter: out-of-orderness %v: must be at least 1ms", cfg.OutOfOrderness)
+	case cfg.Retention < 0:
+		return fmt.Errorf("spend counter: retention %v: must not be negative", cfg.Retention)
+	case cfg.Parts < 0 || cfg.Parts > MaxParts:
+		return fmt.Errorf("spend counter: parts %d: must be 0 to %d", cfg.Parts, MaxParts)
 	case cfg.MaxIDs < 2:
-		return fmt.Errorf("spend counter: max ids %d: must be at least 2, one for each generation", cfg.MaxIDs)
+		return fmt.Errorf("spend counter: max ids %d: must be at least 2, one for a bucket", cfg.MaxIDs)
 	case cfg.CacheEntries < 1:
 		return fmt.Errorf("spend counter: cache entries %d: must be at least 1", cfg.CacheEntries)
 	case cfg.MaxPriceMicros < 1:
@@ -125,4 +169,9 @@ func (cfg Config) check() error {
 		origins[dc] = topic
 	}
 	return nil
+}
+
+// duplicateWindow returns DuplicateWindow or its default.
+func (cfg *Config) duplicateWindow() time.Duration {
+	return cmp.Or(cfg.DuplicateWindow, 10*time.Minute)
 }

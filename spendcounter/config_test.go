@@ -30,9 +30,9 @@ func TestConfigRefuses(t *testing.T) {
 }
 
 func TestCorruptTaskRecord(t *testing.T) {
-	for _, value := range [][]byte{{0xff}, {0x20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0x32, 0}} {
+	for _, value := range [][]byte{{0xff}, {0x20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0x32, 0, 0x58, stateLayout}} {
 		s := newStore()
-		s.tables[TableTask] = map[string][]byte{taskKey: value}
+		s.tables[TableTask] = map[string][]byte{TaskKey: value}
 		if _, err := New(Config{}, s.task()); err == nil || !strings.Contains(err.Error(), "rebuild the store") {
 			t.Errorf("%x: error %v", value, err)
 		}

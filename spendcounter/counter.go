@@ -2,10 +2,9 @@ package spendcounter
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/ring"
@@ -24,28 +23,41 @@ type Counter struct {
 	origins   []origin // ordered by datacentre
 	dcs       dcNames
 	cache     cache
+	closing   closing
 	window    window
+	rankings  rankings
 	ringSpans spans // from where the ring by ingest time has to be rebuilt
 
 	timestampMs    int64 // greatest ingest time applied
 	micros         int64 // charged, of all time: the sum over origins; >= the charged micros of any campaign day
 	refundedMicros int64 // of all time; >= the refunded micros of any campaign day
 	refunds        uint64
+	overRefunds    uint64 // refunds above the charges of their campaign day, when they were applied
 	duplicates     uint64
+	conflicts      uint64  // duplicates with another price
+	charged        charged // by events since New, as of the last Flush
+	totals         totals
 	changed        bool // the task record differs from the committed one
+	unranked       bool // the table of the rankings does not fit the campaign days
 
-	movedIDs   movedIDs
-	idAccounts *[2][]uint64 // accounts of window.pending, by hash, of the ids that Rebuild found; nil unless a Repartitioner needs them
-	health     health
-	loaded     bool // the duplicate set has the ids of the local table
-	check      checker
-	rows       rows
-	scratch    scratch
+	movedIDs     movedIDs
+	keepAccounts bool                                  // of the ids that Rebuild finds, for a Repartitioner
+	corrections  corrections                           // promoted replays that changed the state
+	references   map[string]*spendpb.AppliedAdjustment // that changed since the last flush, by key
+	imports      imports
+	hourRanges   [2]hourRange
+	health       health
+	check        checker
+	rows         rows
+	scratch      scratch
 }
 
 // scratch is memory for reuse.
 type scratch struct {
 	key, value, sub []byte
+	keys            [][]byte
+	read            []int
+	spend           eventspb.Spend
 	parts           []part
 	adjustment      eventspb.Adjustment
 }
@@ -70,7 +82,9 @@ type origin struct {
 	micros              int64
 	lost                uint64
 	transportDuplicates uint64
-	late                uint64    // events too old for the ring; since New
+	rejected            uint64    // copies
+	late                uint64    // events not checked for duplicates; of all time
+	missedRing          uint64    // events too old for the ring; since New
 	ring                ring.Ring // by ingest time
 }
 
@@ -81,18 +95,29 @@ func New(cfg Config, t stream.Task) (*Counter, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Counter{cfg: cfg, task: t, cache: cache{epoch: 1}}
+	if t.MultiGet == nil {
+		t.MultiGet = t.Get.Multi()
+	}
+	c := &Counter{
+		cfg: cfg, task: t, cache: cache{epoch: 1, hours: hours{on: cfg.Hours}, pairs: pairs{max: cfg.Parts}}, rankings: rankings{size: cfg.ranking, list: map[uint64]*ranking{}},
+		references: map[string]*spendpb.AppliedAdjustment{}, imports: imports{},
+	}
+	if cfg.Parts > 0 {
+		c.rows.pairs = &pairColumn{}
+	}
 	c.addInputs()
-	state := &spendpb.TaskState{}
-	value, err := t.Get(TableTask, []byte(taskKey))
+	value, err := t.Get(TableTask, []byte(TaskKey))
 	if err != nil {
 		return nil, fmt.Errorf("spend counter, partition %d: read task record: %w", t.Partition, err)
 	}
-	if err := proto.Unmarshal(value, state); err != nil {
-		return nil, fmt.Errorf("spend counter, partition %d: task record is corrupt: %w: rebuild the store from its changelog",
-			t.Partition, err)
+	state, err := ParseTask(value)
+	if err != nil {
+		return nil, fmt.Errorf("spend counter, partition %d: %w", t.Partition, err)
 	}
 	if err := c.restore(state); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(c.restoreBuckets(), c.restoreMovedIDs()); err != nil {
 		return nil, err
 	}
 	if err := c.planRebuild(); err != nil {
@@ -151,7 +176,7 @@ func (c *Counter) begin(b *stream.Batch) (*input, error) {
 	if err != nil {
 		return nil, c.fail(err)
 	}
-	return in, c.load()
+	return in, nil
 }
 
 // fail makes c unusable.

@@ -1,42 +1,64 @@
 package spendcounter
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/stream"
 )
 
 // asOf is the part of every Spend that the commit determines.
 type asOf struct {
-	epoch, sequence uint64
-	offset          int64
+	incarnation, epoch, sequence uint64
+	offset                       int64
+}
+
+// append appends the commit as fields 7 to 9.
+func (at asOf) append(dst []byte) []byte {
+	dst = appendVarint(dst, spendEpoch, at.epoch)
+	dst = appendVarint(dst, spendSequence, at.sequence)
+	return appendVarint(dst, spendOffset, uint64(at.offset))
 }
 
 func (c *Counter) asOf(cm *stream.Commit) asOf {
-	return asOf{epoch: cm.OwnerEpoch, sequence: cm.Sequence, offset: cm.Next[c.cfg.Inputs.Events]}
+	return asOf{incarnation: cm.Incarnation, epoch: cm.OwnerEpoch, sequence: cm.Sequence, offset: cm.Next[c.cfg.Inputs.Events]}
 }
 
 // appendSpend appends e as an eventspb.Spend, byte for byte as proto.Marshal does. At 100,000
 // campaigns a commit, building the message first would cost more than the fold.
 func (c *Counter) appendSpend(dst []byte, e *entry, at asOf) []byte {
 	key := c.cache.key(e)
-	ids, tail := key[:len(key)-keyTail-1], key[len(key)-keyTail:]
-	nul := slices.Index(ids, 0)
-	dst = appendBytes(dst, 1, ids[nul+1:])
-	dst = appendBytes(dst, 2, ids[:nul])
-	dst = appendVarint(dst, 3, uint64(binary.BigEndian.Uint32(tail)))
-	dst = appendBytes(dst, 4, tail[4:])
+	dst = appendSpendKey(dst, key)
 	for i := range c.parts(e) {
 		dst = c.appendPart(dst, &c.scratch.parts[i])
 	}
 	dst = appendVarint(dst, 6, e.duplicates)
-	dst = appendVarint(dst, 7, at.epoch)
-	dst = appendVarint(dst, 8, at.sequence)
-	dst = appendVarint(dst, 9, uint64(at.offset))
-	return appendVarint(dst, 10, uint64(e.asOfMs))
+	dst = appendVarint(at.append(dst), 10, uint64(e.asOfMs))
+	return c.appendOrder(dst, key, at)
+}
+
+// appendOrder appends what the order of records needs beside the commit, as fields 11 and 12.
+func (c *Counter) appendOrder(dst, spendKey []byte, at asOf) []byte {
+	dst = appendVarint(dst, spendIncarnation, at.incarnation)
+	if len(c.corrections) == 0 {
+		return dst
+	}
+	account, _, _ := bytes.Cut(spendKey, []byte{0})
+	return appendVarint(dst, spendCorrections, uint64(c.corrections.of(account, events.Day(readTail(spendKey)>>24))))
+}
+
+// appendSpendKey appends the parts of a spend key as fields 1 to 4.
+func appendSpendKey(dst, key []byte) []byte {
+	ids, tail := key[:len(key)-keyTail-1], key[len(key)-keyTail:]
+	nul := slices.Index(ids, 0)
+	dst = appendBytes(dst, 1, ids[:nul])
+	dst = appendBytes(dst, 2, ids[nul+1:])
+	dst = appendVarint(dst, 3, uint64(binary.BigEndian.Uint32(tail)))
+	return appendBytes(dst, 4, tail[4:])
 }
 
 // parts returns the parts of e by serving datacentre, ordered by name, in c.scratch.parts.

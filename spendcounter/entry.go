@@ -72,6 +72,19 @@ func (c *cache) refund(e *entry, dc uint16, micros int64) {
 	}
 }
 
+// sums returns the charges and the refunds of all serving datacentres. They do not overflow: they
+// are a part of the task's.
+func (c *cache) sums(e *entry) (charged, refunded int64) {
+	charged, refunded = e.charged, e.refunded
+	if e.spill != 0 {
+		for i := range c.spills[e.spill-1] {
+			p := &c.spills[e.spill-1][i]
+			charged, refunded = charged+p.charged, refunded+p.refunded
+		}
+	}
+	return charged, refunded
+}
+
 // part returns the part of dc in the spill of e. It makes it if there is none.
 func (c *cache) part(e *entry, dc uint16) *part {
 	if e.spill == 0 {

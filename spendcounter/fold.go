@@ -1,11 +1,13 @@
 package spendcounter
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/dense"
+	"github.com/weirhq/weir/internal/idset"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -24,7 +26,7 @@ func (c *Counter) Fold(b *stream.Batch) error {
 	c.health.lastInputMs = max(c.health.lastInputMs, b.NowMs)
 	rejects := len(b.Rejects)
 	if in.adjustments {
-		err = c.foldAdjustments(in, b)
+		err = c.foldAdjustments(b)
 	} else {
 		err = c.foldEvents(in, b)
 	}
@@ -48,13 +50,17 @@ func (c *Counter) foldEvents(in *input, b *stream.Batch) error {
 			if careful {
 				limit = i + 1
 			}
-			live, next := c.admit(in, b, i, limit)
+			live, next, err := c.admit(in, b, i, limit)
+			if err != nil {
+				return err
+			}
 			if err := c.apply(in, i, live); err != nil {
 				return err
 			}
 			folded += uint64(live - i)
 			i = next
 		}
+		c.rejectCopies(in, b, to)
 	}
 	c.health.processed(b.NowMs, folded)
 	return nil
@@ -62,15 +68,37 @@ func (c *Counter) foldEvents(in *input, b *stream.Batch) error {
 
 // readChunk is the first pass: it decodes the valid ones of records [from, to) into rows.
 func (c *Counter) readChunk(in *input, b *stream.Batch, from, to int) {
-	n := 0
+	n, pairs := 0, c.rows.pairs
+	if pairs != nil {
+		pairs.buf = pairs.buf[:0]
+	}
 	for i := from; i < to; i++ {
-		if bad := c.read(in, b, i, n); bad.reason != "" {
+		bad := c.read(in, b, i, n)
+		switch {
+		case bad.reason == "":
+			if pairs != nil {
+				pairs.read(n, c.check.view.LineItem, c.check.view.Arm)
+			}
+			n++
+		case in.copied:
+			c.setAside(in, b, i, bad)
+		default:
 			b.Reject(i, bad.reason, bad.detail)
-			continue
 		}
-		n++
 	}
 	c.rows.n = n
+}
+
+// setAside keeps a copied record for rejectCopies. Without an origin it has no place in the log of
+// its origin, where it becomes a lost record.
+func (c *Counter) setAside(in *input, b *stream.Batch, i int, bad refusal) {
+	at, ok := originOf(b.Records[i].Headers)
+	if !ok {
+		c.origins[in.origin].rejected++
+		b.Reject(i, bad.reason, bad.detail)
+		return
+	}
+	c.rows.rejected = append(c.rows.rejected, rejectedCopy{i, at, bad})
 }
 
 // mayOverflow reports whether the prices of all rows together could overflow the sum of the task.
@@ -88,57 +116,56 @@ func (c *Counter) mayOverflow() bool {
 }
 
 // admit is the second pass. It takes rows in log order from i on, up to limit or up to the next row
-// that begins a generation of ids. The rows to be folded then are [i, live), and next is the first
-// row that admit has not seen. A row that admit does not reject is folded, so admit advances the
+// whose bucket may be full. The rows to be folded then are [i, live), and next is the first row
+// that admit has not seen. A row that admit does not reject is folded, so admit advances the
 // clocks.
-func (c *Counter) admit(in *input, b *stream.Batch, i, limit int) (live, next int) {
-	r, live, room := &c.rows, i, c.window.room()
+func (c *Counter) admit(in *input, b *stream.Batch, i, limit int) (live, next int, err error) {
+	r, o := &c.rows, &c.origins[in.origin]
+	live = i
 	careful := limit == i+1
 	for j := i; j < limit; j++ {
-		if in.copied && c.isTransportDuplicate(in, j) {
-			continue
+		if in.copied {
+			c.rejectCopies(in, b, int(r.rec[j]))
+			if isApplied(in.applied, r.origin[j]) {
+				o.transportDuplicates++
+				continue
+			}
 		}
-		clock := max(c.timestampMs, r.ingest[j])
 		offset := b.Records[r.rec[j]].Offset
 		if r.typ[j] == heartbeat {
 			c.advanceClocks(in, j, offset)
 			continue
 		}
-		turn := c.window.expired(clock) || live-i >= room
-		if turn && live > i {
-			return live, j
+		a, err := c.admission(j, o.watermarkMs)
+		if err != nil {
+			return live, j, err
 		}
-		if bad := c.refuse(j, turn, careful); bad.reason != "" {
-			b.Reject(int(r.rec[j]), bad.reason, bad.detail)
+		if a.full && live > i { // rows before this one may be duplicates, which take no room
+			return live, j, nil
+		}
+		if bad := c.refuse(j, &a, careful); bad.reason != "" {
+			if b.Reject(int(r.rec[j]), bad.reason, bad.detail); in.copied {
+				c.rejectCopy(in, r.origin[j])
+			}
 			continue
 		}
-		if turn {
-			c.window.rotate(c.mark(in, offset, clock))
-			room = c.window.room()
-		}
+		r.bucket[live], r.set[live] = c.enter(&a, in, j, offset)
 		c.advanceClocks(in, j, offset)
 		r.move(live, j)
 		live++
 	}
-	return live, limit
+	return live, limit, nil
 }
 
-// isTransportDuplicate reports whether row j is a copied record that was applied before.
-func (c *Counter) isTransportDuplicate(in *input, j int) bool {
-	p := position(in.applied, c.rows.originOf[j])
-	if p == nil || c.rows.originAt[j] >= p.next {
-		return false
-	}
-	c.origins[in.origin].transportDuplicates++
-	return true
-}
-
-// refuse makes the checks that depend on the state at row j: whether its price fits, and whether
-// its serving datacentre is known. turn is true if row j begins a generation of ids.
-func (c *Counter) refuse(j int, turn, careful bool) refusal {
+// refuse makes the checks that depend on the state at row j: whether it is in time, whether its
+// price fits, and whether its serving datacentre is known.
+func (c *Counter) refuse(j int, a *admission, careful bool) refusal {
 	r := &c.rows
-	if careful {
-		if _, ok := events.AddMicros(c.micros, r.price[j]); !ok && !c.window.set.Has(r.id[j], turn) {
+	if a.late && c.cfg.RejectLate && !r.imported[j] {
+		return refusal{ReasonLate, fmt.Sprintf("event at %d, ingest at %d", r.event[j], r.ingest[j])}
+	}
+	if careful && !r.known[j] {
+		if _, ok := events.AddMicros(c.micros, r.price[j]); !ok && (a.bucket == nil || a.full || !a.bucket.set.Has(r.id[j])) {
 			return refusal{ReasonOverflow, "the sum of the shard would overflow int64"}
 		}
 	}
@@ -156,7 +183,7 @@ func (c *Counter) apply(in *input, i, live int) error {
 		return nil
 	}
 	r := &c.rows
-	c.window.insert(r.id[i:live], r.seen[i:live])
+	c.window.insert(r, i, live)
 	if err := c.findEntries(i, live); err != nil {
 		return err
 	}
@@ -166,20 +193,33 @@ func (c *Counter) apply(in *input, i, live int) error {
 		e := &c.cache.list[n]
 		c.cache.touch(e, n)
 		e.asOfMs = max(e.asOfMs, r.ingest[j])
-		if r.seen[j] {
+		t := c.totals.of(r.day[j], r.currency[j]) // also of duplicates: each row has a total
+		if r.found[j] != idset.New {
 			e.duplicates++
 			c.duplicates++
+			if r.found[j] == idset.Differs {
+				c.conflicts++
+			}
 			continue
 		}
 		c.cache.charge(e, r.dc[j], r.typ[j], r.price[j])
+		if c.cfg.Hours {
+			if hour := c.hourOf(r.day[j], r.event[j]); hour != 0 {
+				c.cache.hours.add(n, hour, tally{r.price[j], 1})
+			}
+		}
+		if r.pairs != nil && r.pairs.key[j] != nil && r.day[j] != lifetimeDay {
+			c.cache.pairs.charge(n, r.pairs.key[j], tally{r.price[j], 1})
+		}
 		o.count++
 		o.micros += r.price[j]
 		c.micros += r.price[j]
+		t.charged, t.events = t.charged+r.price[j], t.events+1
 	}
 	return nil
 }
 
-// findEntries finds the entries of rows [i, live), and reads those that are not in memory. It
+// findEntries finds the entries of rows [i, live), and adds those that are not in memory. It
 // touches slots, entries and keys for all rows before it compares any, so that their cache misses
 // overlap.
 func (c *Counter) findEntries(i, live int) error {
@@ -195,6 +235,7 @@ func (c *Counter) findEntries(i, live int) error {
 			x ^= uint64(c.cache.list[n].epoch)
 		}
 	}
+	x ^= c.cache.hours.prefetch(r.entry[i:live])
 	for _, n := range r.entry[i:live] {
 		if n != dense.None {
 			x ^= uint64(c.cache.keys[int(c.cache.list[n].keyAt)*keyAlign])
@@ -203,11 +244,11 @@ func (c *Counter) findEntries(i, live int) error {
 	c.cache.sink ^= x
 	for j := i; j < live; j++ {
 		n := r.entry[j]
-		if n != dense.None && c.cache.matches(n, r.campaign[j], r.account[j], tailOf(r.day[j], r.currency[j])) {
+		if n != dense.None && c.cache.matches(n, r.account[j], r.campaign[j], tailOf(r.day[j], r.currency[j])) {
 			continue
 		}
 		var err error
-		if r.entry[j], err = c.entry(r.key[j], r.campaign[j], r.account[j], r.day[j], r.currency[j]); err != nil {
+		if r.entry[j], err = c.entry(r.key[j], r.account[j], r.campaign[j], r.day[j], r.currency[j]); err != nil {
 			return err
 		}
 	}

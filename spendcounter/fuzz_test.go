@@ -12,17 +12,18 @@ import (
 func FuzzFold(f *testing.F) {
 	f.Add([]byte{}, []byte{}, int64(0), uint8(0))
 	e, a := goodEvent(), goodAdjustment()
-	f.Add(marshal(f, e), AppendOrigin(nil, 3, 9), epochMs, uint8(0))
-	f.Add(marshal(f, e), AppendOrigin(nil, 3, 9), epochMs, uint8(1))
+	f.Add(marshal(f, e), AppendOrigin(nil, OriginOffset{3, 9, 8}), epochMs, uint8(0))
+	f.Add(marshal(f, e), AppendOrigin(nil, OriginOffset{3, 9, 8}), epochMs, uint8(1))
 	f.Add(marshal(f, a), []byte{}, epochMs, uint8(2))
 	for _, x := range rejects() {
 		if x.event != nil {
 			e := goodEvent()
 			x.event(e)
-			f.Add(marshal(f, e), AppendOrigin(nil, 3, 9), epochMs, uint8(0))
+			f.Add(marshal(f, e), AppendOrigin(nil, OriginOffset{3, 9, 8}), epochMs, uint8(0))
 		}
 	}
 	f.Add(marshal(f, e), []byte("short"), int64(-1), uint8(1))
+	f.Add(marshal(f, e), events.AppendImport(nil, events.ImportID{1}, 7), epochMs, uint8(129))
 	f.Add(marshal(f, e), []byte{}, int64(1)<<62, uint8(0))
 	topics := []string{events.EventsTopic, events.CopiedEventsTopic(otherDC), events.AdjustmentsTopic}
 	f.Fuzz(func(t *testing.T, value, origin []byte, timeMs int64, topic uint8) {
@@ -34,6 +35,9 @@ func FuzzFold(f *testing.F) {
 				Value: value, Offset: i, TimeMs: timeMs + i,
 				Headers: []stream.Header{{Key: OriginHeader, Value: origin}},
 			})
+			if topic >= 128 { // the header has the place in an import too
+				b.Records[i].Headers = append(b.Records[i].Headers, stream.Header{Key: events.ImportHeader, Value: origin})
+			}
 		}
 		if err := c.Fold(b); err != nil {
 			t.Fatal(err)

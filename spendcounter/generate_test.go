@@ -3,6 +3,7 @@ package spendcounter
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
@@ -65,6 +66,7 @@ type generator struct {
 	log          *topicLog
 	offset       int64
 	originOffset int64
+	copied       map[int32]int64 // greatest offset, by origin partition
 }
 
 func (g *generator) oneOf(label string, n int) int { return rapid.IntRange(0, n-1).Draw(g.t, label) }
@@ -82,6 +84,9 @@ func (g *generator) record() {
 		a := g.adjustment()
 		if g.sh.bad && g.oneOf("bad", 6) == 0 {
 			a.Micros, reason = 0, ReasonNonPositiveAmount
+			if g.oneOf("bad adjustment", 2) == 0 {
+				a.Micros, a.ServingDc, reason = 5, "", ReasonNoServingDC
+			}
 		}
 		rec.Value = must(proto.Marshal(a))
 	} else {
@@ -112,8 +117,23 @@ func (g *generator) origin(rec *stream.Record) {
 		g.originOffset++
 	}
 	// There are two partitions: a mirror with another layout must not break the count.
-	at := AppendOrigin(nil, int32(3+g.oneOf("origin partition", 10)/9), g.originOffset)
-	rec.Headers = []stream.Header{{Key: "trace", Value: []byte("x")}, {Key: OriginHeader, Value: at}}
+	at := OriginOffset{Partition: int32(3 + g.oneOf("origin partition", 10)/9), Offset: g.originOffset, Previous: g.originOffset - 1}
+	if g.copied == nil {
+		g.copied = map[int32]int64{}
+	}
+	last, ok := g.copied[at.Partition]
+	kind := g.oneOf("origin header", 4)
+	if kind < 2 && (!ok || last < at.Offset) { // what is between was never a record
+		if at.Previous = last; !ok {
+			at.Previous = -1
+		}
+	}
+	g.copied[at.Partition] = max(last, at.Offset)
+	value := AppendOrigin(nil, at)
+	if kind == 3 {
+		value = value[:12] // of an earlier version
+	}
+	rec.Headers = []stream.Header{{Key: "trace", Value: []byte("x")}, {Key: OriginHeader, Value: value}}
 }
 
 func (g *generator) invalidate(e *eventspb.AdEvent) string {
@@ -137,7 +157,8 @@ func (g *generator) invalidate(e *eventspb.AdEvent) string {
 }
 
 func (g *generator) event() *eventspb.AdEvent {
-	e := &eventspb.AdEvent{IngestMs: g.now - int64(g.oneOf("lag", 3))*1000 + int64(g.oneOf("ahead", 4)/3)*3000}
+	lag := rapid.SampledFrom([]int64{0, 0, 1000, 2000, 15_000}).Draw(g.t, "lag")
+	e := &eventspb.AdEvent{IngestMs: g.now - lag + int64(g.oneOf("ahead", 4)/3)*3000}
 	if g.oneOf("own time", 8) == 0 {
 		e.IngestMs = 0
 	}
@@ -154,11 +175,15 @@ func (g *generator) event() *eventspb.AdEvent {
 		e.PriceMicros = math.MaxInt64/3 - int64(g.oneOf("less", 3))
 	}
 	e.Currency = rapid.SampledFrom([]string{"USD", "USD", "EUR"}).Draw(g.t, "currency")
-	e.EventMs = g.now - int64(g.oneOf("age", 2))*86_400_000
+	e.EventMs = g.now - rapid.SampledFrom([]int64{0, 0, 50, 30_000, 85_000, 100_000, hourMs, 2 * hourMs, 86_400_000, -200_000}).Draw(g.t, "age")
 	if g.oneOf("stamped", 2) == 0 {
-		e.BudgetDay = 20231115
+		if e.BudgetDay = rapid.SampledFrom([]int32{20231115, 20231115, 20231112, 20231111}).Draw(g.t, "day"); g.oneOf("no event time", 3) == 0 {
+			e.EventMs = 0
+		}
 	}
 	e.ServingDc = rapid.SampledFrom([]string{"", "", ownDC, otherDC, "zz"}).Draw(g.t, "serving")
+	e.LineItem = rapid.SampledFrom([]string{"", "", "l1", "l2", "line 3"}).Draw(g.t, "line item")
+	e.Arm = rapid.SampledFrom([]string{"", "b", "b", strings.Repeat("x", MaxIDBytes+1)}).Draw(g.t, "arm")
 	return e
 }
 
@@ -166,7 +191,11 @@ func (g *generator) adjustment() *eventspb.Adjustment {
 	a := &eventspb.Adjustment{
 		ReferenceId: g.id(), Account: fmt.Sprintf("a%d", g.oneOf("account", 2)),
 		Campaign: fmt.Sprintf("c%d", g.oneOf("campaign", 6)), Micros: 1 + int64(g.oneOf("amount", 500)), Currency: "USD",
-		BudgetDay: 20231115, IngestMs: g.now, ServingDc: rapid.SampledFrom([]string{"", otherDC}).Draw(g.t, "serving"),
+		BudgetDay: rapid.SampledFrom([]int32{20231115, 20231115, 20231112}).Draw(g.t, "day"), IngestMs: g.now, ServingDc: rapid.SampledFrom([]string{ownDC, otherDC, "zz"}).Draw(g.t, "serving"),
+		Reason: rapid.SampledFrom([]string{"", "refund", "invalid_traffic"}).Draw(g.t, "reason"),
+	}
+	if g.oneOf("same campaign day", 2) == 0 { // so that some adjustments are repeated as they were
+		a.Campaign, a.Micros, a.ServingDc = "c0", 1, ownDC
 	}
 	if g.sh.huge && g.oneOf("huge", 4) == 0 {
 		a.Micros = math.MaxInt64 / 2
@@ -183,7 +212,7 @@ func (g *generator) id() string {
 	return id
 }
 
-func must(b []byte, err error) []byte {
+func must[T any](b T, err error) T {
 	if err != nil {
 		panic(err)
 	}

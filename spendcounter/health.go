@@ -54,8 +54,9 @@ func (h *health) due(now int64) bool {
 func (c *Counter) histogram(cm *stream.Commit) *eventspb.SpendHistogram {
 	c.health.advance(cm.NowMs)
 	m := &eventspb.SpendHistogram{
-		WriterDc: c.cfg.DC, Shard: c.task.Partition, OwnerEpoch: cm.OwnerEpoch, Sequence: cm.Sequence,
+		WriterDc: c.cfg.DC, Shard: c.task.Partition, Incarnation: cm.Incarnation, OwnerEpoch: cm.OwnerEpoch, Sequence: cm.Sequence,
 		TimestampMs: c.timestampMs, ApproxCount: c.health.processing.Sum(), WrittenAtMs: cm.NowMs,
+		ClosedDay: int32(c.closing.through),
 	}
 	// The rings do not advance without input. They are read at the event clock plus the wall time
 	// without input. So they expire, and the lag of the events has no effect.
@@ -64,7 +65,7 @@ func (c *Counter) histogram(cm *stream.Commit) *eventspb.SpendHistogram {
 		o := &c.origins[i]
 		h := &eventspb.OriginHealth{
 			Dc: o.dc, WatermarkMs: o.watermarkMs, Count_60S: o.ring.SumAfter(now - ring.Window),
-			CumulativeCount: o.count, CumulativeMicros: o.micros, Lost: o.lost, OffsetSum: c.offsetSum(i, cm),
+			CumulativeCount: o.count, CumulativeMicros: o.micros, Lost: o.lost, Rejected: o.rejected, OffsetSum: c.offsetSum(i, cm),
 		}
 		m.IngestCount += h.Count_60S
 		m.Origins = append(m.Origins, h)

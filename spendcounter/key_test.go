@@ -12,26 +12,38 @@ import (
 func TestKeyRoundTrip(t *testing.T) {
 	id := rapid.SliceOfN(rapid.ByteRange(1, 255), 1, 20)
 	rapid.Check(t, func(t *rapid.T) {
-		campaign, account := id.Draw(t, "campaign"), id.Draw(t, "account")
+		account, campaign := id.Draw(t, "account"), id.Draw(t, "campaign")
 		day := events.Day(rapid.Int32Range(19700101, 99991231).Draw(t, "day"))
 		currency := events.Currency('E'<<16 | 'U'<<8 | 'R')
-		key := AppendKey(nil, campaign, account, day, currency)
-		c, a, d, cur, err := ParseKey(key)
+		key := AppendKey(nil, account, campaign, day, currency)
+		a, c, d, cur, err := ParseKey(key)
 		if err != nil || !bytes.Equal(c, campaign) || !bytes.Equal(a, account) || d != day || cur != currency {
 			t.Fatalf("%q gave %q %q %d %v, error %v", key, c, a, d, cur, err)
 		}
-		other := id.Draw(t, "other campaign")
-		if bytes.HasPrefix(key, CampaignPrefix(string(other))) != bytes.Equal(campaign, other) {
-			t.Fatalf("prefix of %q and key %q", other, key)
+		index := appendIndexKey(nil, key)
+		if c, a, err := ParseIndexKey(index); err != nil || !bytes.Equal(c, campaign) || !bytes.Equal(a, account) {
+			t.Fatalf("index key %q gave %q %q, error %v", index, c, a, err)
+		}
+		for _, other := range [][]byte{account, campaign, id.Draw(t, "other"), append(bytes.Clone(account), 'x')} {
+			if bytes.HasPrefix(key, AccountPrefix(string(other))) != bytes.Equal(account, other) ||
+				bytes.HasPrefix(key, CampaignPrefix(string(account), string(other))) != bytes.Equal(campaign, other) ||
+				bytes.HasPrefix(index, IndexPrefix(string(other))) != bytes.Equal(campaign, other) {
+				t.Fatalf("prefixes of %q, key %q and index key %q", other, key, index)
+			}
 		}
 	})
 }
 
 func TestParseKeyRefuses(t *testing.T) {
-	good := AppendKey(nil, []byte("c"), []byte("a"), 20240101, 'U'<<16|'S'<<8|'D')
-	for _, key := range [][]byte{nil, {0}, good[:len(good)-1], append([]byte{'c', 0}, good...), []byte("no separator at all")} {
+	good := AppendKey(nil, []byte("a"), []byte("c"), 20240101, 'U'<<16|'S'<<8|'D')
+	for _, key := range [][]byte{nil, {0}, good[:len(good)-1], append([]byte{'a', 0}, good...), []byte("no separator at all")} {
 		if _, _, _, _, err := ParseKey(key); err == nil {
 			t.Errorf("%q is not a spend key", key)
+		}
+	}
+	for _, key := range [][]byte{nil, []byte("no separator"), good} {
+		if _, _, err := ParseIndexKey(key); err == nil {
+			t.Errorf("%q is not an index key", key)
 		}
 	}
 }

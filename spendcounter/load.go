@@ -1,7 +1,9 @@
 package spendcounter
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -10,32 +12,78 @@ import (
 	"github.com/weirhq/weir/internal/dense"
 )
 
-// entry returns the number of the entry with this key. It reads committed state if the entry is not
-// in memory.
-func (c *Counter) entry(hash uint64, campaign, account []byte, day events.Day, currency events.Currency) (uint32, error) {
-	if n := c.cache.find(hash, campaign, account, tailOf(day, currency)); n != dense.None {
+// entry returns the number of the entry with this key. An entry that is not in memory begins empty:
+// loadUnread adds what is committed, before anything is handed over.
+func (c *Counter) entry(hash uint64, account, campaign []byte, day events.Day, currency events.Currency) (uint32, error) {
+	if n := c.cache.find(hash, account, campaign, tailOf(day, currency)); n != dense.None {
 		return n, nil
 	}
-	c.scratch.key = AppendKey(c.scratch.key[:0], campaign, account, day, currency)
-	value, err := c.task.Get(TableSpend, c.scratch.key)
-	if err != nil {
-		return 0, fmt.Errorf("spend counter, partition %d: read spend %q: %w", c.task.Partition, c.scratch.key, err)
-	}
+	c.scratch.key = AppendKey(c.scratch.key[:0], account, campaign, day, currency)
 	n, err := c.cache.add(hash, c.scratch.key)
-	if err != nil || value == nil {
-		return n, err
+	if err == nil {
+		c.cache.unread = append(c.cache.unread, n)
 	}
-	if err := c.decodeSpend(&c.cache.list[n], value); err != nil {
-		return 0, fmt.Errorf("spend counter, partition %d: spend %q: %w: rebuild the store from its changelog",
-			c.task.Partition, c.scratch.key, err)
-	}
-	return n, nil
+	return n, err
 }
 
-// decodeSpend fills e from the value of the key in c.scratch.key. It checks the invariant on which
-// the overflow check depends: no campaign has more than its task.
-func (c *Counter) decodeSpend(e *entry, value []byte) error {
-	m := &eventspb.Spend{}
+// loadUnread adds the committed spend of the entries that came into memory since the last Flush.
+// All are read at once, in the order of their keys: where the campaign days do not fit in memory,
+// a read of many neighbours takes a fraction of the time of single reads.
+func (c *Counter) loadUnread() error {
+	unread := c.cache.unread
+	if len(unread) == 0 {
+		return nil
+	}
+	// They were added one after the other: no other entry has a number from the first one on. All
+	// of them are dirty.
+	c.cache.dirty = slices.DeleteFunc(c.cache.dirty, func(n uint32) bool { return n >= unread[0] })
+	key := func(n uint32) []byte { return c.cache.key(&c.cache.list[n]) }
+	slices.SortFunc(unread, func(a, b uint32) int { return bytes.Compare(key(a), key(b)) })
+	for part := range slices.Chunk(unread, maxKeys) {
+		if err := c.loadSorted(part); err != nil {
+			return fmt.Errorf("spend counter, partition %d: read spend: %w", c.task.Partition, err)
+		}
+	}
+	c.cache.dirty = append(c.cache.dirty, unread...) // in the order of their keys, as the store has them
+	c.cache.unread = unread[:0]
+	return nil
+}
+
+// maxKeys bounds the memory of the keys of one read.
+const maxKeys = 4096
+
+// loadSorted is loadUnread for entries in the order of their keys. Those that were certainly never
+// written are not read.
+func (c *Counter) loadSorted(unread []uint32) error {
+	keys, read := c.scratch.keys[:0], c.scratch.read[:0]
+	for i, n := range unread {
+		written, err := c.written(n)
+		if err != nil {
+			return err
+		}
+		if written {
+			keys, read = append(keys, c.cache.key(&c.cache.list[n])), append(read, i)
+		}
+	}
+	c.scratch.keys, c.scratch.read = keys, read
+	next := 0 // the first of unread that is not known to be committed or fresh
+	err := c.task.MultiGet(TableSpend, keys, func(i int, value []byte) error {
+		at := read[i]
+		c.cache.fresh = append(c.cache.fresh, unread[next:at]...)
+		next = at + 1
+		if err := c.addCommitted(unread[at], value); err != nil {
+			return fmt.Errorf("spend %q: %w: rebuild the store from its changelog", keys[i], err)
+		}
+		return nil
+	})
+	c.cache.fresh = append(c.cache.fresh, unread[next:]...)
+	clear(keys) // an eviction replaces the memory that they are in
+	return err
+}
+
+// addCommitted adds value, the committed record of its key, to entry number n.
+func (c *Counter) addCommitted(n uint32, value []byte) error {
+	e, m := &c.cache.list[n], &c.scratch.spend
 	if err := proto.Unmarshal(value, m); err != nil {
 		return err
 	}
@@ -43,12 +91,23 @@ func (c *Counter) decodeSpend(e *entry, value []byte) error {
 	if err != nil {
 		return err
 	}
-	key := AppendKey(c.scratch.sub[:0], []byte(m.Campaign), []byte(m.Account), events.Day(m.BudgetDay), currency)
-	if c.scratch.sub = key; string(key) != string(c.scratch.key) {
-		return fmt.Errorf("the value is the record of key %q", key)
+	c.scratch.key = AppendKey(c.scratch.key[:0], []byte(m.Account), []byte(m.Campaign), events.Day(m.BudgetDay), currency)
+	if string(c.scratch.key) != string(c.cache.key(e)) {
+		return fmt.Errorf("the value is the record of key %q", c.scratch.key)
 	}
-	e.duplicates, e.asOfMs = m.Duplicates, m.AsOfMs
-	charged, refunded := c.micros, c.refundedMicros
+	e.duplicates += m.Duplicates
+	e.asOfMs = max(e.asOfMs, m.AsOfMs)
+	if err := c.addHours(n, m); err != nil {
+		return err
+	}
+	return c.addParts(e, m)
+}
+
+// addParts adds the parts of a record to e. It checks the invariant on which the overflow check
+// depends: no campaign has more than its task.
+func (c *Counter) addParts(e *entry, m *eventspb.Spend) error {
+	charged, refunded := c.cache.sums(e)
+	charged, refunded = c.micros-charged, c.refundedMicros-refunded
 	for _, by := range m.ByDc {
 		p := part{charged: by.ChargedMicros, refunded: by.RefundedMicros}
 		if p.charged < 0 || p.refunded < 0 || p.charged > charged || p.refunded > refunded {
@@ -69,16 +128,17 @@ func (c *Counter) decodeSpend(e *entry, value []byte) error {
 	return nil
 }
 
-// restore puts p into e: inline if it fits.
+// restore adds p to e: inline if it is of the inline datacentre.
 func (c *cache) restore(e *entry, p *part) {
 	rest := *p
 	if e.dc == noDC {
-		e.dc, e.charged, e.refunded = p.dc, p.charged, p.refunded
-		e.impressions = p.counts[eventspb.EventType_EVENT_TYPE_IMPRESSION]
-		e.clicks = p.counts[eventspb.EventType_EVENT_TYPE_CLICK]
-		rest.charged, rest.refunded = 0, 0
-		rest.counts[eventspb.EventType_EVENT_TYPE_IMPRESSION] = 0
-		rest.counts[eventspb.EventType_EVENT_TYPE_CLICK] = 0
+		e.dc = p.dc
+	}
+	if e.dc == p.dc {
+		impressions, clicks := &rest.counts[eventspb.EventType_EVENT_TYPE_IMPRESSION], &rest.counts[eventspb.EventType_EVENT_TYPE_CLICK]
+		e.charged, e.refunded = e.charged+p.charged, e.refunded+p.refunded
+		e.impressions, e.clicks = e.impressions+*impressions, e.clicks+*clicks
+		rest.charged, rest.refunded, *impressions, *clicks = 0, 0, 0, 0
 	}
 	if !rest.empty() {
 		c.part(e, p.dc).add(&rest)

@@ -49,32 +49,33 @@ func (c *Counter) restoreRings() (*spendpb.Mark, error) {
 	return s.AsOf, nil
 }
 
-// load reads the ids of the local table, before the first record.
-func (c *Counter) load() error {
-	if c.loaded {
+// loadBucket reads the ids of b into memory.
+func (c *Counter) loadBucket(b *bucket) error {
+	b.set = c.window.newSet()
+	err := c.movedIDs.each(&c.task, b, func(id, _ uint64) error {
+		b.set.Insert(id)
 		return nil
-	}
-	c.loaded = true
-	if err := c.loadMovedIDs(); err != nil {
-		return err
-	}
-	if c.task.LocalNext == nil {
-		return nil
-	}
-	for i, generation := range []uint64{c.window.number - 1, c.window.number} {
-		prefix := binary.BigEndian.AppendUint64(nil, generation)
-		err := c.task.Scan(TableIDs, prefix, func(key, value []byte) error {
-			if len(value)%8 != 0 {
+	})
+	if err == nil && !c.window.clearLocal {
+		err = c.task.Scan(TableIDs, bucketKey(b.from), func(key, value []byte) error {
+			if len(key) == 16 && binary.BigEndian.Uint64(key[8:]) < b.sequence<<blobBits {
+				return nil // an old store has ids that are forgotten
+			}
+			if len(value)%8 != 0 || len(key) != 16 {
 				return fmt.Errorf("key %x: %d bytes are not a whole number of ids: rebuild the store from its changelog", key, len(value))
 			}
 			for ; len(value) > 0; value = value[8:] {
-				c.window.set.Restore(binary.BigEndian.Uint64(value), i == 0)
+				b.set.Insert(binary.BigEndian.Uint64(value))
 			}
 			return nil
 		})
-		if err != nil {
-			return c.fail(fmt.Errorf("spend counter, partition %d: read ids: %w", c.task.Partition, err))
-		}
 	}
+	if err != nil {
+		return fmt.Errorf("spend counter, partition %d: read ids: %w", c.task.Partition, err)
+	}
+	for _, id := range b.pending {
+		b.set.Insert(id)
+	}
+	b.room = c.window.maxIDs/2 - b.set.Len()
 	return nil
 }

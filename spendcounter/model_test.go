@@ -1,14 +1,17 @@
 package spendcounter
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/idset"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -16,22 +19,34 @@ import (
 // integers, generated decoders. It does not validate records: the generator marks the records that
 // must be rejected.
 type recount struct {
-	cfg     Config
-	spend   map[string]*recountSpend
-	current map[string]bool // ids of this generation
-	old     map[string]bool // ids of the generation before
-	since   int64
-	clock   int64
-	applied map[string]int64 // per copied topic and origin partition
+	cfg        Config
+	spend      map[string]*recountSpend
+	width      int64                        // of a bucket
+	ids        map[int64]map[string]int64   // prices of ids, by begin of the bucket of their event time
+	references map[string]*recountReference // of adjustments
+	watermark  map[string]int64             // per origin
+	clock      int64
+	applied    map[string]int64 // per copied topic and origin partition
 
 	count               map[string]uint64 // charged, per origin
 	micros              map[string]*big.Int
 	lost                map[string]uint64
 	transportDuplicates map[string]uint64
+	rejectedCopies      map[string]uint64
+	late                map[string]uint64
 	arrivals            []int64 // clamped ingest times of events, with duplicates
 	duplicates          uint64
+	conflicts           uint64 // by the tags of the prices
 	total, refunded     *big.Int
 	early               uint64
+	overRefunds         uint64
+}
+
+// recountReference is the first adjustment with a reference, and the number of others.
+type recountReference struct {
+	*eventspb.Adjustment
+	ingest                int64
+	duplicates, conflicts uint64
 }
 
 type recountSpend struct {
@@ -39,13 +54,20 @@ type recountSpend struct {
 	count             map[string]map[eventspb.EventType]uint64
 	duplicates        uint64
 	asOf              int64
+	hours             map[int32]tally
+	parts             map[string]tally // by pair, of all pairs
 }
 
 func newRecount(cfg Config) *recount {
+	width := int64(1)
+	for 2*width <= (cfg.DuplicateWindow+cfg.OutOfOrderness).Milliseconds()/4 {
+		width *= 2
+	}
 	return &recount{
-		cfg: cfg, spend: map[string]*recountSpend{}, current: map[string]bool{}, old: map[string]bool{},
+		cfg: cfg, spend: map[string]*recountSpend{}, width: width, ids: map[int64]map[string]int64{}, references: map[string]*recountReference{},
+		watermark: map[string]int64{}, late: map[string]uint64{},
 		applied: map[string]int64{}, count: map[string]uint64{}, micros: map[string]*big.Int{}, lost: map[string]uint64{},
-		transportDuplicates: map[string]uint64{}, total: new(big.Int), refunded: new(big.Int),
+		transportDuplicates: map[string]uint64{}, rejectedCopies: map[string]uint64{}, total: new(big.Int), refunded: new(big.Int),
 	}
 }
 
@@ -54,11 +76,11 @@ func (m *recount) at(campaign, account string, day int32, currency string) *reco
 	if err != nil {
 		panic(err)
 	}
-	key := string(AppendKey(nil, []byte(campaign), []byte(account), events.Day(day), c))
+	key := string(AppendKey(nil, []byte(account), []byte(campaign), events.Day(day), c))
 	if m.spend[key] == nil {
 		m.spend[key] = &recountSpend{
 			charged: map[string]*big.Int{}, refunded: map[string]*big.Int{},
-			count: map[string]map[eventspb.EventType]uint64{},
+			count: map[string]map[eventspb.EventType]uint64{}, hours: map[int32]tally{}, parts: map[string]tally{},
 		}
 	}
 	return m.spend[key]
@@ -71,28 +93,105 @@ func plus(m map[string]*big.Int, key string, n int64) {
 	m[key].Add(m[key], big.NewInt(n))
 }
 
+func sum(m map[string]*big.Int) *big.Int {
+	total := new(big.Int)
+	for _, n := range m {
+		total.Add(total, n)
+	}
+	return total
+}
+
 func overflows(sum *big.Int, n int64) bool {
 	return new(big.Int).Add(sum, big.NewInt(n)).Cmp(big.NewInt(math.MaxInt64)) > 0
 }
 
-// seen adds id and reports whether it was known.
-func (m *recount) seen(id string) bool {
-	was := m.current[id] || m.old[id]
-	m.current[id] = true
-	return was
-}
-
-// turn reports whether a generation begins at clock.
-func (m *recount) turn(clock int64) (due, full bool) {
-	due = m.since > 0 && clock-m.since >= m.cfg.DuplicateWindow.Milliseconds()
-	return due, len(m.current) >= m.cfg.MaxIDs/2
-}
-
-func (m *recount) rotate(due bool, clock int64) {
-	if !due {
-		m.early++
+// lowWatermark returns the smallest of the origins' greatest ingest times.
+func (m *recount) lowWatermark() int64 {
+	low := m.watermark[ownDC]
+	for _, dc := range m.cfg.Inputs.Copied {
+		low = min(low, m.watermark[dc])
 	}
-	m.old, m.current, m.since = m.current, map[string]bool{}, clock
+	return low
+}
+
+// inHours reports whether an event at ms of a day has an hour.
+func inHours(day int32, ms int64) bool {
+	begin, err := time.Parse("20060102", fmt.Sprint(day))
+	if err != nil {
+		panic(err)
+	}
+	at := time.UnixMilli(ms)
+	return !at.Before(begin.Add(-14*time.Hour)) && at.Before(begin.Add(48*time.Hour))
+}
+
+// closeDays adds the closed days to lifetime rows. It is called after all events: when a day was
+// closed does not matter.
+func (m *recount) closeDays() {
+	closed := time.UnixMilli(m.lowWatermark()).Add(-m.cfg.Retention - 36*time.Hour).UTC().Format("20060102")
+	for key, s := range m.spend {
+		account, campaign, day, currency, err := ParseKey([]byte(key))
+		if err != nil {
+			panic(err)
+		}
+		if m.cfg.Retention == 0 || m.lowWatermark() == 0 || day == 0 || fmt.Sprint(int32(day)) > closed {
+			continue
+		}
+		delete(m.spend, key)
+		to := m.at(string(campaign), string(account), 0, currency.String())
+		to.duplicates, to.asOf = to.duplicates+s.duplicates, max(to.asOf, s.asOf)
+		for dc, n := range s.charged {
+			plus(to.charged, dc, n.Int64())
+		}
+		for dc, n := range s.refunded {
+			plus(to.refunded, dc, n.Int64())
+		}
+		for dc, types := range s.count {
+			for typ, n := range types {
+				if to.count[dc] == nil {
+					to.count[dc] = map[eventspb.EventType]uint64{}
+				}
+				to.count[dc][typ] += n
+			}
+		}
+	}
+}
+
+// live returns the buckets that an event of any origin may still need.
+func (m *recount) live() map[int64]map[string]int64 {
+	low := m.lowWatermark()
+	live := map[int64]map[string]int64{}
+	for from, ids := range m.ids {
+		if from+m.width > low-(m.cfg.DuplicateWindow+m.cfg.OutOfOrderness).Milliseconds() {
+			live[from] = ids
+		}
+	}
+	return live
+}
+
+// copy passes the position of an origin to a copied record. It reports whether the record arrives
+// for the first time.
+func (m *recount) copy(dc string, rec *stream.Record) bool {
+	o, _ := originOf(rec.Headers)
+	from := fmt.Sprint(dc, "/", o.Partition)
+	next, known := m.applied[from]
+	if known && o.Offset < next {
+		m.transportDuplicates[dc]++
+		return false
+	}
+	for at := next; known && at <= o.Previous; at++ {
+		m.lost[dc]++
+	}
+	m.applied[from] = o.Offset + 1
+	return true
+}
+
+// reject folds a copied record that is bad in itself. It reports whether the record is rejected.
+func (m *recount) reject(dc string, rec *stream.Record) bool {
+	if !m.copy(dc, rec) {
+		return false
+	}
+	m.rejectedCopies[dc]++
+	return true
 }
 
 // event folds a valid record of an events topic. It returns the reason if the state rejects it,
@@ -102,48 +201,56 @@ func (m *recount) event(dc string, copied bool, rec *stream.Record) string {
 	if err := proto.Unmarshal(rec.Value, e); err != nil {
 		panic(err)
 	}
-	from, offset := "", int64(0)
-	if copied {
-		var partition int32
-		partition, offset, _ = originOf(rec.Headers)
-		from = fmt.Sprint(dc, "/", partition)
-		if next, ok := m.applied[from]; ok && offset < next {
-			m.transportDuplicates[dc]++
-			return ""
-		}
+	if copied && !m.copy(dc, rec) {
+		return ""
 	}
 	ingest := e.IngestMs
 	if ingest == 0 {
 		ingest = rec.TimeMs
 	}
 	ingest = min(ingest, rec.TimeMs+2000)
-	clock := max(m.clock, ingest)
-	beat, id := e.Type == eventspb.EventType_EVENT_TYPE_HEARTBEAT, "e\x00"+e.Account+"\x00"+e.EventId
-	if !beat {
-		due, full := m.turn(clock)
-		known := m.current[id] || m.old[id] && !due && !full
-		if !known && overflows(m.total, e.PriceMicros) {
-			return ReasonOverflow
-		}
-		if due || full {
-			m.rotate(due, clock)
-		}
-		if m.since == 0 {
-			m.since = clock
-		}
+	beat, id := e.Type == eventspb.EventType_EVENT_TYPE_HEARTBEAT, e.Account+"\x00"+e.EventId
+	at := e.EventMs
+	if at == 0 {
+		at = ingest
 	}
-	if copied {
-		if next, ok := m.applied[from]; ok {
-			m.lost[dc] += uint64(offset - next)
-		}
-		m.applied[from] = offset + 1
+	late := !beat && (at < ingest-m.cfg.DuplicateWindow.Milliseconds() || ingest < m.watermark[dc]-m.cfg.OutOfOrderness.Milliseconds())
+	bucket := at - at%m.width
+	price, known := m.ids[bucket][id]
+	full := len(m.ids[bucket]) >= m.cfg.MaxIDs/2
+	known = known && !late && !full
+	reason := ""
+	if !beat && !known && overflows(m.total, e.PriceMicros) {
+		reason = ReasonOverflow
 	}
-	m.clock = clock
+	if late && m.cfg.RejectLate {
+		reason = ReasonLate
+	}
+	if reason != "" {
+		if copied {
+			m.rejectedCopies[dc]++
+		}
+		return reason
+	}
+	m.clock, m.watermark[dc] = max(m.clock, ingest), max(m.watermark[dc], ingest)
 	if beat {
 		return ""
 	}
 	m.arrivals = append(m.arrivals, ingest)
-	m.charge(dc, e, ingest, m.seen(id))
+	switch {
+	case late:
+		m.late[dc]++
+	case known && idset.ID(0, uint64(price)) != idset.ID(0, uint64(e.PriceMicros)):
+		m.conflicts++
+	case full:
+		m.early++
+		m.ids[bucket] = map[string]int64{id: e.PriceMicros}
+	case m.ids[bucket] == nil:
+		m.ids[bucket] = map[string]int64{id: e.PriceMicros}
+	case !known:
+		m.ids[bucket][id] = e.PriceMicros
+	}
+	m.charge(dc, e, ingest, known)
 	return ""
 }
 
@@ -168,6 +275,16 @@ func (m *recount) charge(dc string, e *eventspb.AdEvent, ingest int64, duplicate
 		s.count[serving] = map[eventspb.EventType]uint64{}
 	}
 	s.count[serving][e.Type]++
+	if at := cmp.Or(e.EventMs, ingest); m.cfg.Hours && inHours(day, at) {
+		sum := s.hours[int32(at/hourMs)]
+		sum.add(tally{e.PriceMicros, 1})
+		s.hours[int32(at/hourMs)] = sum
+	}
+	if pair := string(appendPairKey(nil, []byte(e.LineItem), []byte(e.Arm))); m.cfg.Parts > 0 && pair != otherPair && len(e.Arm) <= MaxIDBytes {
+		sum := s.parts[pair]
+		sum.add(tally{e.PriceMicros, 1})
+		s.parts[pair] = sum
+	}
 	m.count[dc]++
 	plus(m.micros, dc, e.PriceMicros)
 	m.total.Add(m.total, big.NewInt(e.PriceMicros))
@@ -180,14 +297,10 @@ func (m *recount) adjustment(rec *stream.Record) string {
 	if err := proto.Unmarshal(rec.Value, a); err != nil {
 		panic(err)
 	}
-	id := "a\x00" + a.Account + "\x00" + a.ReferenceId
-	due, full := m.turn(m.clock)
-	known := m.current[id] || m.old[id] && !due && !full
-	if !known && overflows(m.refunded, a.Micros) {
+	id := a.Account + "\x00" + a.ReferenceId
+	first := m.references[id]
+	if first == nil && overflows(m.refunded, a.Micros) {
 		return ReasonOverflow
-	}
-	if due || full {
-		m.rotate(due, m.clock)
 	}
 	ingest := a.IngestMs
 	if ingest == 0 {
@@ -195,16 +308,23 @@ func (m *recount) adjustment(rec *stream.Record) string {
 	}
 	s := m.at(a.Campaign, a.Account, a.BudgetDay, a.Currency)
 	s.asOf = max(s.asOf, min(ingest, rec.TimeMs+2000))
-	if m.seen(id) {
+	if first != nil {
 		s.duplicates++
 		m.duplicates++
+		first.duplicates++
+		if what := func(a *eventspb.Adjustment) string {
+			return fmt.Sprint(a.Micros, a.Campaign, a.BudgetDay, a.Currency, a.ServingDc)
+		}; what(a) != what(first.Adjustment) {
+			first.conflicts++
+			m.conflicts++
+		}
 		return ""
 	}
-	serving := a.ServingDc
-	if serving == "" {
-		serving = m.cfg.DC
-	}
-	plus(s.refunded, serving, a.Micros)
+	m.references[id] = &recountReference{Adjustment: a, ingest: min(ingest, rec.TimeMs+2000)}
+	plus(s.refunded, a.ServingDc, a.Micros)
 	m.refunded.Add(m.refunded, big.NewInt(a.Micros))
+	if m.cfg.Retention == 0 && sum(s.refunded).Cmp(sum(s.charged)) > 0 {
+		m.overRefunds++
+	}
 	return ""
 }

@@ -2,6 +2,10 @@ package spendcounter
 
 // PendingBytes returns the approximate size of the next Flush.
 func (c *Counter) PendingBytes() int {
-	const record = 128 // of a campaign day, key and value
-	return record*len(c.cache.dirty) + 8*(len(c.window.pending[0])+len(c.window.pending[1]))
+	const record = 128 // of a campaign day, an hour or a part, key and value
+	n := record * (len(c.cache.dirty) + len(c.cache.hours.past) + c.cache.pairs.dirty)
+	for _, b := range c.window.buckets {
+		n += 8 * len(b.pending)
+	}
+	return n
 }

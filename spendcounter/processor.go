@@ -24,10 +24,15 @@ type ProcessorConfig struct {
 	// Events is the topic of the events. Defaults to events.EventsTopic of the layout. Benchmarks
 	// read another topic.
 	Events string
-	// DuplicateWindow: see spendcounter.Config.
+	// DuplicateWindow and RejectLate: see spendcounter.Config.
 	DuplicateWindow time.Duration
+	RejectLate      bool
+	// Hours, Parts and Retention: see spendcounter.Config.
+	Hours     bool
+	Parts     int
+	Retention time.Duration
 	// MaxIDs is Config.MaxIDs. It does not depend on Memory, because replicas must forget an id at
-	// the same event. Defaults to 4,000,000: 3,300 events a second in one partition over the whole
+	// the same event. Defaults to 4,000,000: 4,700 events a second in one partition over the whole
 	// window, at 11 to 21 bytes an id.
 	MaxIDs int
 	// Memory is the memory for campaign days, in bytes. Further campaign days cost reads. Defaults
@@ -37,6 +42,8 @@ type ProcessorConfig struct {
 
 const (
 	campaignBytes = 140       // of a campaign day in memory, at most
+	hourBytes     = 32        // of its newest hour
+	pairListBytes = 120       // of its list of pairs; each pair counts as a campaign day
 	maxIDs        = 4_000_000 // default of ProcessorConfig.MaxIDs
 )
 
@@ -62,7 +69,14 @@ func (s ProcessorConfig) Processor() (stream.Processor, error) {
 			}
 			return c, nil
 		},
-		Canonical: Canonical,
+		Canonical: Canonical, Settled: Settled, Tables: tables(l.Partitions()),
+		Settings: map[string]string{
+			"the duplicate window": cfg.duplicateWindow().String(), "the maximum of event ids": fmt.Sprint(cfg.MaxIDs),
+			"the rejection of late events": fmt.Sprint(cfg.RejectLate),
+			"the count by hour":            fmt.Sprint(cfg.Hours),
+			"the maximum of parts":         fmt.Sprint(cfg.Parts),
+			"the retention":                cfg.Retention.String(),
+		},
 	}, nil
 }
 
@@ -94,9 +108,15 @@ func (s *ProcessorConfig) setDefaults() {
 // counter returns the configuration of the counters, and the input topics.
 func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 	l, shards := s.Layout, s.Layout.Partitions()
-	share := s.Memory / int64(shards)
+	share, of := s.Memory/int64(shards), int64(campaignBytes+filterBytes)
+	if s.Hours {
+		of += hourBytes
+	}
+	if s.Parts > 0 {
+		of += pairListBytes
+	}
 	cfg = Config{
-		DC: s.DC, DuplicateWindow: s.DuplicateWindow, MaxIDs: s.MaxIDs, CacheEntries: max(1, int(share/campaignBytes)), MaxPriceMicros: events.MaxPriceMicros,
+		DC: s.DC, DuplicateWindow: s.DuplicateWindow, RejectLate: s.RejectLate, Hours: s.Hours, Parts: s.Parts, Retention: s.Retention, MaxIDs: s.MaxIDs, CacheEntries: max(1, int(share/of)), MaxPriceMicros: events.MaxPriceMicros,
 		Shard: func(account []byte) int32 { return events.ShardBytes(account, shards) },
 	}
 	cfg.Inputs = Inputs{Events: s.Events, Adjustments: l.Name(events.AdjustmentsTopic), Copied: map[string]string{}}

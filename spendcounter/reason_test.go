@@ -23,7 +23,7 @@ func goodEvent() *eventspb.AdEvent {
 func goodAdjustment() *eventspb.Adjustment {
 	return &eventspb.Adjustment{
 		ReferenceId: "r1", Account: "a1", Campaign: "c1", Micros: 5, Currency: "USD",
-		BudgetDay: 20231115, IngestMs: epochMs,
+		BudgetDay: 20231115, IngestMs: epochMs, ServingDc: ownDC,
 	}
 }
 
@@ -85,9 +85,13 @@ func rejects() []reject {
 		ev("another shard's", ReasonWrongPartition, func(e *eventspb.AdEvent) { e.Account = "elsewhere" }),
 		origin("no header", func(r *stream.Record) { r.Headers = nil }),
 		origin("short header", func(r *stream.Record) { r.Headers[0].Value = []byte{1} }),
-		origin("negative offset", func(r *stream.Record) { r.Headers[0].Value = AppendOrigin(nil, 3, -1) }),
-		origin("last offset of all", func(r *stream.Record) { r.Headers[0].Value = AppendOrigin(nil, 3, math.MaxInt64) }),
-		origin("negative partition", func(r *stream.Record) { r.Headers[0].Value = AppendOrigin(nil, -3, 1) }),
+		origin("negative offset", func(r *stream.Record) { r.Headers[0].Value = AppendOrigin(nil, OriginOffset{3, -1, -2}) }),
+		origin("last offset of all", func(r *stream.Record) {
+			r.Headers[0].Value = AppendOrigin(nil, OriginOffset{3, math.MaxInt64, math.MaxInt64 - 1})
+		}),
+		origin("previous record is the record", func(r *stream.Record) { r.Headers[0].Value = AppendOrigin(nil, OriginOffset{3, 5, 5}) }),
+		origin("previous record before the first", func(r *stream.Record) { r.Headers[0].Value = AppendOrigin(nil, OriginOffset{3, 5, -2}) }),
+		origin("negative partition", func(r *stream.Record) { r.Headers[0].Value = AppendOrigin(nil, OriginOffset{-3, 1, 0}) }),
 		origin("two headers", func(r *stream.Record) { r.Headers = append(r.Headers, r.Headers[0]) }),
 		adj("reference", ReasonNoReference, func(a *eventspb.Adjustment) { a.ReferenceId = "" }),
 		adj("long reference", ReasonBadID, func(a *eventspb.Adjustment) { a.ReferenceId = long }),
@@ -99,6 +103,9 @@ func rejects() []reject {
 		adj("account", ReasonNoAccount, func(a *eventspb.Adjustment) { a.Account = "" }),
 		adj("campaign", ReasonNoCampaign, func(a *eventspb.Adjustment) { a.Campaign = "" }),
 		adj("NUL in serving dc", ReasonBadID, func(a *eventspb.Adjustment) { a.ServingDc = "\x00" }),
+		adj("no serving dc", ReasonNoServingDC, func(a *eventspb.Adjustment) { a.ServingDc = "" }),
+		adj("long reason", ReasonBadID, func(a *eventspb.Adjustment) { a.Reason = long }),
+		adj("NUL in reason", ReasonBadID, func(a *eventspb.Adjustment) { a.Reason = "r\x00" }),
 		adj("future", ReasonFuture, func(a *eventspb.Adjustment) { a.IngestMs = epochMs + MaxAheadMs + 1 }),
 		adj("another shard's", ReasonWrongPartition, func(a *eventspb.Adjustment) { a.Account = "elsewhere" }),
 		{
@@ -127,7 +134,7 @@ func TestEveryReason(t *testing.T) {
 			}
 			rec := stream.Record{
 				Offset: 10, TimeMs: epochMs,
-				Headers: []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, 3, 10)}},
+				Headers: []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, OriginOffset{3, 10, 9})}},
 			}
 			b := &stream.Batch{Topic: events.EventsTopic, Partition: 3, NowMs: epochMs}
 			if x.copied {
@@ -164,7 +171,7 @@ func TestEveryReason(t *testing.T) {
 			if n := len(s.tables[TableSpend]) + len(s.tables[TableIDs]); n > 0 || s.taskState(t).TimestampMs != 0 {
 				t.Fatalf("the refused record left %d rows and %v", n, s.taskState(t))
 			}
-			good.Headers = []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, 3, 11)}}
+			good.Headers = []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, OriginOffset{3, 11, 10})}}
 			b.Records, b.Rejects = []stream.Record{rec, good, rec}, nil
 			b.Records[1].Offset, b.Records[2].Offset = 11, 12
 			if err := c.Fold(b); err != nil {
@@ -205,6 +212,7 @@ func TestDetailsShowTheValue(t *testing.T) {
 		{events.EventsTopic, event(func(e *eventspb.AdEvent) { e.Currency = "USDT" }), ReasonUnknownCurrency, `"USDT" is not`},
 		{events.EventsTopic, event(func(e *eventspb.AdEvent) { e.Currency = "" }), ReasonUnknownCurrency, "no currency"},
 		{events.AdjustmentsTopic, adjustment(func(a *eventspb.Adjustment) { a.Currency = "eur" }), ReasonUnknownCurrency, `"eur" is not`},
+		{events.AdjustmentsTopic, adjustment(func(a *eventspb.Adjustment) { a.ServingDc = "" }), ReasonNoServingDC, "name the datacentre that served"},
 		{events.EventsTopic, event(func(e *eventspb.AdEvent) { e.EventMs = epochMs / 1000 }), ReasonBadDay, "looks like seconds"},
 		{events.EventsTopic, event(func(e *eventspb.AdEvent) { e.EventMs, e.BudgetDay = epochMs/1000, 0 }), ReasonBadDay, "looks like seconds"},
 		{events.EventsTopic, event(func(e *eventspb.AdEvent) { e.EventMs = 5 }), ReasonBadDay, "before 1990: write"},

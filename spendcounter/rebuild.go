@@ -2,16 +2,17 @@ package spendcounter
 
 import (
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/idset"
 	"github.com/weirhq/weir/spendcounter/spendpb"
 	"github.com/weirhq/weir/stream"
 )
 
 // rebuildPlan describes which part of an input must be read again.
 type rebuildPlan struct {
-	from            int64 // first offset
-	ids, ring       int64 // first offset from which ids, and ring counts, are missing
-	previous, newer int64 // first offset of the previous and of the current generation of ids
-	applied         []applied
+	from        int64 // first offset
+	ids, ring   int64 // first offset from which ids, and ring counts, are missing
+	applied     []applied
+	watermarkMs int64 // the origin's greatest ingest time before the next record
 }
 
 // RebuildFrom returns, for each input topic, the first offset to read again, up to Task.Next, to
@@ -31,52 +32,50 @@ func (c *Counter) planRebuild() error {
 	if err != nil {
 		return err
 	}
-	w := &c.window
-	ids, ringSpan := oldest(&w.spans), oldest(&c.ringSpans)
+	marks := []*spendpb.Mark{c.ringSpans.oldest(), c.ringSpans.current, saved}
+	for _, b := range c.window.buckets {
+		marks = append(marks, b.since)
+	}
 	for i := range c.inputs {
 		in := &c.inputs[i]
 		p := &in.rebuild
-		p.newer, p.previous = start(w.current, in.topic), start(ids, in.topic)
-		p.ids, p.ring = p.previous, start(ringSpan, in.topic)
+		p.from = in.next
+		if in.adjustments {
+			continue
+		}
+		p.ids, p.ring = in.next, start(c.ringSpans.oldest(), in.topic)
+		for _, b := range c.window.buckets {
+			p.ids = min(p.ids, start(b.since, in.topic))
+		}
 		if next, ok := c.task.LocalNext[in.topic]; ok {
 			p.ids = max(p.ids, next)
 		}
 		if saved != nil {
 			p.ring = max(p.ring, start(saved, in.topic))
 		}
-		p.from = min(p.ids, p.ring, in.next)
-		if in.adjustments {
-			p.from = min(p.ids, in.next)
-		}
-		var at int64
-		p.applied, at = appliedBefore(in.topic, p.from, ids, w.current, ringSpan, c.ringSpans.current, saved)
-		if in.copied { // the records between the mark and p.from determine which copies were applied
-			p.from = min(p.from, at)
+		if first := min(p.ids, p.ring); first < in.next {
+			p.begin(in, first, marks)
 		}
 	}
 	return nil
 }
 
-// oldest returns the older of two spans. At first there is only one.
-func oldest(s *spans) *spendpb.Mark {
-	if s.previous != nil {
-		return s.previous
-	}
-	return s.current
-}
-
-// appliedBefore returns the position in the origin of topic at the last of the marks at or before
-// offset, and the offset of that mark. Without such a mark, it is the beginning of topic.
-func appliedBefore(topic string, offset int64, marks ...*spendpb.Mark) (was []applied, at int64) {
-	best, at := []*spendpb.Applied(nil), int64(-1)
+// begin makes the last of the marks at or before offset the beginning of the plan. The records
+// between the mark and offset determine which copies were applied and which events were late.
+// Without such a mark, the plan begins with the topic.
+func (p *rebuildPlan) begin(in *input, offset int64, marks []*spendpb.Mark) {
+	best := &spendpb.TopicStart{}
 	for _, m := range marks {
+		if !in.copied && best.Next == 0 && len(m.GetTopics()) == 0 {
+			best = &spendpb.TopicStart{WatermarkMs: m.GetStartMs()} // of a former generation, see Repartitioner
+		}
 		for _, t := range m.GetTopics() {
-			if t.Topic == topic && t.Next <= offset && t.Next > at {
-				best, at = t.Applied, t.Next
+			if t.Topic == in.topic && t.Next <= offset && t.Next >= best.Next {
+				best = t
 			}
 		}
 	}
-	return appliedFrom(best), max(at, 0)
+	p.from, p.applied, p.watermarkMs = best.Next, appliedFrom(best.Applied), best.WatermarkMs
 }
 
 // Rebuild restores the duplicate set and the ring by ingest time from records of b that were folded
@@ -89,70 +88,75 @@ func (c *Counter) Rebuild(b *stream.Batch) error {
 		return err
 	}
 	c.health.unsaved = true
-	if in.adjustments {
-		c.rebuildAdjustments(in, b)
+	if in.adjustments { // their references are in a table
 		return nil
 	}
 	defer c.rows.release()
 	for i := range b.Records {
-		if c.read(in, b, i, 0).reason == "" {
-			c.rebuildEvent(in, b.Records[i].Offset)
+		if c.read(in, b, i, 0).reason != "" {
+			if at, ok := originOf(b.Records[i].Headers); ok && in.copied && !isApplied(in.rebuild.applied, at) {
+				in.rebuild.applied, _ = advance(in.rebuild.applied, at)
+			}
+			continue
+		}
+		if err := c.rebuildEvent(in, b.Records[i].Offset); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // rebuildEvent restores row 0, the record at offset.
-func (c *Counter) rebuildEvent(in *input, offset int64) {
+func (c *Counter) rebuildEvent(in *input, offset int64) error {
 	r, p, o := &c.rows, &in.rebuild, &c.origins[in.origin]
 	if in.copied {
-		if at := position(p.applied, r.originOf[0]); at != nil && r.originAt[0] < at.next {
-			return
+		if isApplied(p.applied, r.origin[0]) {
+			return nil
 		}
+		p.applied, _ = advance(p.applied, r.origin[0])
 	}
 	beat := r.typ[0] == heartbeat
 	if !beat && r.dc[0] == noDC && len(c.dcs.names) >= MaxServingDCs {
-		return
+		return nil
 	}
-	if in.copied {
-		p.applied, _ = advance(p.applied, r.originOf[0], r.originAt[0])
+	late := !beat && c.window.late(r.event[0], r.ingest[0], p.watermarkMs)
+	if late && c.cfg.RejectLate && !r.imported[0] {
+		return nil
 	}
+	p.watermarkMs = max(p.watermarkMs, r.ingest[0])
 	if offset >= p.ring {
 		if beat {
 			o.ring.Advance(r.ingest[0])
 		} else if !o.ring.Add(r.ingest[0], 1) {
-			o.late++
+			o.missedRing++
 		}
 	}
-	if !beat {
-		c.remember(p, offset, r.id[0], r.account[0])
+	if beat || late || offset < p.ids {
+		return nil
 	}
+	return c.remember(in.topic, offset)
 }
 
-// remember adds an id to the generation that the record at offset belongs to.
-func (c *Counter) remember(p *rebuildPlan, offset int64, id uint64, account []byte) {
-	if offset < p.ids {
-		return
+// remember adds the id of row 0, the record at offset of topic, to its bucket, unless the bucket is
+// dropped or began later.
+func (c *Counter) remember(topic string, offset int64) error {
+	r := &c.rows
+	b := c.window.find(r.event[0])
+	if b == nil || offset < start(b.since, topic) {
+		return nil
 	}
-	w, previous := &c.window, offset < p.newer
-	if w.set.Restore(id, previous) {
-		generation := 1
-		if previous {
-			generation = 0
-		}
-		w.pending[generation] = append(w.pending[generation], id)
-		if c.idAccounts != nil {
-			c.idAccounts[generation] = append(c.idAccounts[generation], events.AccountHash(account))
+	if b.set == nil {
+		if err := c.loadBucket(b); err != nil {
+			return c.fail(err)
 		}
 	}
-}
-
-func (c *Counter) rebuildAdjustments(in *input, b *stream.Batch) {
-	for i := range b.Records {
-		a, bad := c.readAdjustment(&b.Records[i])
-		if bad.reason != "" || c.dcs.find(a.serving) == noDC && len(c.dcs.names) >= MaxServingDCs {
-			continue
-		}
-		c.remember(&in.rebuild, b.Records[i].Offset, a.id, a.account)
+	if b.set.Insert(r.id[0]) != idset.New {
+		return nil
 	}
+	b.room--
+	b.pending = append(b.pending, r.id[0])
+	if c.keepAccounts {
+		b.accounts = append(b.accounts, events.AccountHash(r.account[0]))
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package spendcounter
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,11 +20,18 @@ import (
 // counters of another number, as if these had counted from the start. No figure of an account
 // changes, and an event that was counted before is a duplicate afterwards.
 //
-//	campaign days ─ Partition ─▶ the shard of their account                     unchanged
+//	campaign days,
+//	hours, parts,
+//	index rows,
+//	references ──── Partition ─▶ the shard of their account                     unchanged
+//	rankings, totals  Finish ────▶ the new counters make them
 //	task record ─── Extract ───▶ clocks: the greatest of the shards with common accounts
 //	                Finish ────▶ sums: over the campaign days of the new shard
 //	ids ─────────── Extract ───▶ TableMovedIDs of the shard of their account    read again from the
-//	                                                                            inputs, which have the account
+//	                Finish ────▶ their buckets                                  inputs, which have the account
+//
+// A position in an import is the greatest of the shards with common accounts: nothing is charged
+// twice, but an import that was not complete before the move skips rows if it is repeated after it.
 //
 // The 60 s rings are not moved: health figures start from zero. Events copied from other
 // datacentres are not moved either, because their positions are by partitions of the origin. A
@@ -56,19 +64,17 @@ func (s *sums) sub(o sums) {
 
 // targetShard is the state of a new shard, without campaign days and ids.
 type targetShard struct {
-	known bool // a former shard of its class has state
-	sums  sums
-	dcs   map[string]bool
-	task  spendpb.TaskState // the part that does not follow from campaign days
-	own   spendpb.Origin    // the same part of the datacentre's own events
-	since [2]int64          // the latest begin of the previous and of the current generation of ids
+	known   bool // a former shard of its class has state
+	sums    sums
+	dcs     map[string]bool
+	task    spendpb.TaskState // the part that does not follow from campaign days
+	own     spendpb.Origin    // the same part of the datacentre's own events
+	imports map[string]uint64 // positions: the greatest of all former shards of its class
+	ends    map[int64]int64   // the buckets of ids of all former shards of its class: begin -> end
 }
 
 // maxMovedIDs is the number of ids in one value of TableMovedIDs.
 const maxMovedIDs = 1 << 10
-
-// Generations of the ids in the new shards. Later generations follow these numbers.
-const movedPrevious, movedCurrent = 1, 2
 
 // NewRepartitioner returns a Repartitioner for the state of the counters of cfg with from shards.
 // It sets cfg.Shard.
@@ -83,7 +89,8 @@ func NewRepartitioner(cfg Config, from, to int32) (*Repartitioner, error) {
 	}
 	m := &Repartitioner{cfg: cfg, from: from, to: to, shards: make([]targetShard, to), open: make([]sums, divisor(from, to))}
 	for q := range m.shards {
-		m.shards[q].dcs = map[string]bool{}
+		m.shards[q].dcs, m.shards[q].ends = map[string]bool{}, map[int64]int64{}
+		m.shards[q].imports = map[string]uint64{}
 	}
 	return m, nil
 }
@@ -101,7 +108,7 @@ func (m *Repartitioner) Source(t stream.Task) (*Counter, error) {
 	t.LocalNext = nil // the inputs have the account of an id, the local table does not
 	c, err := New(m.cfg, t)
 	if err == nil {
-		c.idAccounts = new([2][]uint64)
+		c.keepAccounts = true
 	}
 	return c, err
 }
@@ -110,13 +117,22 @@ func (m *Repartitioner) Source(t stream.Task) (*Counter, error) {
 // and Finish make it again.
 func (m *Repartitioner) Partition(table byte, key, value []byte) (shard int32, ok bool, err error) {
 	switch table {
-	case TableTask, TableMovedIDs:
+	case TableTask, TableMovedIDs, TableBuckets, TableImports, TableRanking, TableTotals:
 		return 0, false, nil
+	case TableReferences, TableHours, TableParts:
+		account, _, ok := bytes.Cut(key, []byte{0})
+		if !ok {
+			return 0, false, fmt.Errorf("key %q of table %d has no account", key, table)
+		}
+		return events.ShardBytes(account, m.to), true, nil
+	case TableCampaigns:
+		_, account, err := ParseIndexKey(key)
+		return events.ShardBytes(account, m.to), err == nil, err
 	case TableSpend:
 	default:
 		return 0, false, fmt.Errorf("table %d is unknown: run the version that wrote it, or a newer one", table)
 	}
-	_, account, _, _, err := ParseKey(key)
+	account, _, _, _, err := ParseKey(key)
 	if err != nil {
 		return 0, false, err
 	}
@@ -163,13 +179,13 @@ type PutFunc func(shard int32, table byte, key, value []byte) error
 
 // Extract takes the state other than campaign days from a counter that Source made, after Rebuild.
 func (m *Repartitioner) Extract(c *Counter, put PutFunc) error {
-	value, err := c.task.Get(TableTask, []byte(taskKey))
+	value, err := c.task.Get(TableTask, []byte(TaskKey))
 	if err != nil || value == nil {
 		return err
 	}
-	s := &spendpb.TaskState{}
-	if err := proto.Unmarshal(value, s); err != nil {
-		return fmt.Errorf("task record: %w", err)
+	s, err := ParseTask(value)
+	if err != nil {
+		return err
 	}
 	own := &spendpb.Origin{}
 	for _, o := range s.Origins {
@@ -182,54 +198,62 @@ func (m *Repartitioner) Extract(c *Counter, put PutFunc) error {
 	p := c.task.Partition
 	m.open[p%m.classes()].add(sums{own.Count, s.Duplicates, own.Micros, s.RefundedMicros})
 	for q := p % m.classes(); q < m.to; q += m.classes() {
-		m.shards[q].mergeClocks(s, own)
+		m.shards[q].merge(s, own, c.window.buckets)
 	}
-	// Figures that have no account: their sum over all shards is kept.
-	one := &m.shards[p%m.to]
-	one.task.Refunds += s.Refunds
-	one.task.EarlyRotations += s.EarlyRotations
-	one.own.Lost += own.Lost
-	one.own.TransportDuplicates += own.TransportDuplicates
-	return m.moveIDs(c, put)
-}
-
-// mergeClocks advances the shard's clocks to those of a former shard with common accounts. A merged
-// generation of ids begins when the youngest of its parts began, so that no id is forgotten too
-// early.
-func (s *targetShard) mergeClocks(t *spendpb.TaskState, own *spendpb.Origin) {
-	s.known = true
-	s.task.TimestampMs = max(s.task.TimestampMs, t.TimestampMs)
-	s.own.WatermarkMs = max(s.own.WatermarkMs, own.WatermarkMs)
-	s.since[0] = max(s.since[0], t.Ids.GetPrevious().GetStartMs())
-	s.since[1] = max(s.since[1], t.Ids.GetCurrent().GetStartMs())
-}
-
-// moveIDs moves the ids of c to the shards of their accounts.
-func (m *Repartitioner) moveIDs(c *Counter, put PutFunc) error {
-	blobs := idBatcher{put: put, from: c.task.Partition, full: map[idTarget][]byte{}, count: map[idTarget]uint32{}}
-	for i, ids := range c.window.pending {
-		for j, id := range ids {
-			owner := c.idAccounts[i][j]
-			if err := blobs.add(idTarget{int32(owner % uint64(m.to)), movedPrevious + uint64(i)}, id, owner); err != nil {
-				return err
-			}
+	err = c.task.Scan(TableImports, nil, func(key, value []byte) error {
+		if len(value) != 8 {
+			return fmt.Errorf("import %x: a value of %d bytes", key, len(value))
 		}
-	}
-	err := c.task.Scan(TableMovedIDs, nil, func(key, value []byte) error {
-		if len(key) < 8 || len(value)%movedIDBytes != 0 {
-			return fmt.Errorf("key %x with %d bytes is not a key of moved ids", key, len(value))
-		}
-		age := c.window.number - binary.BigEndian.Uint64(key)
-		for ; age <= 1 && len(value) > 0; value = value[movedIDBytes:] {
-			id, owner := binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:])
-			if err := blobs.add(idTarget{int32(owner % uint64(m.to)), movedCurrent - age}, id, owner); err != nil {
-				return err
-			}
+		for q := p % m.classes(); q < m.to; q += m.classes() {
+			list := m.shards[q].imports
+			list[string(key)] = max(list[string(key)], binary.BigEndian.Uint64(value))
 		}
 		return nil
 	})
 	if err != nil {
 		return err
+	}
+	// Figures that have no account: their sum over all shards is kept.
+	one := &m.shards[p%m.to]
+	one.task.Refunds += s.Refunds
+	one.task.EarlyDrops += s.EarlyDrops
+	one.task.Conflicts += s.Conflicts
+	one.task.OverRefunds += s.OverRefunds
+	one.own.Lost += own.Lost
+	one.own.Late += own.Late
+	one.own.TransportDuplicates += own.TransportDuplicates
+	return m.moveIDs(c, put)
+}
+
+// merge advances the shard's clocks to those of a former shard with common accounts, and adds its
+// buckets.
+func (s *targetShard) merge(t *spendpb.TaskState, own *spendpb.Origin, buckets []*bucket) {
+	s.known = true
+	s.task.TimestampMs = max(s.task.TimestampMs, t.TimestampMs)
+	s.task.FloorMs = max(s.task.FloorMs, t.FloorMs)
+	s.task.Corrections = corrections(s.task.Corrections).union(t.Corrections)
+	s.task.ClosedDay = max(s.task.ClosedDay, t.ClosedDay)
+	s.own.WatermarkMs = max(s.own.WatermarkMs, own.WatermarkMs)
+	for _, b := range buckets {
+		s.ends[b.from] = max(s.ends[b.from], b.to)
+	}
+}
+
+// moveIDs moves the ids of c to the shards of their accounts.
+func (m *Repartitioner) moveIDs(c *Counter, put PutFunc) error {
+	blobs := idBatcher{put: put, from: c.task.Partition, full: map[idTarget][]byte{}, count: map[idTarget]uint32{}}
+	for _, b := range c.window.buckets {
+		move := func(id, account uint64) error {
+			return blobs.add(idTarget{int32(account % uint64(m.to)), b.from}, id, account)
+		}
+		for i, id := range b.pending {
+			if err := move(id, b.accounts[i]); err != nil {
+				return err
+			}
+		}
+		if err := c.movedIDs.each(&c.task, b, move); err != nil {
+			return err
+		}
 	}
 	for to := range maps.Clone(blobs.full) {
 		if err := blobs.flush(to); err != nil {
@@ -239,10 +263,10 @@ func (m *Repartitioner) moveIDs(c *Counter, put PutFunc) error {
 	return nil
 }
 
-// idTarget is a generation of ids of a new shard.
+// idTarget is a bucket of ids of a new shard.
 type idTarget struct {
-	shard      int32
-	generation uint64
+	shard  int32
+	bucket int64
 }
 
 // idBatcher collects ids until there are enough for a value.
@@ -266,7 +290,7 @@ func (b *idBatcher) flush(to idTarget) error {
 	if len(value) == 0 {
 		return nil
 	}
-	key := binary.BigEndian.AppendUint64(nil, to.generation)
+	key := bucketKey(to.bucket)
 	key = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(key, uint32(b.from)), b.count[to])
 	b.full[to] = value[:0]
 	b.count[to]++
@@ -290,20 +314,45 @@ func (m *Repartitioner) Finish(put PutFunc) error {
 		if !s.known {
 			continue
 		}
+		s.task.Unranked, s.task.Layout = true, stateLayout
 		s.own.Dc, s.own.Count, s.own.Micros = m.cfg.DC, s.sums.count, s.sums.micros
 		s.task.Duplicates, s.task.RefundedMicros = s.sums.duplicates, s.sums.refunded
 		s.task.Origins = []*spendpb.Origin{&s.own}
 		s.task.ServingDcs = slices.Sorted(maps.Keys(s.dcs))
-		// Ids from before the new topics are in TableMovedIDs. All of the new topics belongs to the
-		// current generation.
-		s.task.Ids = &spendpb.Generations{
-			Number: movedCurrent, Current: &spendpb.Mark{StartMs: s.since[1]}, Previous: &spendpb.Mark{StartMs: s.since[0]},
-		}
 		value, err := proto.MarshalOptions{Deterministic: true}.Marshal(&s.task)
 		if err != nil {
 			return fmt.Errorf("task record of shard %d: %w", q, err)
 		}
-		if err := put(int32(q), TableTask, []byte(taskKey), value); err != nil {
+		if err := put(int32(q), TableTask, []byte(TaskKey), value); err != nil {
+			return err
+		}
+		if err := s.putBuckets(int32(q), put); err != nil {
+			return err
+		}
+		for _, id := range slices.Sorted(maps.Keys(s.imports)) {
+			if err := put(int32(q), TableImports, []byte(id), binary.BigEndian.AppendUint64(nil, s.imports[id])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// putBuckets puts the buckets of ids. Ids from before the new topics are in TableMovedIDs, and all
+// of the new topics belongs to the buckets. Of buckets that contain others, the larger ones remain:
+// the keys of moved ids are times within them.
+func (s *targetShard) putBuckets(q int32, put PutFunc) error {
+	end := int64(0)
+	for _, from := range slices.Sorted(maps.Keys(s.ends)) {
+		if from < end || s.ends[from] <= s.task.FloorMs {
+			continue
+		}
+		end = s.ends[from]
+		value, err := proto.MarshalOptions{Deterministic: true}.Marshal(&spendpb.Bucket{ToMs: end, Since: &spendpb.Mark{StartMs: s.own.WatermarkMs}})
+		if err != nil {
+			return fmt.Errorf("bucket of ids: %w", err)
+		}
+		if err := put(q, TableBuckets, bucketKey(from), value); err != nil {
 			return err
 		}
 	}

@@ -99,7 +99,7 @@ func (f *fleet) repartitioned(to int32) (*fleet, error) {
 		return nil
 	}
 	for _, s := range f.shards {
-		for _, table := range []byte{TableSpend, TableTask, TableMovedIDs} {
+		for _, table := range []byte{TableSpend, TableTask, TableMovedIDs, TableBuckets, TableReferences, TableImports, TableCampaigns, TableHours, TableParts} {
 			for key, value := range s.tables[table] {
 				p, ok, err := m.Partition(table, []byte(key), value)
 				if err == nil && ok {
@@ -122,28 +122,33 @@ func (f *fleet) repartitioned(to int32) (*fleet, error) {
 	return into, m.Finish(put)
 }
 
-// total is the spend of a campaign day in the simple recount.
+// total is the spend of a campaign in the simple recount.
 type total struct {
 	micros, refunded  int64
 	count, duplicates uint64
 }
 
-// check compares all campaign days with want, and every task record with its campaign days.
+// check compares the sums of all rows with want, and every task record with its rows.
 func (f *fleet) check(want map[string]total) {
 	f.t.Helper()
 	got := map[string]total{}
 	for p, s := range f.shards {
 		var sum sums
+		campaigns := map[string]bool{}
 		for key, m := range s.spends(f.t) {
 			if at := events.Shard(m.Account, int32(len(f.shards))); int(at) != p {
 				f.t.Fatalf("%s is in shard %d, and its account belongs to %d", key, p, at)
 			}
-			if _, twice := got[m.Campaign]; twice {
-				f.t.Fatalf("campaign %s has two rows", m.Campaign)
+			if _, indexed := s.tables[TableCampaigns][m.Campaign+"\x00"+m.Account]; !indexed {
+				f.t.Fatalf("shard %d has campaign %s of account %s, and the index %v", p, m.Campaign, m.Account, s.tables[TableCampaigns])
 			}
-			of := sumsOf(m)
+			campaigns[m.Campaign] = true
+			of, all := sumsOf(m), got[m.Campaign] // of all days
 			sum.add(of)
-			got[m.Campaign] = total{of.micros, of.refunded, of.count, of.duplicates}
+			got[m.Campaign] = total{all.micros + of.micros, all.refunded + of.refunded, all.count + of.count, all.duplicates + of.duplicates}
+		}
+		if len(s.tables[TableCampaigns]) != len(campaigns) {
+			f.t.Fatalf("shard %d has %d campaigns, and the index %v", p, len(campaigns), s.tables[TableCampaigns])
 		}
 		state := s.taskState(f.t)
 		is := sums{duplicates: state.Duplicates, refunded: state.RefundedMicros}
@@ -157,15 +162,40 @@ func (f *fleet) check(want map[string]total) {
 	if !maps.Equal(got, want) {
 		f.t.Fatalf("got  %v\nwant %v", got, want)
 	}
+	for _, s := range f.shards {
+		if len(s.tables[TableTask]) > 0 {
+			s.flush(f.t, s.c, 0) // the first one after a move makes the rankings
+		}
+		checkRanking(f.t, s.store, 2)
+	}
 }
 
-// figures returns the sums over all shards of figures without an account.
-func (f *fleet) figures() (refunds, early uint64, clock int64) {
+// figures returns the sums over all shards of figures without an account, and their clocks.
+func (f *fleet) figures() (refunds, early uint64, clocks [2]int64) {
 	for _, s := range f.shards {
 		state := s.taskState(f.t)
-		refunds, early, clock = refunds+state.Refunds, early+state.EarlyRotations, max(clock, state.TimestampMs)
+		refunds, early = refunds+state.Refunds, early+state.EarlyDrops
+		clocks = [2]int64{max(clocks[0], state.TimestampMs), max(clocks[1], int64(state.ClosedDay))}
 	}
-	return refunds, early, clock
+	return refunds, early, clocks
+}
+
+// unchanged returns the rows that a move does not change, each in the shard of its account: hours,
+// and the adjustments that were applied.
+func (f *fleet) unchanged() map[string]string {
+	all := map[string]string{}
+	for p, s := range f.shards {
+		for _, table := range []byte{TableReferences, TableHours, TableParts} {
+			for key, value := range s.tables[table] {
+				account, _, _ := strings.Cut(key, "\x00")
+				if at := events.Shard(account, int32(len(f.shards))); int(at) != p {
+					f.t.Fatalf("key %q is in shard %d, and its account belongs to %d", key, p, at)
+				}
+				all[key] = string(value)
+			}
+		}
+	}
+	return all
 }
 
 // TestMovesChangeNothing counts events and adjustments, new and repeated. The number of shards
@@ -174,9 +204,10 @@ func (f *fleet) figures() (refunds, early uint64, clock int64) {
 func TestMovesChangeNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		t := rapidTB{t, rt}
-		f := newFleet(t, Config{DC: ownDC, DuplicateWindow: 24 * time.Hour}, rapid.Int32Range(1, 7).Draw(rt, "shards"))
+		f := newFleet(t, Config{DC: ownDC, DuplicateWindow: 24 * time.Hour, ranking: 2, Hours: true, Parts: 2, Retention: time.Hour}, rapid.Int32Range(1, 7).Draw(rt, "shards"))
 		f.start()
-		want, seen, ms := map[string]total{}, map[string]bool{}, epochMs
+		want, seen, refunded, ms := map[string]total{}, map[string]bool{}, map[string]bool{}, epochMs
+		begin := ms
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			ms += rapid.Int64Range(0, 1000).Draw(rt, "pause")
 			account := fmt.Sprint("a", rapid.IntRange(0, 9).Draw(rt, "account"))
@@ -189,24 +220,32 @@ func TestMovesChangeNothing(t *testing.T) {
 			case 1, 2:
 				f.flush(ms)
 				refunds, early, clock := f.figures()
+				rows := f.unchanged()
 				to, err := f.repartitioned(rapid.Int32Range(1, 7).Draw(rt, "to"))
 				if err != nil {
 					rt.Fatal(err)
 				}
 				to.start()
-				if f = to; len(want) > 0 {
-					f.check(want)
-				}
+				f = to
 				if r, e, c := f.figures(); r != refunds || e != early || c != clock {
 					rt.Fatalf("%d refunds, %d early rotations at %d became %d, %d at %d", refunds, early, clock, r, e, c)
 				}
+				if now := f.unchanged(); !maps.Equal(now, rows) {
+					rt.Fatalf("rows %q became %q", rows, now)
+				}
+				if len(want) > 0 {
+					f.check(want)
+				}
+			case 4: // four days later the events of before are no duplicates, and their day is closed
+				ms, seen = ms+4*dayMs, map[string]bool{}
+				begin = ms
 			case 3:
 				a := goodAdjustment()
 				a.Account, a.Campaign, a.ReferenceId, a.Micros = account, campaign, id, rapid.Int64Range(1, 9).Draw(rt, "refund")
-				if key := "adjustment/" + account + "/" + id; seen[key] {
+				if key := account + "/" + id; refunded[key] {
 					w.duplicates++
 				} else {
-					seen[key] = true
+					refunded[key] = true
 					w.refunded += a.Micros
 				}
 				want[campaign] = w
@@ -214,6 +253,8 @@ func TestMovesChangeNothing(t *testing.T) {
 			default:
 				e := eventAt(0, ms)
 				e.Account, e.Campaign, e.EventId, e.PriceMicros = account, campaign, id, rapid.Int64Range(0, 9).Draw(rt, "price")
+				e.BudgetDay = int32(events.UTCDay(ms))
+				e.EventMs = begin - hourMs*int64(len(id)) // of all events with the id
 				if key := account + "/" + id; seen[key] {
 					w.duplicates++
 				} else {
@@ -330,12 +371,17 @@ func TestMoveRefuses(t *testing.T) {
 		"a task record that does not add up": {"does not add up", func(s *shard) {
 			state := s.taskState(t)
 			state.Origins[0].Micros++
-			s.tables[TableTask][taskKey] = marshal(t, state)
+			s.tables[TableTask][TaskKey] = marshal(t, state)
 		}, 2},
 		"events copied from another datacentre": {"copied from", func(s *shard) {
 			state := s.taskState(t)
 			state.Origins = append(state.Origins, &spendpb.Origin{Dc: otherDC, Applied: []*spendpb.Applied{{Partition: 3, Next: 9}}})
-			s.tables[TableTask][taskKey] = marshal(t, state)
+			s.tables[TableTask][TaskKey] = marshal(t, state)
+		}, 2},
+		"keys of another layout": {"count from the start", func(s *shard) {
+			state := s.taskState(t)
+			state.Layout = 0
+			s.tables[TableTask][TaskKey] = marshal(t, state)
 		}, 2},
 		"more than int64 holds": {"int64", func(s *shard) {
 			for key, p := range s.spends(t) {
@@ -344,7 +390,7 @@ func TestMoveRefuses(t *testing.T) {
 			}
 			state := s.taskState(t)
 			state.Origins[0].Micros = 1<<62 + 1
-			s.tables[TableTask][taskKey] = marshal(t, state)
+			s.tables[TableTask][TaskKey] = marshal(t, state)
 		}, 1},
 		"no shards":       {"1 to 1024", func(*shard) {}, 0},
 		"too many shards": {"1 to 1024", func(*shard) {}, 1025},
@@ -370,7 +416,7 @@ func TestMoveRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := m.Partition(TableMovedIDs+1, []byte("k"), nil); err == nil || !strings.Contains(err.Error(), "newer") {
+	if _, _, err := m.Partition(stream.TimerTable-1, []byte("k"), nil); err == nil || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("a table of a newer version: %v", err)
 	}
 }

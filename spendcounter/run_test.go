@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/idset"
 	"github.com/weirhq/weir/spendcounter/spendpb"
 	"github.com/weirhq/weir/stream"
 )
@@ -36,6 +38,7 @@ type run struct {
 	committed int      // how many of them are committed
 	refused   map[*topicLog]map[int64]string
 	exact     bool // the rings were never restored from sums by the second
+	rebuilt   bool // ids were read from the log again, topic by topic: which copy came first is not known
 
 	restarts bool
 	locals   []snapshot // earlier local tables
@@ -49,7 +52,9 @@ type snapshot struct {
 
 func testConfig() Config {
 	return Config{
-		DC: ownDC, Shard: anyShard, DuplicateWindow: 90 * time.Second, MaxIDs: 1 << 10, CacheEntries: 1 << 10,
+		DC: ownDC, Shard: anyShard, DuplicateWindow: 90 * time.Second, OutOfOrderness: 10 * time.Second, MaxIDs: 1 << 10, CacheEntries: 1 << 10, ranking: 2,
+		Hours: true, Parts: 2, Retention: 34*time.Hour + 23*time.Minute + 20*time.Second, // 2023-11-12 is closed ten minutes after epochMs
+		closingRows: 3,
 		Inputs: Inputs{
 			Events: events.EventsTopic, Adjustments: events.AdjustmentsTopic,
 			Copied: map[string]string{events.CopiedEventsTopic(otherDC): otherDC, events.CopiedEventsTopic(thirdDC): thirdDC},
@@ -97,6 +102,17 @@ func (r *run) all() {
 		}
 	}
 	r.flush()
+	r.settle()
+}
+
+// settle commits until no row of a closed day is left.
+func (r *run) settle() {
+	for tries := 0; r.c.closing.done != r.c.closing.through; tries++ {
+		if tries > 2+2*len(r.store.tables[TableSpend]) {
+			r.t.Fatalf("rows of closed days are left after %d commits: %+v", tries, r.c.closing)
+		}
+		r.flush()
+	}
 }
 
 func (r *run) fold(l *topicLog) {
@@ -161,9 +177,10 @@ func (r *run) restart() {
 }
 
 func (r *run) warm() {
+	r.rebuilt = true
 	from := r.c.RebuildFrom()
 	for _, l := range rapid.Permutation(r.logs).Draw(r.t, "warm order") {
-		if l.copied && from[l.topic] > 0 && !r.marked(l.topic, from[l.topic]) {
+		if from[l.topic] != 0 && from[l.topic] != r.store.next[l.topic] && !r.marked(l.topic, from[l.topic]) {
 			r.t.Fatalf("%s is read again from %d, which is not a mark", l.topic, from[l.topic])
 		}
 		at, to := l.after(from[l.topic]), l.after(r.store.next[l.topic])
@@ -181,7 +198,11 @@ func (r *run) warm() {
 
 // marked reports whether there is a mark at an offset.
 func (r *run) marked(topic string, offset int64) bool {
-	for _, m := range []*spendpb.Mark{r.c.window.previous, r.c.window.current, r.c.ringSpans.previous, r.c.ringSpans.current} {
+	marks := []*spendpb.Mark{r.c.ringSpans.previous, r.c.ringSpans.current}
+	for _, b := range r.c.window.buckets {
+		marks = append(marks, b.since)
+	}
+	for _, m := range marks {
 		if m != nil && start(m, topic) == offset {
 			return true
 		}
@@ -201,6 +222,10 @@ func (r *run) recount() *recount {
 		rec := &f.log.recs[f.i]
 		want := f.log.bad[rec.Offset]
 		switch {
+		case want != "" && f.log.copied:
+			if !m.reject(f.log.dc, rec) {
+				want = ""
+			}
 		case want != "":
 		case f.log.topic == events.AdjustmentsTopic:
 			want = m.adjustment(rec)
@@ -217,7 +242,8 @@ func (r *run) recount() *recount {
 // check compares everything with the recount.
 func (r *run) check() {
 	m, s, t := r.recount(), r.store, r.t
-	got := s.spends(t)
+	m.closeDays()
+	got, pairs := s.spends(t), map[string]bool{}
 	for key, p := range got {
 		want := m.spend[key]
 		if want == nil {
@@ -229,15 +255,80 @@ func (r *run) check() {
 		if g, w := describe(p), want.describe(); g != w {
 			t.Fatalf("spend of %q is\n%s\nwant\n%s", key, g, w)
 		}
-		if campaign, account, day, currency, err := ParseKey([]byte(key)); err != nil || string(campaign) != p.Campaign ||
+		pair := p.Campaign + "\x00" + p.Account
+		if _, indexed := s.tables[TableCampaigns][pair]; !indexed {
+			t.Fatalf("%q has spend and no index row", pair)
+		}
+		pairs[pair] = true
+		if account, campaign, day, currency, err := ParseKey([]byte(key)); err != nil || string(campaign) != p.Campaign ||
 			string(account) != p.Account || int32(day) != p.BudgetDay || currency.String() != p.Currency {
 			t.Fatalf("key %q holds %v", key, p)
 		}
 	}
-	if len(got) != len(m.spend) {
-		t.Fatalf("%d campaign days, want %d", len(got), len(m.spend))
+	if len(got) != len(m.spend) || len(pairs) != len(s.tables[TableCampaigns]) {
+		t.Fatalf("%d campaign days, want %d; %d index rows, want %d", len(got), len(m.spend), len(s.tables[TableCampaigns]), len(pairs))
 	}
+	checkRanking(t, s, r.cfg.ranking)
+	checkReferences(t, s, m)
+	checkHours(t, s, m)
+	checkParts(t, s, m)
 	r.checkTask(m)
+}
+
+// checkHours compares the hours of all campaign days with the recount.
+func checkHours(t *rapid.T, s *store, m *recount) {
+	got, want := map[string]tally{}, map[string]tally{}
+	for key, p := range s.spends(t) {
+		for _, h := range p.Hours {
+			got[string(appendHourKey(nil, []byte(key), h.Hour))] = tally{h.ChargedMicros, h.Events}
+		}
+		if len(p.Hours) > 1 || p.BudgetDay == 0 && len(p.Hours) > 0 {
+			t.Fatalf("spend of %q has the hours %v", key, p.Hours)
+		}
+	}
+	for key, value := range s.tables[TableHours] {
+		p := &eventspb.SpendHour{}
+		if err := proto.Unmarshal(value, p); err != nil {
+			t.Fatal(err)
+		}
+		spendKey, hour, err := ParseHourKey([]byte(key))
+		currency, bad := events.ParseCurrency(p.Currency)
+		if own := AppendKey(nil, []byte(p.Account), []byte(p.Campaign), events.Day(p.BudgetDay), currency); err != nil || bad != nil ||
+			hour != p.Hour.GetHour() || !bytes.Equal(spendKey, own) || !bytes.Equal(value, must(proto.Marshal(p))) {
+			t.Fatalf("hour %q has %v: %v, %v", key, p, err, bad)
+		}
+		if _, twice := got[key]; twice {
+			t.Fatalf("hour %q is the newest one of its day and has a row", key)
+		}
+		got[key] = tally{p.Hour.GetChargedMicros(), p.Hour.GetEvents()}
+	}
+	for key, p := range m.spend {
+		for hour, sum := range p.hours {
+			want[string(appendHourKey(nil, []byte(key), hour))] = sum
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Fatalf("hours are\n%v\nwant\n%v", got, want)
+	}
+}
+
+// checkReferences compares the adjustments that were applied with the recount.
+func checkReferences(t *rapid.T, s *store, m *recount) {
+	if len(s.tables[TableReferences]) != len(m.references) {
+		t.Fatalf("%d references, want %d", len(s.tables[TableReferences]), len(m.references))
+	}
+	for key, want := range m.references {
+		got, err := ParseReference(s.tables[TableReferences][key])
+		if err != nil {
+			t.Fatalf("reference %q: %v", key, err)
+		}
+		if w := (&spendpb.AppliedAdjustment{
+			Campaign: want.Campaign, BudgetDay: want.BudgetDay, Currency: want.Currency, Micros: want.Micros, ServingDc: want.ServingDc,
+			Reason: want.Reason, IngestMs: want.ingest, Duplicates: want.duplicates, Conflicts: want.conflicts,
+		}); !proto.Equal(got, w) {
+			t.Fatalf("reference %q is\n%v\nwant\n%v", key, got, w)
+		}
+	}
 }
 
 func (r *run) checkTask(m *recount) {
@@ -246,24 +337,22 @@ func (r *run) checkTask(m *recount) {
 		return
 	}
 	state := s.taskState(t)
-	if state.Duplicates != m.duplicates || state.TimestampMs != m.clock || state.EarlyRotations != m.early ||
-		state.RefundedMicros != m.refunded.Int64() {
-		t.Fatalf("task record %v; want %d duplicates, clock %d, %d early rotations", state, m.duplicates, m.clock, m.early)
+	if state.Duplicates != m.duplicates || state.TimestampMs != m.clock || state.EarlyDrops != m.early ||
+		state.RefundedMicros != m.refunded.Int64() || r.cfg.Retention == 0 && state.OverRefunds != m.overRefunds || !r.rebuilt && state.Conflicts != m.conflicts {
+		t.Fatalf("task record %v; want %d duplicates, clock %d, %d early drops, %d conflicts, %d over-refunds", state, m.duplicates, m.clock, m.early, m.conflicts, m.overRefunds)
 	}
 	for _, o := range state.Origins {
 		micros := int64(0)
 		if m.micros[o.Dc] != nil {
 			micros = m.micros[o.Dc].Int64()
 		}
-		if o.Count != m.count[o.Dc] || o.Micros != micros || o.Lost != m.lost[o.Dc] ||
-			o.TransportDuplicates != m.transportDuplicates[o.Dc] {
-			t.Fatalf("origin %v; want %d events, %d micros, %d lost, %d again", o, m.count[o.Dc], micros, m.lost[o.Dc],
-				m.transportDuplicates[o.Dc])
+		if o.Count != m.count[o.Dc] || o.Micros != micros || o.Lost != m.lost[o.Dc] || o.Rejected != m.rejectedCopies[o.Dc] ||
+			o.TransportDuplicates != m.transportDuplicates[o.Dc] || o.Late != m.late[o.Dc] || o.WatermarkMs != m.watermark[o.Dc] {
+			t.Fatalf("origin %v; want %d events, %d micros, %d lost, %d again, %d late at %d", o, m.count[o.Dc], micros, m.lost[o.Dc],
+				m.transportDuplicates[o.Dc], m.late[o.Dc], m.watermark[o.Dc])
 		}
 	}
-	if current, old := r.c.window.set.Len(); current != len(m.current) || old != len(m.old) {
-		t.Fatalf("%d and %d ids remembered, want %d and %d", current, old, len(m.current), len(m.old))
-	}
+	r.checkIDs(m.live())
 	r.now += healthMs
 	r.store.flush(t, r.c, r.now)
 	var low, high uint64
@@ -280,6 +369,32 @@ func (r *run) checkTask(m *recount) {
 	}
 	if got := s.health(t).IngestCount; got < low || got > high {
 		t.Fatalf("ingest count %d, want %d to %d", got, low, high)
+	}
+}
+
+// checkIDs compares the duplicate set with the ids of the recount.
+func (r *run) checkIDs(want map[int64]map[string]int64) {
+	if ids, _ := r.c.window.inMemory(); ids > r.cfg.MaxIDs {
+		r.t.Fatalf("%d ids are in memory after a commit, at most %d are allowed", ids, r.cfg.MaxIDs)
+	}
+	if len(r.c.window.buckets) != len(want) {
+		r.t.Fatalf("%d buckets, want %d", len(r.c.window.buckets), len(want))
+	}
+	for _, b := range r.c.window.buckets {
+		if b.set == nil {
+			if err := r.c.loadBucket(b); err != nil {
+				r.t.Fatalf("%v", err)
+			}
+		}
+		if b.set.Len() != len(want[b.from]) || b.room != r.cfg.MaxIDs/2-b.set.Len() {
+			r.t.Fatalf("bucket %d: %d ids and room for %d, want %d ids", b.from, b.set.Len(), b.room, len(want[b.from]))
+		}
+		for id, price := range want[b.from] {
+			account, event, _ := strings.Cut(id, "\x00")
+			if !b.set.Has(idset.ID(events.EventHash([]byte(account), []byte(event)), uint64(price))) {
+				r.t.Fatalf("bucket %d: id %q is missing", b.from, id)
+			}
+		}
 	}
 }
 

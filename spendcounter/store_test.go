@@ -21,6 +21,7 @@ type store struct {
 	sequence  uint64
 	partition int32
 	gets      int
+	ranged    int              // rows of TableSpend that Range has passed on
 	localNext map[string]int64 // next offsets of the local tables; nil: the tables are lost
 }
 
@@ -44,12 +45,25 @@ func (s *store) task() stream.Task {
 		}
 		return nil
 	}
+	t.Range = func(table byte, from, to []byte, fn func(key, value []byte) error) error {
+		for _, k := range slices.Sorted(maps.Keys(s.tables[table])) {
+			if v, ok := s.tables[table][k]; ok && k >= string(from) && (to == nil || k < string(to)) {
+				if table == TableSpend {
+					s.ranged++
+				}
+				if err := fn([]byte(k), v); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
 	return t
 }
 
 // commit returns the argument of the next Flush.
 func (s *store) commit(now int64) stream.Commit {
-	return stream.Commit{NowMs: now, OwnerEpoch: 7, Sequence: s.sequence + 1, Next: maps.Clone(s.next)}
+	return stream.Commit{NowMs: now, Incarnation: 1, OwnerEpoch: 7, Sequence: s.sequence + 1, Next: maps.Clone(s.next)}
 }
 
 func (s *store) apply(ch *stream.Changes) {
@@ -111,7 +125,7 @@ func (s *store) spends(t fataler) map[string]*eventspb.Spend {
 func (s *store) taskState(t fataler) *spendpb.TaskState {
 	t.Helper()
 	p := &spendpb.TaskState{}
-	if err := proto.Unmarshal(s.tables[TableTask][taskKey], p); err != nil {
+	if err := proto.Unmarshal(s.tables[TableTask][TaskKey], p); err != nil {
 		t.Fatalf("task record: %v", err)
 	}
 	return p

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/idset"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -30,13 +31,13 @@ type checker struct {
 // read decodes and validates record i of b into row n. It changes nothing but the row.
 func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 	rec, r, v := &b.Records[i], &c.rows, &c.check.view
+	r.imported[n], r.known[n] = false, false
 	if len(rec.Value) > MaxValueBytes {
 		return refusal{ReasonOversized, fmt.Sprintf("%d bytes, at most %d", len(rec.Value), MaxValueBytes)}
 	}
-	if in.copied {
-		var ok bool
-		if r.originOf[n], r.originAt[n], ok = originOf(rec.Headers); !ok {
-			return refusal{ReasonBadOrigin, "want one header " + OriginHeader + " of 4 bytes partition and 8 bytes offset"}
+	if in.copied || len(rec.Headers) > 0 {
+		if bad := r.readHeaders(in, rec, n); bad.reason != "" {
+			return bad
 		}
 	}
 	if len(rec.Value) == 0 {
@@ -57,13 +58,17 @@ func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 		return refusal{ReasonFuture, fmt.Sprintf("event at %d, ingest at %d, record at %d: is a clock wrong?", v.EventMs, ingest, now)}
 	}
 	r.rec[n], r.typ[n] = int32(i), uint8(v.Type)
-	r.ingest[n] = min(ingest, now+MaxTimestampMs)
+	ingest = min(ingest, now+MaxTimestampMs)
+	r.ingest[n] = ingest
 	if uint8(v.Type) == heartbeat {
 		r.price[n] = 0
 		return refusal{}
 	}
 	if v.EventMs > 0 && v.EventMs < events.MinEventMs {
 		return refusal{ReasonBadDay, events.BeforeMinimum(v.EventMs)}
+	}
+	if v.EventMs > ingest+MaxEarlyMs {
+		return refusal{ReasonFuture, fmt.Sprintf("event at %d, ingest at %d, more than 1 h earlier: is a clock wrong?", v.EventMs, ingest)}
 	}
 	if v.PriceMicros < 0 {
 		return refusal{ReasonNegativePrice, fmt.Sprintf("%d micros", v.PriceMicros)}
@@ -94,11 +99,28 @@ func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 	if len(serving) == 0 {
 		serving = in.dcName
 	}
-	r.price[n], r.day[n], r.currency[n] = v.PriceMicros, day, v.Currency
+	r.price[n], r.day[n], r.currency[n] = v.PriceMicros, c.closing.rowOf(day), v.Currency
 	r.account[n], r.campaign[n], r.serving[n] = v.Account, v.Campaign, serving
 	r.dc[n] = c.dcs.find(serving)
-	r.id[n] = events.EventHash(v.Account, v.EventID)
-	r.key[n] = hashKey(v.Campaign, v.Account, day, v.Currency)
+	if r.event[n] = v.EventMs; v.EventMs <= 0 {
+		r.event[n] = ingest
+	}
+	r.id[n] = idset.ID(events.EventHash(v.Account, v.EventID), uint64(v.PriceMicros))
+	r.key[n] = hashKey(v.Account, v.Campaign, r.day[n], v.Currency)
+	return refusal{}
+}
+
+// readHeaders reads the headers of rec into row n.
+func (r *rows) readHeaders(in *input, rec *stream.Record, n int) refusal {
+	var ok bool
+	if in.copied {
+		if r.origin[n], ok = originOf(rec.Headers); !ok {
+			return refusal{ReasonBadOrigin, "want one header " + OriginHeader + " of 4 bytes partition, 8 bytes offset and 8 bytes previous offset"}
+		}
+	}
+	if r.importOf[n], r.importAt[n], r.imported[n], ok = importOf(rec.Headers); !ok {
+		return refusal{ReasonBadImport, "want one header " + events.ImportHeader + " of 16 bytes import and 8 bytes sequence number"}
+	}
 	return refusal{}
 }
 

@@ -38,13 +38,13 @@ type timerChange struct {
 // Partition is the number of the task, and of the record's partition.
 func (c *Context) Partition() int32 { return c.task.Partition }
 
-// Topic is the input topic of the record, "" in a timer function.
+// Topic is the input topic of the record, "" in a timer function and in a question.
 func (c *Context) Topic() string { return c.topic }
 
 // NowMs is a time in Unix ms. In a record function it is the time of day when the record was
 // polled: use it for health figures only, never for state or outputs, because another attempt at
 // the same record has another time. In a timer function it is the watermark or the time of day by
-// which the timer fires.
+// which the timer fires. In a question it is 0.
 func (c *Context) NowMs() int64 { return c.nowMs }
 
 // Get returns the value of key in table, nil if it has none. It sees what earlier records and this
@@ -111,6 +111,9 @@ func (c *Context) Emit(output string, m Message) { c.out.Emit(output, m) }
 func (c *Context) EmitTo(output string, partition int32, m Message) {
 	c.out.EmitTo(output, partition, m)
 }
+
+// Wake requests a commit soon, see Task.Wake.
+func (c *Context) Wake() { c.task.Wake() }
 
 // SetTimer makes t fire once: it is passed to the timer function of EachRecordWithTimers. A timer
 // is known by its clock, time and key; to set one that is set changes nothing. Key is copied.

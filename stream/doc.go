@@ -67,7 +67,58 @@
 //
 // The processor of a source has an input topic, as all do: its partitions number the tasks, and its
 // records are control records for the source. A batch waits at most processors.Config.Tick for a
-// Flush.
+// Flush; a source whose batches must not wait calls Task.Wake after a Push. A source that is a
+// CommitListener learns which transactions have committed, for example to acknowledge messages of
+// the other system.
+//
+// # Questions, commits and views
+//
+// Some processors answer callers, such as a queue that hands out jobs: a caller asks the handler of
+// a partition, and gets an answer that no crash can take back.
+//
+//	callers          Ask                     Handler                    one Kafka transaction
+//	┌───────┐  question  ┌──────────────────────────────────────┐  Flush  ┌ decision, outputs
+//	│       ├───────────▶│ decides, keeps the caller, Task.Wake ├────────▶┤
+//	│       │◀───────────┤ answers in Committed                 │◀────────┤ committed, in the store
+//	└───────┘   answer   └──────────────────────────────────────┘         └
+//
+// The parts are:
+//
+//   - Ask (package processors) calls a function with the handler, on the goroutine that calls the
+//     handler, between two batches.
+//   - Task.Wake requests a commit soon. Without it the changes of a question wait for the next
+//     records, or for processors.Config.Tick.
+//   - Committed, of a CommitListener, reports each transaction that has committed.
+//   - A view is an immutable value that a handler publishes through an atomic.Pointer field, in
+//     Committed. processors.HandlerOf returns the handler to readers of its views, which call only
+//     what is safe for concurrent use.
+//   - Watch (Runtime.Watch of package processors) reports commits that change given keys, to
+//     readers of the store. It needs nothing of the handler.
+//
+// What the runtime guarantees:
+//
+//  1. Committed(n) is called after the brokers have committed transaction n of the task and after
+//     the store has it: a Snapshot that is taken from then on shows the transaction. So an answer
+//     given in Committed is durable: no crash, takeover or fence removes what it states.
+//  2. Committed is called in the order of the transactions, on the goroutine of the handler, before
+//     any other call of the handler. No transaction is reported twice.
+//  3. An aborted transaction is never reported, and neither is one whose outcome the process does
+//     not know. Their handler is discarded. After a crash between the commit and the report, and
+//     after an answer of a broker that was lost, the next handler finds the changes in its state
+//     and no Committed for them. So a caller without an answer does not know whether its question
+//     counted: make questions repeatable, by an id that the caller chooses.
+//  4. A process that has lost its partition (a zombie) gets no Committed for anything that it
+//     decided afterwards: the brokers refuse its commit. A process that freezes between the commit
+//     and the report may call Committed late. What it reports is then still true, and the new owner
+//     has it.
+//  5. What a question changes is part of the open transaction, like what records change. An answer
+//     before the commit, in the question itself, may be undone.
+//  6. A Wake is coalesced with others of the same transaction. A Flush begins after each Wake of a
+//     handler that is not discarded. A Flush that hands over nothing, after no record, is no
+//     transaction: there is no Committed, and the next Flush has the same sequence.
+//
+// The state of such a handler depends on more than its records. So it writes each decision to the
+// state or to an output, and a test in processorstest needs Options.NoRefold.
 //
 // # Sinks
 //

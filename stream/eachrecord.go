@@ -79,6 +79,20 @@ func (h *recordHandler) Flush(_ Commit, ch *Changes) error {
 	return nil
 }
 
+// ask calls fn as a record function. An error undoes what fn did.
+func (h *recordHandler) ask(fn func(*Context) error) error {
+	h.context.begin("", 0)
+	err := fn(&h.context)
+	if err == nil {
+		err = h.context.err
+	}
+	if err == nil {
+		return h.context.end()
+	}
+	_ = h.context.undo() // returns a misuse of the Context, which is err, or comes after it
+	return err
+}
+
 // PendingBytes implements PendingSizer.
 func (h *recordHandler) PendingBytes() int { return h.context.state.bytes + h.context.out.Bytes() }
 

@@ -48,6 +48,20 @@ type Rebuilder interface {
 // runtime commits before they exceed its limit (processors.Config.CommitBytes).
 type PendingSizer interface{ PendingBytes() int }
 
+// CommitListener is a Handler that is called after each of its transactions, for example to answer
+// callers. See the section "Questions, commits and views" of the package documentation, which
+// numbers what holds.
+//
+// The changes of such a handler are not kept in the write buffer of a worker that is behind: the
+// store has them when Committed is called.
+type CommitListener interface {
+	// Committed reports that the transaction with this Commit.Sequence has committed. Task.Get
+	// returns what it handed over. It should not wait long: the other partitions of the worker wait
+	// too. What it changes is part of the next transaction. If it panics, the runtime makes a new
+	// handler; after more than five panics in a row the partition stops.
+	Committed(sequence uint64)
+}
+
 // Closer is a Handler that holds more than memory, such as goroutines that read ahead of Flush. The
 // runtime calls Close once, on the goroutine that calls the handler, when it discards the handler:
 // after a transaction that did not commit, when the partition moves or stops, at the end of the

@@ -53,14 +53,29 @@ type Processor struct {
 	// New makes the handler of a task, from committed state. The runtime calls it whenever it takes
 	// over a partition, and after a transaction that did not commit.
 	New func(Task) (Handler, error)
+	// WarmStandbys makes standbys keep a handler beside the state: New must return a
+	// StandbyHandler. Set it where New takes seconds. Defaults to false: a takeover calls New.
+	WarmStandbys bool
 	// Time is for handlers with timers of event time.
 	Time EventTimeConfig
+	// Settings are the values of settings that change the result of the handler, by name. They must
+	// be the same in all processes: a process that differs from the members of its group does not
+	// start. To change one, stop all processes first. Defaults to none.
+	Settings map[string]string
 	// Canonical returns the part of a value that the inputs alone determine. It leaves out what
 	// depends on the transactions and on the owner: epochs, sequences, offsets of a commit. A
 	// replay is compared with the live processor by it, and equal values are not promoted. nil
 	// excludes the key from both, such as figures by the time of day. It must neither keep nor
 	// change value. Defaults to the whole value.
 	Canonical func(table byte, key, value []byte) []byte
+	// Settled reports whether the state of a task, which get reads, is a function of the inputs. It
+	// is for a handler that changes its state in several transactions after an input: it returns
+	// false until the last one, which must come also without further input. A replay is compared
+	// and promoted only where both states are settled. Defaults to always.
+	Settled func(get Get) (bool, error)
+	// Tables describe the tables to people: names, and how keys and values are shown. Defaults to
+	// none: tables are asked for by number, and values are shown as bytes.
+	Tables []TableInfo
 }
 
 var name = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
@@ -88,6 +103,9 @@ func (p *Processor) SetDefaults() {
 func (p *Processor) Complete() error {
 	p.SetDefaults()
 	if err := p.checkOutputs(); err != nil {
+		return err
+	}
+	if err := p.checkTables(); err != nil {
 		return err
 	}
 	for _, n := range slices.Concat([]string{p.App}, p.Inputs, p.WrittenTopics()) {

@@ -12,6 +12,28 @@ type Get func(table byte, key []byte) ([]byte, error)
 // Get calls the function: package state reads its tables through this method.
 func (g Get) Get(table byte, key []byte) ([]byte, error) { return g(table, key) }
 
+// Multi returns a MultiGet that calls g for one key after the other.
+func (g Get) Multi() MultiGet {
+	return func(table byte, keys [][]byte, fn func(i int, value []byte) error) error {
+		for i, key := range keys {
+			value, err := g(table, key)
+			if err == nil && value != nil {
+				err = fn(i, value)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// MultiGet is Get for many keys, which must be in ascending order: neighbours are read together,
+// which takes a fraction of the time of single reads where the state does not fit in memory. It
+// calls fn with the index and the value of each key that has a value, in order, until fn returns an
+// error, which it returns. The value is valid during the call only.
+type MultiGet func(table byte, keys [][]byte, fn func(i int, value []byte) error) error
+
 // Scan reads state as of the handler's last Flush: it calls fn for each key of table that begins
 // with prefix, in order of the keys, until fn returns an error, which it returns. Key and value are
 // valid during the call only.

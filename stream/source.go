@@ -11,7 +11,8 @@ import "context"
 // control records are rejected with reason "no_control". Other interfaces of handlers, such as
 // TimerHandler, are not for sources.
 //
-// A Source that is also a Closer is closed after Read has returned, or without a Read.
+// A Source that is also a CommitListener is called after each transaction, while Read runs. A
+// Source that is also a Closer is closed after Read has returned, or without a Read.
 type Source interface {
 	// Read reads from the positions with which the source was opened, and pushes batches until ctx
 	// ends. It is called at most once, on a goroutine of its own, and may start others, which it

@@ -34,6 +34,9 @@ func FromSource(queueBytes int, open func(Task) (Source, error)) func(Task) (Han
 		}
 		h := &sourceHandler{source: s, queue: newSourceQueue(cmp.Or(queueBytes, DefaultSourceBytes)), ended: make(chan struct{})}
 		h.control, _ = s.(Handler)
+		if l, ok := s.(CommitListener); ok {
+			return &listeningSource{h, l}, nil
+		}
 		return h, nil
 	}
 }
@@ -47,6 +50,15 @@ type sourceHandler struct {
 	ended   chan struct{}      // closed when Read has returned
 	err     error              // of Read, once ended is closed
 }
+
+// listeningSource is the Handler of FromSource for a source that is a CommitListener.
+type listeningSource struct {
+	*sourceHandler
+	CommitListener
+}
+
+// written returns what the author wrote, for As.
+func (h *sourceHandler) written() any { return h.source }
 
 // Fold implements Handler.
 func (h *sourceHandler) Fold(b *Batch) error {

@@ -34,7 +34,7 @@ type HomeError struct {
 }
 
 func (e *HomeError) Error() string {
-	return fmt.Sprintf("the home region is %s, and Config.Home is %s: set Config.Home to the home region in all processes", e.Home, e.Configured)
+	return fmt.Sprintf("the home region is %s, and %s is configured as the home: configure the home region in all processes", e.Home, e.Configured)
 }
 
 // Is reports that the error is an ErrHome.
@@ -84,7 +84,7 @@ func New(c Config) (*Admin, error) {
 	c.Timeout = cmp.Or(c.Timeout, 5*time.Second)
 	c.Attempts = cmp.Or(c.Attempts, 5)
 	if !slices.Contains(c.Regions, c.Home) {
-		return nil, fmt.Errorf("%w: Config.Home is %s, which is not one of the regions %v", ErrInvalid, c.Home, c.Regions)
+		return nil, fmt.Errorf("%w: the home %s is not one of the regions %v", ErrInvalid, c.Home, c.Regions)
 	}
 	a := &Admin{regions: c.Regions, streams: c.Streams, homeRegion: c.Home}
 	a.table.Name, a.table.New, a.table.Skew, a.table.Timeout, a.table.Attempts = c.Table, c.Client, c.Skew, c.Timeout, c.Attempts

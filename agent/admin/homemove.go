@@ -51,7 +51,7 @@ func (a *Admin) MoveHome(ctx context.Context, m HomeMove) (HomeStatus, error) {
 		move := &homeMove{a: a, HomeMove: m, from: now.region}
 		switch {
 		case now.moving && now.region != m.To:
-			return HomeStatus{}, fmt.Errorf("%w: a move to %s is not complete: complete it first, with the same DeadSince if it had one", ErrHome, now.region)
+			return HomeStatus{}, fmt.Errorf("%w: a move to %s is not complete: complete it first, with the same time of the last write if it had one", ErrHome, now.region)
 		case now.moving:
 			move.from = now.from
 		}
@@ -78,7 +78,7 @@ type homeMove struct {
 func (m *homeMove) moveFromLive(ctx context.Context) error {
 	h, err := m.a.homeRow(ctx, m.from)
 	if err != nil {
-		return fmt.Errorf("%w; if the home region is lost, set DeadSince: %w", err, ErrNoFence)
+		return fmt.Errorf("%w; if the home region is lost, assert since when nothing was written there: %w", err, ErrNoFence)
 	}
 	if err := m.checkTarget(ctx, m.from); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (m *homeMove) awaitCopies(ctx context.Context, rows map[lease.PrimaryKey]in
 		case missing == 0 && h.version >= home:
 			return nil
 		case time.Since(begun) > maxCopyDelay:
-			return fmt.Errorf("%w: %s has not received %d rows: repeat the move; if %s is cut off, set DeadSince", ErrVersionConflict, m.To, missing, m.from)
+			return fmt.Errorf("%w: %s has not received %d rows: repeat the move; if %s is cut off, assert since when nothing was written there", ErrVersionConflict, m.To, missing, m.from)
 		}
 		if !pause.For(ctx, 200*time.Millisecond) {
 			return ctx.Err()

@@ -14,7 +14,6 @@ import (
 
 // read reads the lines into batches.
 func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) error {
-	lines := bufio.NewReaderSize(in, 1<<16)
 	b := batch{first: im.begun, lines: map[string]int64{}}
 	send := func(next int64) error {
 		b.next = next
@@ -26,21 +25,38 @@ func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) err
 			return ctx.Err()
 		}
 	}
+	end := int64(0)
+	err := EachLine(in, func(line int64, name string) error {
+		end = line + 1
+		if err := im.add(&b, line, name); err != nil {
+			return err
+		}
+		if len(b.items) == table.MaxInsert || line-b.first > 100*table.MaxInsert {
+			return send(end)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return send(end)
+}
+
+// EachLine calls fn for each line of a file of names, counted from 0, until fn returns an error.
+// Blanks around a name and a byte order mark are removed. Of a line of more than 64 KiB, which is
+// no valid name, fn gets the beginning.
+func EachLine(in io.Reader, fn func(line int64, name string) error) error {
+	lines := bufio.NewReaderSize(in, 1<<16)
 	for line := int64(0); ; line++ {
 		name, err := readLine(lines)
 		if errors.Is(err, io.EOF) {
-			return send(line)
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("read line %d: %w", line+1, err)
 		}
-		if err := im.add(&b, line, strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))); err != nil {
+		if err := fn(line, strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))); err != nil {
 			return err
-		}
-		if len(b.items) == table.MaxInsert || line-b.first > 100*table.MaxInsert {
-			if err := send(line + 1); err != nil {
-				return err
-			}
 		}
 	}
 }

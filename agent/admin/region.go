@@ -114,7 +114,7 @@ func (r *Region) needs(_ context.Context, a *Admin) error {
 		return fmt.Errorf("%s: %w: it is not one of the configured regions %v, so no agent could lease its resources", r, ErrInvalid, a.regions)
 	}
 	if r.SwingTo != "" && !slices.Contains(a.regions, r.SwingTo) {
-		return fmt.Errorf("%s: %w: SwingTo is %s, which is not one of the configured regions %v", r, ErrInvalid, r.SwingTo, a.regions)
+		return fmt.Errorf("%s: %w: traffic cannot swing to %s, which is not one of the configured regions %v", r, ErrInvalid, r.SwingTo, a.regions)
 	}
 	return nil
 }

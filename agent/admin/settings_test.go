@@ -96,7 +96,7 @@ func TestSettings(t *testing.T) {
 		{"swing to nowhere", func() error {
 			_, err := admin.Create(ctx, w.Admin, admin.Region{Region: "us", SwingTo: "ap", SwingPercent: 10})
 			return err
-		}, admin.ErrInvalid, "SwingTo is ap"},
+		}, admin.ErrInvalid, "cannot swing to ap"},
 		{"short write lease", func() error {
 			_, err := admin.Create(ctx, w.Admin, admin.Region{Region: "us", WriteLease: admin.Duration(time.Second)})
 			return err

@@ -140,7 +140,7 @@ func (a *Admin) wrongRegion(ctx context.Context) error {
 			return err
 		}
 		if t != nil {
-			return fmt.Errorf("%w: table %s is in %s and not in %s: set Config.Home to the home region of the other processes", ErrHome, a.table.Name, region, a.home())
+			return fmt.Errorf("%w: table %s is in %s and not in %s: configure the home region of the other processes", ErrHome, a.table.Name, region, a.home())
 		}
 	}
 	return nil

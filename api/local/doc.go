@@ -2,7 +2,14 @@
 //
 //	api ──▶ SpendReader ──▶ api.Router ─┬─▶ StateReader ──▶ processors.Runtime   partitions of this process
 //	                                    └─▶ Peers ────────▶ the group's members  owners of the others
-//	    ──▶ ClusterInfo ──────────────────▶ processors.Runtime                   state and lag of the tasks
+//	    ──▶ App of each runtime ──────────▶ processors.Runtime                   tasks, savepoints
+//	    ──▶ ClusterInfo                     settings                             brokers, topics
+//	    ──▶ Leases, deadLetters             topics                               lease loop, dead letters
 //
-// It has no state of its own and starts nothing.
+// A Program is the same for a program of your own: processors, and the API over them.
+//
+//	program, err := local.NewProgram(local.ProgramConfig{Processors: config}, processor)
+//	err = program.Run(ctx)
+//
+// It has no state of its own. Only Program.Run starts something, and returns after it.
 package local

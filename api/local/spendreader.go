@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/api"
@@ -17,14 +16,13 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/spendcounter"
+	"github.com/weirhq/weir/stream"
 )
 
 // SpendReader implements api.SpendSource with the state of all partitions, in this and in other
 // processes.
 type SpendReader struct {
-	State interface {
-		Page(context.Context, api.PageQuery) (*api.Page, error)
-	}
+	State  pager
 	Kafka  kafka.Cluster
 	Inputs []string
 	DC     string
@@ -33,16 +31,10 @@ type SpendReader struct {
 
 // Spend implements api.SpendSource.
 func (f *SpendReader) Spend(ctx context.Context, q api.SpendQuery, fn func(*eventspb.Spend, *weirpb.AsOf) error) ([]*weirpb.AsOf, error) {
-	prefix := spendcounter.CampaignPrefix(q.Campaign)
-	if q.Account != "" {
-		prefix = append(append(prefix, q.Account...), 0)
-	}
-	end := slices.Clone(prefix)
-	end[len(end)-1]++ // the last byte is NUL
 	var mu sync.Mutex
 	var all []*weirpb.AsOf
-	err := each(ctx, f.shards(q.Account), func(ctx context.Context, p int32) error {
-		entries, asOf, err := f.readAll(ctx, api.PageQuery{Partition: p, Table: spendcounter.TableSpend, From: prefix, To: end, MaxStaleness: q.MaxStaleness})
+	err := api.EachPartition(ctx, f.shards(q.Account), func(ctx context.Context, p int32) error {
+		entries, asOf, err := f.campaign(ctx, p, q)
 		if err != nil {
 			return err
 		}
@@ -67,32 +59,81 @@ func (f *SpendReader) Spend(ctx context.Context, q api.SpendQuery, fn func(*even
 	return all, nil
 }
 
-// readAll reads all pages of a range from one snapshot.
-func (f *SpendReader) readAll(ctx context.Context, q api.PageQuery) ([]api.Entry, *weirpb.AsOf, error) {
+// campaign reads the campaign days of a campaign in a partition, of one account or of all accounts
+// that have the campaign, from one snapshot.
+func (f *SpendReader) campaign(ctx context.Context, p int32, q api.SpendQuery) ([]api.Entry, *weirpb.AsOf, error) {
 	const tries = 10
-	from := q.From
-	q.Limit = api.MaxPageKeys
 	for range tries {
-		var entries []api.Entry
-		var first *weirpb.AsOf
-		for q.From = from; ; {
-			page, err := f.State.Page(ctx, q)
-			if err != nil {
-				return nil, nil, err
-			}
-			if first == nil {
-				first = page.AsOf
-			}
-			if page.AsOf.ChangelogNext != first.ChangelogNext || page.AsOf.OwnerEpoch != first.OwnerEpoch {
-				break // a commit happened between two pages
-			}
-			if entries = append(entries, page.Entries...); !page.More {
-				return entries, first, nil
-			}
-			q.From = append(slices.Clone(entries[len(entries)-1].Key), 0)
+		r := &snapshotReader{state: f.State, partition: p, maxStaleness: q.MaxStaleness}
+		entries, err := r.campaign(ctx, q)
+		if !errors.Is(err, errCommitted) {
+			return entries, r.asOf, err
 		}
 	}
-	return nil, nil, fmt.Errorf("partition %d: a commit came between two pages of %[3]d records in each of %[2]d attempts: try again", q.Partition, tries, api.MaxPageKeys)
+	return nil, nil, fmt.Errorf("partition %d: a commit came between two pages of %[3]d records in each of %[2]d attempts: try again", p, tries, api.MaxPageKeys)
+}
+
+// snapshotReader reads ranges of one partition page by page, all from one snapshot.
+type snapshotReader struct {
+	state        pager
+	partition    int32
+	maxStaleness time.Duration
+	asOf         *weirpb.AsOf // of the first page
+}
+
+// pager reads one page of a partition.
+type pager interface {
+	Page(context.Context, api.PageQuery) (*api.Page, error)
+}
+
+// errCommitted means that a commit happened between two pages.
+var errCommitted = errors.New("a commit came between two pages")
+
+func (r *snapshotReader) campaign(ctx context.Context, q api.SpendQuery) (entries []api.Entry, err error) {
+	accounts := []string{q.Account}
+	if q.Account == "" {
+		index, err := r.all(ctx, spendcounter.TableCampaigns, spendcounter.IndexPrefix(q.Campaign))
+		if err != nil {
+			return nil, err
+		}
+		accounts = nil
+		for _, e := range index {
+			_, account, err := spendcounter.ParseIndexKey(e.Key)
+			if err != nil {
+				return nil, err
+			}
+			accounts = append(accounts, string(account))
+		}
+	}
+	for _, account := range accounts {
+		days, err := r.all(ctx, spendcounter.TableSpend, spendcounter.CampaignPrefix(account, q.Campaign))
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, days...)
+	}
+	return entries, nil
+}
+
+// all returns the entries of a table whose keys begin with prefix.
+func (r *snapshotReader) all(ctx context.Context, table byte, prefix []byte) (entries []api.Entry, err error) {
+	q := api.PageQuery{Partition: r.partition, Table: table, From: prefix, To: stream.PrefixEnd(prefix), Limit: api.MaxPageKeys, MaxStaleness: r.maxStaleness}
+	for {
+		page, err := r.state.Page(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if r.asOf == nil {
+			r.asOf = page.AsOf
+		}
+		if page.AsOf.ChangelogNext != r.asOf.ChangelogNext || page.AsOf.OwnerEpoch != r.asOf.OwnerEpoch {
+			return nil, errCommitted
+		}
+		if entries = append(entries, page.Entries...); !page.More {
+			return entries, nil
+		}
+		q.From = append(slices.Clone(entries[len(entries)-1].Key), 0)
+	}
 }
 
 // shards returns the partitions that can have the account's records: all if account is empty.
@@ -107,43 +148,13 @@ func (f *SpendReader) shards(account string) []int32 {
 	return all
 }
 
-// each calls fn for all partitions concurrently, so that the timeout of a silent process is paid
-// once. Partitions that cannot be read do not stop the others; the error at the end has all of
-// them.
-func each(ctx context.Context, partitions []int32, fn func(ctx context.Context, p int32) error) error {
-	var mu sync.Mutex
-	gaps := &api.PartitionsError{}
-	g, ctx := errgroup.WithContext(ctx)
-	for _, p := range partitions {
-		g.Go(func() error {
-			err := fn(ctx, p)
-			var some *api.PartitionsError
-			if !errors.As(err, &some) {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			gaps.Gaps = append(gaps.Gaps, some.Gaps...)
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	if len(gaps.Gaps) == 0 {
-		return nil
-	}
-	slices.SortFunc(gaps.Gaps, func(a, b api.PartitionGap) int { return int(a.Partition - b.Partition) })
-	return gaps
-}
-
 // WaitProduced implements api.SpendSource.
 func (f *SpendReader) WaitProduced(ctx context.Context, account string) error {
 	ends, err := kafka.EndOffsets(ctx, f.Kafka, f.Inputs...)
 	if err != nil {
 		return err
 	}
-	return each(ctx, f.shards(account), func(ctx context.Context, p int32) error {
+	return api.EachPartition(ctx, f.shards(account), func(ctx context.Context, p int32) error {
 		want := map[string]int64{}
 		for topic, end := range ends {
 			want[topic] = end[p]
@@ -192,7 +203,7 @@ func (f *SpendReader) await(ctx context.Context, p int32, want map[string]int64)
 // Health implements api.SpendSource.
 func (f *SpendReader) Health(ctx context.Context, fn func(*eventspb.SpendHistogram) error) error {
 	var mu sync.Mutex
-	return each(ctx, f.shards(""), func(ctx context.Context, p int32) error {
+	return api.EachPartition(ctx, f.shards(""), func(ctx context.Context, p int32) error {
 		key := spendcounter.HealthKey(f.DC, p)
 		page, err := f.State.Page(ctx, api.PageQuery{Partition: p, Table: spendcounter.TableHealth, From: key, To: append(slices.Clone(key), 0), Limit: 1})
 		if err != nil || len(page.Entries) == 0 {

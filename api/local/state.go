@@ -9,54 +9,42 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/weirpb"
-	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/spendcounter"
-	"github.com/weirhq/weir/spendcounter/spendpb"
 	"github.com/weirhq/weir/stream"
 )
 
 // StateReader implements api.StateSource with the store of a runtime of this process.
 type StateReader struct {
 	runtime *processors.Runtime
-	info    api.StateInfo
+	tables  []stream.TableInfo
+	check   StateCheck
 	hashing chan struct{} // one hash at a time, because it reads a whole partition
 }
 
-// NewStateReader returns a reader of the spend counter's state in rt.
-func NewStateReader(rt *processors.Runtime, l events.Layout) *StateReader {
-	return &StateReader{
-		runtime: rt, hashing: make(chan struct{}, 1),
-		info: api.StateInfo{App: l.Name(spendcounter.App), Instance: rt.Instance(), Partitions: l.Partitions(), Tables: spendTables(l.Partitions())},
-	}
-}
+// StateCheck returns an error if the state of a partition is not as this version of the program
+// reads it. A *api.PartitionsError reports the partition as a gap.
+type StateCheck func(snap *processors.Snapshot, partition int32) error
 
-// spendTables returns the tables of the spend counter and the runtime's timers.
-func spendTables(shards int32) []api.Table {
-	return []api.Table{
-		{
-			Number: spendcounter.TableSpend, Name: "spend", Message: func() proto.Message { return &eventspb.Spend{} },
-			Partition: func(key []byte) (int32, bool) {
-				_, account, _, _, err := spendcounter.ParseKey(key)
-				return events.ShardBytes(account, shards), err == nil
-			},
-		},
-		{Number: spendcounter.TableTask, Name: "task", Message: func() proto.Message { return &spendpb.TaskState{} }},
-		{Number: spendcounter.TableMovedIDs, Name: "moved_ids"},
-		{Number: stream.TimerTable, Name: "timers"},
-		{Number: spendcounter.TableIDs, Name: "ids"},
-		{Number: spendcounter.TableRings, Name: "rings", Message: func() proto.Message { return &spendpb.LocalState{} }},
-		{Number: spendcounter.TableHealth, Name: "health", Message: func() proto.Message { return &eventspb.SpendHistogram{} }},
+// NewStateReader returns a reader of the state of rt. The tables are those that the processor
+// describes, and its timers. A nil check accepts all states.
+func NewStateReader(rt *processors.Runtime, check StateCheck) *StateReader {
+	if check == nil {
+		check = func(*processors.Snapshot, int32) error { return nil }
 	}
+	tables := append(slices.Clone(rt.Processor().Tables), processors.TimerTable())
+	return &StateReader{runtime: rt, check: check, hashing: make(chan struct{}, 1), tables: tables}
 }
 
 // Info implements api.StateSource.
-func (s *StateReader) Info() api.StateInfo { return s.info }
+func (s *StateReader) Info() api.StateInfo {
+	n := s.runtime.Processor().Partitions
+	if n == 0 { // the number of the first input, which the runtime learns when it starts
+		n = s.runtime.Partitions()
+	}
+	return api.StateInfo{App: s.runtime.App(), Instance: s.runtime.Instance(), Partitions: n, Tables: s.tables}
+}
 
 // Page implements api.StateSource.
 func (s *StateReader) Page(ctx context.Context, q api.PageQuery) (_ *api.Page, err error) {
@@ -122,6 +110,9 @@ func (s *StateReader) open(p int32, maxStaleness time.Duration) (*processors.Sna
 		return nil, nil, err
 	}
 	asOf, err := s.asOf(snap, status, maxStaleness)
+	if err == nil {
+		err = s.check(snap, p)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, snap.Close())
 	}
@@ -151,7 +142,7 @@ func (s *StateReader) asOf(snap *processors.Snapshot, st processors.Status, maxS
 	if err != nil {
 		return nil, err
 	}
-	by := &weirpb.ServedBy{Instance: s.info.Instance, Role: "owner"}
+	by := &weirpb.ServedBy{Instance: s.runtime.Instance(), Role: "owner"}
 	if st.State == "stopped" {
 		by.Stopped = st.Reason
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/processors/kafka"
@@ -26,13 +28,14 @@ import (
 // peer is one of the processes that share the partitions. All of them run in the test's process.
 type peer struct {
 	name   string
-	view   *ClusterInfo
+	tasks  api.TaskSource
 	client *api.Client
 	mute   func() // stops its API and nothing else
 	stop   func()
+	parked func() float64 // requests that wait for a commit
 }
 
-func startBroker(t *testing.T) kafka.Cluster {
+func startBroker(t testing.TB) kafka.Cluster {
 	t.Helper()
 	b, err := devbroker.Start(devbroker.Config{Topics: spendcounter.ProcessorConfig{DC: "local"}.Topics()})
 	if err != nil {
@@ -47,7 +50,7 @@ func startBroker(t *testing.T) kafka.Cluster {
 }
 
 // startPeer runs the spend counter as cmd/weir does.
-func startPeer(t *testing.T, k kafka.Cluster, name string) *peer {
+func startPeer(t testing.TB, k kafka.Cluster, name string) *peer {
 	t.Helper()
 	proc, err := spendcounter.ProcessorConfig{DC: "local"}.Processor()
 	if err != nil {
@@ -59,10 +62,11 @@ func startPeer(t *testing.T, k kafka.Cluster, name string) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view := &ClusterInfo{Runtime: rt, Kafka: k, DC: "local"}
-	router := api.NewRouter(api.RouterConfig{State: NewStateReader(rt, events.Layout{}), Peers: Peers{Kafka: k, App: proc.App}})
+	app := NewApp(AppConfig{Runtime: rt, Kafka: k, Check: CheckSpend})
+	router := app.State
+	registry := obs.NewRegistry("test")
 	server, err := api.New(api.Config{
-		Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0", Cluster: view, State: router,
+		Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0", Cluster: &ClusterInfo{Kafka: k, DC: "local", Layout: &events.Layout{}}, Apps: []api.App{app}, SpendApp: proc.App, Registry: registry,
 		Spend: &SpendReader{State: router, Kafka: k, Inputs: proc.Inputs, DC: "local", Shards: proc.Partitions},
 	})
 	if err != nil {
@@ -77,7 +81,19 @@ func startPeer(t *testing.T, k kafka.Cluster, name string) *peer {
 	go func() { ended <- rt.Run(ctx) }()
 	serving, mute := context.WithCancel(ctx)
 	go func() { ended <- server.Run(serving) }()
-	p := &peer{name: name, view: view, client: api.NewClient(server.Addr()), mute: mute}
+	p := &peer{name: name, tasks: app.Tasks, client: api.NewClient(server.Addr()), mute: mute}
+	p.parked = func() float64 {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Error(err)
+		}
+		for _, f := range families {
+			if f.GetName() == "weir_api_parked_requests" {
+				return f.GetMetric()[0].GetGauge().GetValue()
+			}
+		}
+		return -1
+	}
 	stopped := false
 	p.stop = func() {
 		if stopped {
@@ -96,37 +112,23 @@ func startPeer(t *testing.T, k kafka.Cluster, name string) *peer {
 	return p
 }
 
-// eventually repeats try until it returns nil.
-func eventually(t *testing.T, what string, try func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := try(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: %v", what, err)
-		case <-tick.C:
-		}
-	}
-}
-
 // running waits until each peer runs the given number of partitions.
-func running(t *testing.T, want map[*peer]int) {
+func running(t testing.TB, want map[*peer]int) {
 	t.Helper()
-	eventually(t, "the partitions are shared", func(ctx context.Context) error {
+	testlimit.Within(t, "the partitions are shared", func(ctx context.Context) error {
 		for p, n := range want {
-			if got := p.view.Owned(); got != n {
-				return fmt.Errorf("%s has %d partitions, want %d", p.name, got, n)
-			}
-			parts, err := p.view.Partitions(ctx)
+			parts, err := p.tasks.Tasks(ctx)
 			if err != nil {
 				return err
+			}
+			owned := 0
+			for _, s := range parts {
+				if s.GetState() != api.StateStandby {
+					owned++
+				}
+			}
+			if owned != n {
+				return fmt.Errorf("%s has %d partitions, want %d", p.name, owned, n)
 			}
 			for _, s := range parts {
 				if s.GetState() != processors.StateRunning && s.GetState() != api.StateStandby {
@@ -136,6 +138,30 @@ func running(t *testing.T, want map[*peer]int) {
 		}
 		return nil
 	})
+}
+
+// produce produces n impressions. Number i costs i+1 micros.
+func produce(t testing.TB, k kafka.Cluster, n int, ids func(i int) (account, campaign string)) {
+	t.Helper()
+	sink, err := kafka.NewProducer(k, events.EventsTopic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sink.Close()
+	now := time.Now().UnixMilli()
+	for i := range n {
+		account, campaign := ids(i)
+		e := &eventspb.AdEvent{
+			EventId: fmt.Sprint(campaign, i), Account: account, Campaign: campaign, Currency: "USD", Type: eventspb.EventType_EVENT_TYPE_IMPRESSION,
+			PriceMicros: int64(i + 1), EventMs: now, IngestMs: now, ServingDc: "local",
+		}
+		if err := sink.Produce(t.Context(), events.Shard(account, events.DefaultShards), []byte(account), events.AppendEvent(nil, e)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sink.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // charge produces n impressions for each of 60 campaigns of 60 accounts.
@@ -217,6 +243,7 @@ func TestTwoProcesses(t *testing.T) {
 		t.Errorf("served by %v", served)
 	}
 	testState(t, a, b)
+	testLists(t, a, b)
 	testCluster(t, a, b)
 
 	testStandby(t, a, b, k)
@@ -229,6 +256,40 @@ func TestTwoProcesses(t *testing.T) {
 		res, err := a.client.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: fmt.Sprint("c", c), Wait: true})
 		if err != nil || res.ChargedMicros != int64(22*(c+1)) || res.AsOf.ServedBy.Instance != "a" {
 			t.Errorf("after b left: %v, %v", res, err)
+		}
+	}
+
+	// One campaign id in several accounts: the index finds them in all partitions.
+	produce(t, k, 8, func(i int) (account, campaign string) { return fmt.Sprint("account-", i), "shared" })
+	_, err := a.client.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "shared", Wait: true})
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), `exists in 8 accounts ("account-0", "account-1"`) {
+		t.Errorf("a campaign of 8 accounts: %v", err)
+	}
+	res, err := a.client.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "shared", Account: "account-3", Wait: true})
+	if err != nil || res.ChargedMicros != 4 {
+		t.Errorf("one of 8 accounts: %v, %v", res, err)
+	}
+}
+
+// testLists asks both processes for the spend of each account and for the first campaigns of today.
+func testLists(t *testing.T, a, b *peer) {
+	t.Helper()
+	today := time.Now().UTC().Format(time.DateOnly)
+	for i, p := range []*peer{a, b} {
+		for c := range 60 {
+			res, err := p.client.ListSpend(t.Context(), &weirpb.ListSpendRequest{Account: fmt.Sprint("account-", c), By: []string{"", "account"}[i]})
+			if err != nil || len(res.Rows) != 1 || res.Rows[0].ChargedMicros != int64(10*(c+1)) || res.Rows[0].Events != 10 || res.AsOf.ServedBy.Role != "owner" {
+				t.Fatalf("%s returned for account %d: %v, %v", p.name, c, res, err)
+			}
+		}
+		top, err := p.client.TopSpend(t.Context(), &weirpb.TopSpendRequest{Day: today, Limit: 3})
+		if err != nil || len(top.Rows) != 3 || len(top.AsOf) != 24 {
+			t.Fatalf("%s: %v, %v", p.name, top, err)
+		}
+		for i, r := range top.Rows {
+			if r.Campaign != fmt.Sprint("c", 59-i) || r.ChargedMicros != int64(10*(60-i)) {
+				t.Errorf("%s has as number %d: %v", p.name, i, r)
+			}
 		}
 	}
 }
@@ -259,15 +320,15 @@ func testState(t *testing.T, a, b *peer) {
 			t.Fatalf("key %q: %v, %v", e.Key, res, err)
 		}
 	}
-	res, err := a.client.ScanState(t.Context(), &weirpb.ScanStateRequest{Table: "spend", Prefix: []byte("c59\x00")})
+	res, err := a.client.ScanState(t.Context(), &weirpb.ScanStateRequest{Table: "spend", Prefix: []byte("account-59\x00")})
 	if err != nil || len(res.Entries) != 1 || len(res.AsOf) != 24 {
-		t.Errorf("one campaign: %v, %v", res, err)
+		t.Errorf("one account: %v, %v", res, err)
 	}
 	_, err = b.client.GetState(t.Context(), &weirpb.GetStateRequest{Table: "health", Key: []byte("nowhere/7"), Partition: new(int32(7))})
 	if connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), "as of partition 7") {
 		t.Errorf("no such key: %v", err)
 	}
-	eventually(t, "equal hashes", func(ctx context.Context) error { // a barrier may be written between the two requests
+	testlimit.Within(t, "equal hashes", func(ctx context.Context) error { // a barrier may be written between the two requests
 		by := map[string][]string{}
 		for _, p := range []*peer{a, b} {
 			res, err := p.client.HashState(ctx, &weirpb.HashStateRequest{})
@@ -291,7 +352,7 @@ func testState(t *testing.T, a, b *peer) {
 func testCluster(t *testing.T, a, b *peer) {
 	t.Helper()
 	for _, p := range []*peer{a, b} {
-		eventually(t, "partitions and shards of "+p.name, func(ctx context.Context) error {
+		testlimit.Within(t, "partitions and shards of "+p.name, func(ctx context.Context) error {
 			parts, err := p.client.ListPartitions(ctx)
 			if err != nil {
 				return err
@@ -327,7 +388,7 @@ func testStandby(t *testing.T, a, b *peer, k kafka.Cluster) {
 			t.Errorf("c%d: %v", c, err)
 		}
 		req.MaxStalenessMs = 20_000
-		eventually(t, "the standby follows", func(ctx context.Context) error {
+		testlimit.Within(t, "the standby follows", func(ctx context.Context) error {
 			res, err := a.client.GetSpend(ctx, req)
 			if err != nil {
 				return err

@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/big"
 	"strings"
@@ -99,11 +100,30 @@ day            charged  refunded  events
 	}
 }
 
+// TestOverRefunded: a sum over days does not hide a day whose refunds exceed its charges.
+func TestOverRefunded(t *testing.T) {
+	res := answer()
+	for i := range 7 {
+		res.Days = append(res.Days, &weirpb.DaySpend{Day: fmt.Sprint("2013-11-0", i+1), RefundedMicros: 1, OverRefunded: true})
+	}
+	if got, want := SpendTable(res), "\nover-refunded  refunds exceed charges on 2013-11-01, 2013-11-02, 2013-11-03, 2013-11-04, 2013-11-05 and 2 more days\n"; !strings.Contains(got, want) {
+		t.Errorf("%s lacks %s", got, want)
+	}
+	got, err := SpendJSON(res)
+	if err != nil || strings.Count(string(got), `"over_refunded":true`) != 7 || strings.Contains(string(got), `"over_refunded":false`) {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 func TestHealthAndPartitions(t *testing.T) {
 	health := &weirpb.ListHealthResponse{Shards: []*weirpb.ShardHealth{
 		{
 			WriterDc: "local", Shard: 7, OwnerEpoch: 2, Sequence: 9, TimestampMs: 1700000000000, ApproxCount: 60, IngestCount: 61, WrittenAtMs: 1700000000100,
-			CumulativeCount: 12, CumulativeMicros: 120, Lost: 1,
+			CumulativeCount: 12, CumulativeMicros: 120, Lost: 1, Rejected: 4, Incarnation: 5,
+			Origins: []*weirpb.OriginHealth{
+				{Dc: "east", WatermarkMs: 1700000000000, Count_60S: 21, CumulativeCount: 5, CumulativeMicros: 50, OffsetSum: 1042, Lost: 1, Rejected: 4},
+				{Dc: "local", Count_60S: 40, CumulativeCount: 7, CumulativeMicros: 70},
+			},
 		},
 		{WriterDc: "local", Shard: 11},
 	}, Gaps: []*weirpb.Gap{{Partition: 9, State: "elsewhere", Reason: "weir-2 is away"}}}
@@ -113,12 +133,18 @@ func TestHealthAndPartitions(t *testing.T) {
 		{App: "spendcounter", Partition: 12, State: "stopped", Reason: "offset out of range: run weir doctor"},
 	}}
 	for name, c := range map[string]struct{ got, want string }{
-		"health": {HealthTable(health), `writer  shard  last 60 s  all time  lost  newest event              written
-local       7         60        12     1  2023-11-14T22:13:20.000Z  2023-11-14T22:13:20.100Z
-local      11          0         0     0  unknown                   unknown
+		"health": {HealthTable(health), `writer  shard  last 60 s  all time  lost  rejected  newest event              written
+local       7         60        12     1         4  2023-11-14T22:13:20.000Z  2023-11-14T22:13:20.100Z
+local      11          0         0     0         0  unknown                   unknown
 shard 9 cannot be read now: it is elsewhere: weir-2 is away
 `},
-		"no health": {HealthTable(nil), "no shard has written its health yet\n"},
+		"origins": {OriginsTable(health), `writer  shard  origin  last 60 s  all time  offsets  lost  rejected  newest event
+local       7  east           21         5     1042     1         4  2023-11-14T22:13:20.000Z
+local       7  local          40         7        0     0         0  unknown
+shard 9 cannot be read now: it is elsewhere: weir-2 is away
+`},
+		"no origins": {OriginsTable(nil), "no shard has written its health yet\n"},
+		"no health":  {HealthTable(nil), "no shard has written its health yet\n"},
 		"partitions": {PartitionsTable(parts), `app           partition  process  state        lag  next offsets     reason
 spendcounter          5  weir-1   running        3  ads.events@1234
 spendcounter         12           stopped  unknown                   offset out of range: run weir doctor
@@ -127,7 +153,10 @@ spendcounter         12           stopped  unknown                   offset out 
 		"health JSON": {
 			must(HealthJSON(&weirpb.ListHealthResponse{Shards: health.Shards[:1], Gaps: health.Gaps})),
 			`{"shards":[{"writer_dc":"local","shard":7,"owner_epoch":2,"sequence":9,"timestamp_ms":1700000000000,"approx_count":60,` +
-				`"ingest_count":61,"written_at_ms":1700000000100,"cumulative_count":12,"cumulative_micros":120,"lost":1}],"gaps":[{"partition":9,"state":"elsewhere","reason":"weir-2 is away"}]}`,
+				`"ingest_count":61,"written_at_ms":1700000000100,"cumulative_count":12,"cumulative_micros":120,"lost":1,"rejected":4,"incarnation":5,"origins":[` +
+				`{"dc":"east","watermark_ms":1700000000000,"count_60s":21,"cumulative_count":5,"cumulative_micros":50,"offset_sum":1042,"lost":1,"rejected":4},` +
+				`{"dc":"local","watermark_ms":0,"count_60s":40,"cumulative_count":7,"cumulative_micros":70,"offset_sum":0,"lost":0,"rejected":0}` +
+				`]}],"gaps":[{"partition":9,"state":"elsewhere","reason":"weir-2 is away"}]}`,
 		},
 		"no health JSON": {must(HealthJSON(nil)), `{"shards":[],"gaps":[]}`},
 		"partitions JSON": {

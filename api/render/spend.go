@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -37,6 +38,7 @@ type spendPart struct {
 	ChargedMicros  int64  `json:"charged_micros"`
 	RefundedMicros int64  `json:"refunded_micros"`
 	Events         uint64 `json:"events"`
+	OverRefunded   bool   `json:"over_refunded,omitempty"` // of a day: the refunds exceed the charges
 }
 
 // SpendJSON formats res as one JSON object without a newline at the end. as_of is null if the
@@ -61,7 +63,7 @@ func SpendJSON(res *weirpb.GetSpendResponse) ([]byte, error) {
 	for _, d := range res.GetDays() {
 		out.Days = append(out.Days, spendPart{
 			Day: d.GetDay(), ChargedMicros: d.GetChargedMicros(),
-			RefundedMicros: d.GetRefundedMicros(), Events: d.GetEvents(),
+			RefundedMicros: d.GetRefundedMicros(), Events: d.GetEvents(), OverRefunded: d.GetOverRefunded(),
 		})
 	}
 	for _, d := range res.GetByDc() {
@@ -94,6 +96,9 @@ func SpendTable(res *weirpb.GetSpendResponse) string {
 	head.AppendRow(table.Row{"day", plain(res.GetDay())})
 	head.AppendRow(table.Row{"charged", Money(res.GetChargedMicros()) + " " + plain(res.GetCurrency())})
 	head.AppendRow(table.Row{"refunded", Money(res.GetRefundedMicros()) + " " + plain(res.GetCurrency())})
+	if over := overRefundedDays(res); over != "" {
+		head.AppendRow(table.Row{"over-refunded", over})
+	}
 	head.AppendRow(table.Row{"events", res.GetEvents()})
 	for _, name := range slices.Sorted(maps.Keys(res.GetEventsByType())) {
 		head.AppendRow(table.Row{"  " + plain(name), res.GetEventsByType()[name]})
@@ -117,6 +122,25 @@ func SpendTable(res *weirpb.GetSpendResponse) string {
 		out += "\n" + t.Render() + "\n"
 	}
 	return out
+}
+
+// overRefundedDays lists the first days whose refunds exceed their charges, "" if there are none.
+func overRefundedDays(res *weirpb.GetSpendResponse) string {
+	const most = 5
+	var days []string
+	for _, d := range res.GetDays() {
+		if d.GetOverRefunded() {
+			days = append(days, plain(d.GetDay()))
+		}
+	}
+	if len(days) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(days) - most; n > 0 {
+		days, more = days[:most], fmt.Sprintf(" and %d more days", n)
+	}
+	return "refunds exceed charges on " + strings.Join(days, ", ") + more
 }
 
 func moneyTable(first string) table.Writer {

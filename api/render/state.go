@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -16,6 +17,7 @@ type entry struct {
 	Partition int32           `json:"partition"`
 	Key       string          `json:"key"`
 	KeyHex    string          `json:"key_hex"`
+	KeyFields json.RawMessage `json:"key_fields,omitempty"` // absent: the key is text, or its schema is not known
 	Base64    string          `json:"value_base64"`
 	Value     json.RawMessage `json:"value"` // proto JSON; null: the schema is not known
 	Error     string          `json:"value_error,omitempty"`
@@ -25,6 +27,9 @@ func entryOf(e *weirpb.StateEntry) entry {
 	out := entry{
 		Partition: e.GetPartition(), Key: KeyText(e.GetKey()), KeyHex: hex.EncodeToString(e.GetKey()),
 		Base64: base64.StdEncoding.EncodeToString(e.GetValue()), Value: json.RawMessage("null"), Error: e.GetJsonError(),
+	}
+	if e.GetKeyJson() != "" {
+		out.KeyFields = json.RawMessage(e.GetKeyJson())
 	}
 	if e.GetJson() != "" {
 		out.Value = json.RawMessage(e.GetJson())
@@ -46,6 +51,9 @@ func StateTable(res *weirpb.GetStateResponse) string {
 	e := res.GetEntry()
 	t.AppendRow(table.Row{"partition", e.GetPartition()})
 	t.AppendRow(table.Row{"key", KeyText(e.GetKey())})
+	if e.GetKeyJson() != "" {
+		t.AppendRow(table.Row{"key fields", plain(e.GetKeyJson())})
+	}
 	t.AppendRow(table.Row{"value", valueText(e)})
 	t.AppendRow(table.Row{"as of", asOfText(res.GetAsOf())})
 	return t.Render() + "\n"
@@ -98,10 +106,19 @@ func ScanTable(res *weirpb.ScanStateResponse) string {
 		return fmt.Sprintf("no such key in %d partitions\n", len(res.GetAsOf()))
 	}
 	t := newTable()
-	t.AppendHeader(table.Row{"partition", "key", "value"})
+	fields := slices.ContainsFunc(res.GetEntries(), func(e *weirpb.StateEntry) bool { return e.GetKeyJson() != "" })
+	header := table.Row{"partition", "key", "value"}
+	if fields {
+		header = slices.Insert(header, 2, any("key fields"))
+	}
+	t.AppendHeader(header)
 	right(t, 1)
 	for _, e := range res.GetEntries() {
-		t.AppendRow(table.Row{e.GetPartition(), KeyText(e.GetKey()), valueText(e)})
+		row := table.Row{e.GetPartition(), KeyText(e.GetKey()), valueText(e)}
+		if fields {
+			row = slices.Insert(row, 2, any(plain(e.GetKeyJson())))
+		}
+		t.AppendRow(row)
 	}
 	return t.Render() + "\n"
 }

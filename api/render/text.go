@@ -23,6 +23,9 @@ func plain(s string) string {
 	return q[1 : len(q)-1]
 }
 
+// Text makes text from data safe to show: characters that are not printable become escapes.
+func Text(s string) string { return plain(s) }
+
 // Time formats Unix milliseconds as RFC 3339 in UTC with milliseconds. 0 is "unknown".
 func Time(ms int64) string {
 	if ms == 0 {

@@ -256,19 +256,930 @@ func (x *GetSpendResponse) GetByDc() []*DcSpend {
 	return nil
 }
 
+type PollSpendRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The question. With a version it needs the account, and has neither wait nor max_staleness_ms.
+	Spend         *GetSpendRequest `protobuf:"bytes,1,opt,name=spend,proto3" json:"spend,omitempty"`
+	Version       string           `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`              // of the answer that the caller has to the same question; empty: answer at once
+	WaitMs        int64            `protobuf:"varint,3,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"` // the longest wait; 0: 30000; at most the limit of the server, 60000
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PollSpendRequest) Reset() {
+	*x = PollSpendRequest{}
+	mi := &file_weir_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PollSpendRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PollSpendRequest) ProtoMessage() {}
+
+func (x *PollSpendRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PollSpendRequest.ProtoReflect.Descriptor instead.
+func (*PollSpendRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *PollSpendRequest) GetSpend() *GetSpendRequest {
+	if x != nil {
+		return x.Spend
+	}
+	return nil
+}
+
+func (x *PollSpendRequest) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *PollSpendRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+type PollSpendResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Spend         *GetSpendResponse      `protobuf:"bytes,1,opt,name=spend,proto3" json:"spend,omitempty"`     // absent: the answer has not changed
+	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // of the answer, for the next poll; it depends on the figures alone
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PollSpendResponse) Reset() {
+	*x = PollSpendResponse{}
+	mi := &file_weir_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PollSpendResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PollSpendResponse) ProtoMessage() {}
+
+func (x *PollSpendResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PollSpendResponse.ProtoReflect.Descriptor instead.
+func (*PollSpendResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PollSpendResponse) GetSpend() *GetSpendResponse {
+	if x != nil {
+		return x.Spend
+	}
+	return nil
+}
+
+func (x *PollSpendResponse) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+type ListSpendRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Account string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	// What a row is: empty, a campaign, budget day and currency; otherwise the sum over "day",
+	// "campaign", "account", "hour", "line-item" or "arm". Currencies are never summed. The row of
+	// hour "other" has what has no hour: refunds, duplicates, events far from their budget day, those
+	// that were counted without hours, and closed days. Likewise the row without line item or arm has
+	// what names none, what is beyond spend.parts, refunds, duplicates and closed days.
+	By             string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	From           string `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`                                              // first budget day, YYYY-MM-DD; empty: no bound
+	To             string `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`                                                  // last budget day, YYYY-MM-DD; empty: no bound
+	Currency       string `protobuf:"bytes,5,opt,name=currency,proto3" json:"currency,omitempty"`                                      // empty: all
+	Limit          int32  `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`                                           // rows of a page: 1 to 10000, 0 for 100; rows of one campaign that differ by currency only stay on one page
+	PageToken      string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`                   // next_page_token of the previous page; the rest of the request has to be the same
+	MaxStalenessMs int64  `protobuf:"varint,8,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ListSpendRequest) Reset() {
+	*x = ListSpendRequest{}
+	mi := &file_weir_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSpendRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSpendRequest) ProtoMessage() {}
+
+func (x *ListSpendRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSpendRequest.ProtoReflect.Descriptor instead.
+func (*ListSpendRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ListSpendRequest) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *ListSpendRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ListSpendRequest) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *ListSpendRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *ListSpendRequest) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *ListSpendRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListSpendRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListSpendRequest) GetMaxStalenessMs() int64 {
+	if x != nil {
+		return x.MaxStalenessMs
+	}
+	return 0
+}
+
+type ListSpendResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          []*SpendRow            `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`                                          // ordered by campaign, day, hour, line item, arm and currency
+	AsOf          *AsOf                  `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`                              // of this page; each page is one snapshot
+	NextPageToken string                 `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"` // empty: this was the last page
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSpendResponse) Reset() {
+	*x = ListSpendResponse{}
+	mi := &file_weir_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSpendResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSpendResponse) ProtoMessage() {}
+
+func (x *ListSpendResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSpendResponse.ProtoReflect.Descriptor instead.
+func (*ListSpendResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ListSpendResponse) GetRows() []*SpendRow {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *ListSpendResponse) GetAsOf() *AsOf {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *ListSpendResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// SpendRow is the spend of a campaign, budget day and currency, or a sum.
+type SpendRow struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Account        string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Campaign       string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"` // empty: all campaigns
+	Day            string                 `protobuf:"bytes,3,opt,name=day,proto3" json:"day,omitempty"`           // YYYY-MM-DD; empty: all days of the request; "closed": the sum of the closed days, only without from and to
+	Currency       string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`
+	ChargedMicros  int64                  `protobuf:"varint,5,opt,name=charged_micros,json=chargedMicros,proto3" json:"charged_micros,omitempty"`
+	RefundedMicros int64                  `protobuf:"varint,6,opt,name=refunded_micros,json=refundedMicros,proto3" json:"refunded_micros,omitempty"`
+	Impressions    uint64                 `protobuf:"varint,7,opt,name=impressions,proto3" json:"impressions,omitempty"`
+	Clicks         uint64                 `protobuf:"varint,8,opt,name=clicks,proto3" json:"clicks,omitempty"`
+	Events         uint64                 `protobuf:"varint,9,opt,name=events,proto3" json:"events,omitempty"` // of all types, without duplicates
+	Duplicates     uint64                 `protobuf:"varint,10,opt,name=duplicates,proto3" json:"duplicates,omitempty"`
+	Hour           string                 `protobuf:"bytes,11,opt,name=hour,proto3" json:"hour,omitempty"`                         // of the event times, in UTC: 2013-10-19T22:00Z, or "other"; without impressions and clicks
+	LineItem       string                 `protobuf:"bytes,12,opt,name=line_item,json=lineItem,proto3" json:"line_item,omitempty"` // of a sum by line item; without impressions and clicks
+	Arm            string                 `protobuf:"bytes,13,opt,name=arm,proto3" json:"arm,omitempty"`                           // of a sum by arm; the same
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *SpendRow) Reset() {
+	*x = SpendRow{}
+	mi := &file_weir_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpendRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpendRow) ProtoMessage() {}
+
+func (x *SpendRow) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpendRow.ProtoReflect.Descriptor instead.
+func (*SpendRow) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SpendRow) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *SpendRow) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *SpendRow) GetDay() string {
+	if x != nil {
+		return x.Day
+	}
+	return ""
+}
+
+func (x *SpendRow) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *SpendRow) GetChargedMicros() int64 {
+	if x != nil {
+		return x.ChargedMicros
+	}
+	return 0
+}
+
+func (x *SpendRow) GetRefundedMicros() int64 {
+	if x != nil {
+		return x.RefundedMicros
+	}
+	return 0
+}
+
+func (x *SpendRow) GetImpressions() uint64 {
+	if x != nil {
+		return x.Impressions
+	}
+	return 0
+}
+
+func (x *SpendRow) GetClicks() uint64 {
+	if x != nil {
+		return x.Clicks
+	}
+	return 0
+}
+
+func (x *SpendRow) GetEvents() uint64 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
+func (x *SpendRow) GetDuplicates() uint64 {
+	if x != nil {
+		return x.Duplicates
+	}
+	return 0
+}
+
+func (x *SpendRow) GetHour() string {
+	if x != nil {
+		return x.Hour
+	}
+	return ""
+}
+
+func (x *SpendRow) GetLineItem() string {
+	if x != nil {
+		return x.LineItem
+	}
+	return ""
+}
+
+func (x *SpendRow) GetArm() string {
+	if x != nil {
+		return x.Arm
+	}
+	return ""
+}
+
+type ListAdjustmentsRequest struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Account        string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Wait           bool                   `protobuf:"varint,2,opt,name=wait,proto3" json:"wait,omitempty"`                                             // wait until everything produced before the request is folded
+	Limit          int32                  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`                                           // adjustments of a page: 1 to 1000, 0 for 100
+	PageToken      string                 `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`                   // next_page_token of the previous page; the rest of the request has to be the same
+	MaxStalenessMs int64                  `protobuf:"varint,5,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ListAdjustmentsRequest) Reset() {
+	*x = ListAdjustmentsRequest{}
+	mi := &file_weir_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAdjustmentsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAdjustmentsRequest) ProtoMessage() {}
+
+func (x *ListAdjustmentsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAdjustmentsRequest.ProtoReflect.Descriptor instead.
+func (*ListAdjustmentsRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListAdjustmentsRequest) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *ListAdjustmentsRequest) GetWait() bool {
+	if x != nil {
+		return x.Wait
+	}
+	return false
+}
+
+func (x *ListAdjustmentsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListAdjustmentsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListAdjustmentsRequest) GetMaxStalenessMs() int64 {
+	if x != nil {
+		return x.MaxStalenessMs
+	}
+	return 0
+}
+
+type ListAdjustmentsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Adjustments   []*Adjustment          `protobuf:"bytes,1,rep,name=adjustments,proto3" json:"adjustments,omitempty"`                            // ordered by reference
+	AsOf          *AsOf                  `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`                              // of this page
+	NextPageToken string                 `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"` // empty: this was the last page
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAdjustmentsResponse) Reset() {
+	*x = ListAdjustmentsResponse{}
+	mi := &file_weir_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAdjustmentsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAdjustmentsResponse) ProtoMessage() {}
+
+func (x *ListAdjustmentsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAdjustmentsResponse.ProtoReflect.Descriptor instead.
+func (*ListAdjustmentsResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ListAdjustmentsResponse) GetAdjustments() []*Adjustment {
+	if x != nil {
+		return x.Adjustments
+	}
+	return nil
+}
+
+func (x *ListAdjustmentsResponse) GetAsOf() *AsOf {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *ListAdjustmentsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// Adjustment is an adjustment that was applied.
+type Adjustment struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	ReferenceId   string                 `protobuf:"bytes,2,opt,name=reference_id,json=referenceId,proto3" json:"reference_id,omitempty"` // unique in the account
+	Campaign      string                 `protobuf:"bytes,3,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	Day           string                 `protobuf:"bytes,4,opt,name=day,proto3" json:"day,omitempty"` // YYYY-MM-DD
+	Currency      string                 `protobuf:"bytes,5,opt,name=currency,proto3" json:"currency,omitempty"`
+	Micros        int64                  `protobuf:"varint,6,opt,name=micros,proto3" json:"micros,omitempty"`
+	ServingDc     string                 `protobuf:"bytes,7,opt,name=serving_dc,json=servingDc,proto3" json:"serving_dc,omitempty"`
+	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"` // refund, credit, invalid_traffic, or another text of its producer
+	IngestMs      int64                  `protobuf:"varint,9,opt,name=ingest_ms,json=ingestMs,proto3" json:"ingest_ms,omitempty"`
+	Duplicates    uint64                 `protobuf:"varint,10,opt,name=duplicates,proto3" json:"duplicates,omitempty"`                         // adjustments with the same reference; not applied
+	Conflicts     uint64                 `protobuf:"varint,11,opt,name=conflicts,proto3" json:"conflicts,omitempty"`                           // of the duplicates, those with another amount, campaign day or serving datacentre
+	OverRefunded  bool                   `protobuf:"varint,12,opt,name=over_refunded,json=overRefunded,proto3" json:"over_refunded,omitempty"` // the refunds of its campaign day exceed the charges now; false of a closed day
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Adjustment) Reset() {
+	*x = Adjustment{}
+	mi := &file_weir_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Adjustment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Adjustment) ProtoMessage() {}
+
+func (x *Adjustment) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Adjustment.ProtoReflect.Descriptor instead.
+func (*Adjustment) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Adjustment) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *Adjustment) GetReferenceId() string {
+	if x != nil {
+		return x.ReferenceId
+	}
+	return ""
+}
+
+func (x *Adjustment) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *Adjustment) GetDay() string {
+	if x != nil {
+		return x.Day
+	}
+	return ""
+}
+
+func (x *Adjustment) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *Adjustment) GetMicros() int64 {
+	if x != nil {
+		return x.Micros
+	}
+	return 0
+}
+
+func (x *Adjustment) GetServingDc() string {
+	if x != nil {
+		return x.ServingDc
+	}
+	return ""
+}
+
+func (x *Adjustment) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Adjustment) GetIngestMs() int64 {
+	if x != nil {
+		return x.IngestMs
+	}
+	return 0
+}
+
+func (x *Adjustment) GetDuplicates() uint64 {
+	if x != nil {
+		return x.Duplicates
+	}
+	return 0
+}
+
+func (x *Adjustment) GetConflicts() uint64 {
+	if x != nil {
+		return x.Conflicts
+	}
+	return 0
+}
+
+func (x *Adjustment) GetOverRefunded() bool {
+	if x != nil {
+		return x.OverRefunded
+	}
+	return false
+}
+
+type TopSpendRequest struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Day            string                 `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"`                                                // budget day, YYYY-MM-DD
+	By             string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`                                                  // charged, events; empty: charged
+	Account        string                 `protobuf:"bytes,3,opt,name=account,proto3" json:"account,omitempty"`                                        // empty: all
+	Currency       string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`                                      // empty: all, each with a ranking of its own
+	Limit          int32                  `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`                                           // rows of each currency: 1 to 100, 0 for 20
+	MaxStalenessMs int64                  `protobuf:"varint,6,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if an owner does not; 0: only owners
+	Partition      *int32                 `protobuf:"varint,7,opt,name=partition,proto3,oneof" json:"partition,omitempty"`                             // absent: all; processes set it when they forward a request
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *TopSpendRequest) Reset() {
+	*x = TopSpendRequest{}
+	mi := &file_weir_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopSpendRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopSpendRequest) ProtoMessage() {}
+
+func (x *TopSpendRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopSpendRequest.ProtoReflect.Descriptor instead.
+func (*TopSpendRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *TopSpendRequest) GetDay() string {
+	if x != nil {
+		return x.Day
+	}
+	return ""
+}
+
+func (x *TopSpendRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *TopSpendRequest) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *TopSpendRequest) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *TopSpendRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *TopSpendRequest) GetMaxStalenessMs() int64 {
+	if x != nil {
+		return x.MaxStalenessMs
+	}
+	return 0
+}
+
+func (x *TopSpendRequest) GetPartition() int32 {
+	if x != nil && x.Partition != nil {
+		return *x.Partition
+	}
+	return 0
+}
+
+type TopSpendResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Rows  []*SpendRow            `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`             // ordered by currency, then the greatest first
+	AsOf  []*AsOf                `protobuf:"bytes,2,rep,name=as_of,json=asOf,proto3" json:"as_of,omitempty"` // of each partition that was read
+	// The sums over all campaigns that match the request, also those that are not in rows; ordered by
+	// currency. Empty if a process of an earlier version has answered.
+	Totals        []*CurrencyTotal `protobuf:"bytes,3,rep,name=totals,proto3" json:"totals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopSpendResponse) Reset() {
+	*x = TopSpendResponse{}
+	mi := &file_weir_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopSpendResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopSpendResponse) ProtoMessage() {}
+
+func (x *TopSpendResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopSpendResponse.ProtoReflect.Descriptor instead.
+func (*TopSpendResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *TopSpendResponse) GetRows() []*SpendRow {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *TopSpendResponse) GetAsOf() []*AsOf {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *TopSpendResponse) GetTotals() []*CurrencyTotal {
+	if x != nil {
+		return x.Totals
+	}
+	return nil
+}
+
+type CurrencyTotal struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Currency       string                 `protobuf:"bytes,1,opt,name=currency,proto3" json:"currency,omitempty"`
+	ChargedMicros  int64                  `protobuf:"varint,2,opt,name=charged_micros,json=chargedMicros,proto3" json:"charged_micros,omitempty"`
+	RefundedMicros int64                  `protobuf:"varint,3,opt,name=refunded_micros,json=refundedMicros,proto3" json:"refunded_micros,omitempty"`
+	Events         uint64                 `protobuf:"varint,4,opt,name=events,proto3" json:"events,omitempty"` // without duplicates
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *CurrencyTotal) Reset() {
+	*x = CurrencyTotal{}
+	mi := &file_weir_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CurrencyTotal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CurrencyTotal) ProtoMessage() {}
+
+func (x *CurrencyTotal) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CurrencyTotal.ProtoReflect.Descriptor instead.
+func (*CurrencyTotal) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *CurrencyTotal) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *CurrencyTotal) GetChargedMicros() int64 {
+	if x != nil {
+		return x.ChargedMicros
+	}
+	return 0
+}
+
+func (x *CurrencyTotal) GetRefundedMicros() int64 {
+	if x != nil {
+		return x.RefundedMicros
+	}
+	return 0
+}
+
+func (x *CurrencyTotal) GetEvents() uint64 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
 type DaySpend struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
-	Day            string                 `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"`
+	Day            string                 `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"` // YYYY-MM-DD; "closed": the sum of the closed days, which have no rows of their own any more
 	ChargedMicros  int64                  `protobuf:"varint,2,opt,name=charged_micros,json=chargedMicros,proto3" json:"charged_micros,omitempty"`
 	RefundedMicros int64                  `protobuf:"varint,3,opt,name=refunded_micros,json=refundedMicros,proto3" json:"refunded_micros,omitempty"`
 	Events         uint64                 `protobuf:"varint,4,opt,name=events,proto3" json:"events,omitempty"`
+	OverRefunded   bool                   `protobuf:"varint,5,opt,name=over_refunded,json=overRefunded,proto3" json:"over_refunded,omitempty"` // the refunds exceed the charges
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *DaySpend) Reset() {
 	*x = DaySpend{}
-	mi := &file_weir_proto_msgTypes[2]
+	mi := &file_weir_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -280,7 +1191,7 @@ func (x *DaySpend) String() string {
 func (*DaySpend) ProtoMessage() {}
 
 func (x *DaySpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[2]
+	mi := &file_weir_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -293,7 +1204,7 @@ func (x *DaySpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaySpend.ProtoReflect.Descriptor instead.
 func (*DaySpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{2}
+	return file_weir_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DaySpend) GetDay() string {
@@ -324,6 +1235,13 @@ func (x *DaySpend) GetEvents() uint64 {
 	return 0
 }
 
+func (x *DaySpend) GetOverRefunded() bool {
+	if x != nil {
+		return x.OverRefunded
+	}
+	return false
+}
+
 type DcSpend struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	ServingDc      string                 `protobuf:"bytes,1,opt,name=serving_dc,json=servingDc,proto3" json:"serving_dc,omitempty"`
@@ -336,7 +1254,7 @@ type DcSpend struct {
 
 func (x *DcSpend) Reset() {
 	*x = DcSpend{}
-	mi := &file_weir_proto_msgTypes[3]
+	mi := &file_weir_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -348,7 +1266,7 @@ func (x *DcSpend) String() string {
 func (*DcSpend) ProtoMessage() {}
 
 func (x *DcSpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[3]
+	mi := &file_weir_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -361,7 +1279,7 @@ func (x *DcSpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DcSpend.ProtoReflect.Descriptor instead.
 func (*DcSpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{3}
+	return file_weir_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DcSpend) GetServingDc() string {
@@ -408,7 +1326,7 @@ type AsOf struct {
 
 func (x *AsOf) Reset() {
 	*x = AsOf{}
-	mi := &file_weir_proto_msgTypes[4]
+	mi := &file_weir_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -420,7 +1338,7 @@ func (x *AsOf) String() string {
 func (*AsOf) ProtoMessage() {}
 
 func (x *AsOf) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[4]
+	mi := &file_weir_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -433,7 +1351,7 @@ func (x *AsOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsOf.ProtoReflect.Descriptor instead.
 func (*AsOf) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{4}
+	return file_weir_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AsOf) GetPartition() int32 {
@@ -500,7 +1418,7 @@ type ServedBy struct {
 
 func (x *ServedBy) Reset() {
 	*x = ServedBy{}
-	mi := &file_weir_proto_msgTypes[5]
+	mi := &file_weir_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -512,7 +1430,7 @@ func (x *ServedBy) String() string {
 func (*ServedBy) ProtoMessage() {}
 
 func (x *ServedBy) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[5]
+	mi := &file_weir_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -525,7 +1443,7 @@ func (x *ServedBy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServedBy.ProtoReflect.Descriptor instead.
 func (*ServedBy) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{5}
+	return file_weir_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ServedBy) GetInstance() string {
@@ -564,7 +1482,7 @@ type ListHealthRequest struct {
 
 func (x *ListHealthRequest) Reset() {
 	*x = ListHealthRequest{}
-	mi := &file_weir_proto_msgTypes[6]
+	mi := &file_weir_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +1494,7 @@ func (x *ListHealthRequest) String() string {
 func (*ListHealthRequest) ProtoMessage() {}
 
 func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[6]
+	mi := &file_weir_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +1507,7 @@ func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthRequest.ProtoReflect.Descriptor instead.
 func (*ListHealthRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{6}
+	return file_weir_proto_rawDescGZIP(), []int{17}
 }
 
 type ListHealthResponse struct {
@@ -602,7 +1520,7 @@ type ListHealthResponse struct {
 
 func (x *ListHealthResponse) Reset() {
 	*x = ListHealthResponse{}
-	mi := &file_weir_proto_msgTypes[7]
+	mi := &file_weir_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -614,7 +1532,7 @@ func (x *ListHealthResponse) String() string {
 func (*ListHealthResponse) ProtoMessage() {}
 
 func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[7]
+	mi := &file_weir_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -627,7 +1545,7 @@ func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthResponse.ProtoReflect.Descriptor instead.
 func (*ListHealthResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{7}
+	return file_weir_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListHealthResponse) GetShards() []*ShardHealth {
@@ -656,7 +1574,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_weir_proto_msgTypes[8]
+	mi := &file_weir_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -668,7 +1586,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[8]
+	mi := &file_weir_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -681,7 +1599,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{8}
+	return file_weir_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Gap) GetPartition() int32 {
@@ -715,16 +1633,19 @@ type ShardHealth struct {
 	ApproxCount      uint64                 `protobuf:"varint,6,opt,name=approx_count,json=approxCount,proto3" json:"approx_count,omitempty"`
 	IngestCount      uint64                 `protobuf:"varint,7,opt,name=ingest_count,json=ingestCount,proto3" json:"ingest_count,omitempty"`
 	WrittenAtMs      int64                  `protobuf:"varint,8,opt,name=written_at_ms,json=writtenAtMs,proto3" json:"written_at_ms,omitempty"`
-	CumulativeCount  uint64                 `protobuf:"varint,9,opt,name=cumulative_count,json=cumulativeCount,proto3" json:"cumulative_count,omitempty"`
+	CumulativeCount  uint64                 `protobuf:"varint,9,opt,name=cumulative_count,json=cumulativeCount,proto3" json:"cumulative_count,omitempty"` // this figure and the next two: the sum over the origins
 	CumulativeMicros int64                  `protobuf:"varint,10,opt,name=cumulative_micros,json=cumulativeMicros,proto3" json:"cumulative_micros,omitempty"`
 	Lost             uint64                 `protobuf:"varint,11,opt,name=lost,proto3" json:"lost,omitempty"`
+	Rejected         uint64                 `protobuf:"varint,12,opt,name=rejected,proto3" json:"rejected,omitempty"`       // the same of rejected copies
+	Incarnation      uint64                 `protobuf:"varint,13,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // when the state of the shard began, Unix ms
+	Origins          []*OriginHealth        `protobuf:"bytes,14,rep,name=origins,proto3" json:"origins,omitempty"`          // ordered by datacentre
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ShardHealth) Reset() {
 	*x = ShardHealth{}
-	mi := &file_weir_proto_msgTypes[9]
+	mi := &file_weir_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -736,7 +1657,7 @@ func (x *ShardHealth) String() string {
 func (*ShardHealth) ProtoMessage() {}
 
 func (x *ShardHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[9]
+	mi := &file_weir_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -749,7 +1670,7 @@ func (x *ShardHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardHealth.ProtoReflect.Descriptor instead.
 func (*ShardHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{9}
+	return file_weir_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ShardHealth) GetWriterDc() string {
@@ -829,6 +1750,128 @@ func (x *ShardHealth) GetLost() uint64 {
 	return 0
 }
 
+func (x *ShardHealth) GetRejected() uint64 {
+	if x != nil {
+		return x.Rejected
+	}
+	return 0
+}
+
+func (x *ShardHealth) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *ShardHealth) GetOrigins() []*OriginHealth {
+	if x != nil {
+		return x.Origins
+	}
+	return nil
+}
+
+// OriginHealth is the part of a ShardHealth about one datacentre whose events are counted.
+type OriginHealth struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Dc               string                 `protobuf:"bytes,1,opt,name=dc,proto3" json:"dc,omitempty"`
+	WatermarkMs      int64                  `protobuf:"varint,2,opt,name=watermark_ms,json=watermarkMs,proto3" json:"watermark_ms,omitempty"` // greatest ingest time of its events
+	Count_60S        uint64                 `protobuf:"varint,3,opt,name=count_60s,json=count60s,proto3" json:"count_60s,omitempty"`          // its events of the last 60 s by ingest time
+	CumulativeCount  uint64                 `protobuf:"varint,4,opt,name=cumulative_count,json=cumulativeCount,proto3" json:"cumulative_count,omitempty"`
+	CumulativeMicros int64                  `protobuf:"varint,5,opt,name=cumulative_micros,json=cumulativeMicros,proto3" json:"cumulative_micros,omitempty"` // a sum over currencies, to compare datasets
+	OffsetSum        int64                  `protobuf:"varint,6,opt,name=offset_sum,json=offsetSum,proto3" json:"offset_sum,omitempty"`                      // sum of the next offsets of its inputs
+	Lost             uint64                 `protobuf:"varint,7,opt,name=lost,proto3" json:"lost,omitempty"`                                                 // offsets of its records of which no copy arrived
+	Rejected         uint64                 `protobuf:"varint,8,opt,name=rejected,proto3" json:"rejected,omitempty"`                                         // copied records that were rejected
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *OriginHealth) Reset() {
+	*x = OriginHealth{}
+	mi := &file_weir_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OriginHealth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OriginHealth) ProtoMessage() {}
+
+func (x *OriginHealth) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OriginHealth.ProtoReflect.Descriptor instead.
+func (*OriginHealth) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *OriginHealth) GetDc() string {
+	if x != nil {
+		return x.Dc
+	}
+	return ""
+}
+
+func (x *OriginHealth) GetWatermarkMs() int64 {
+	if x != nil {
+		return x.WatermarkMs
+	}
+	return 0
+}
+
+func (x *OriginHealth) GetCount_60S() uint64 {
+	if x != nil {
+		return x.Count_60S
+	}
+	return 0
+}
+
+func (x *OriginHealth) GetCumulativeCount() uint64 {
+	if x != nil {
+		return x.CumulativeCount
+	}
+	return 0
+}
+
+func (x *OriginHealth) GetCumulativeMicros() int64 {
+	if x != nil {
+		return x.CumulativeMicros
+	}
+	return 0
+}
+
+func (x *OriginHealth) GetOffsetSum() int64 {
+	if x != nil {
+		return x.OffsetSum
+	}
+	return 0
+}
+
+func (x *OriginHealth) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *OriginHealth) GetRejected() uint64 {
+	if x != nil {
+		return x.Rejected
+	}
+	return 0
+}
+
 type GetClusterRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -837,7 +1880,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_weir_proto_msgTypes[10]
+	mi := &file_weir_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +1892,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[10]
+	mi := &file_weir_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,24 +1905,25 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{10}
+	return file_weir_proto_rawDescGZIP(), []int{22}
 }
 
 type GetClusterResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Brokers       []string               `protobuf:"bytes,1,rep,name=brokers,proto3" json:"brokers,omitempty"`
-	Dc            string                 `protobuf:"bytes,2,opt,name=dc,proto3" json:"dc,omitempty"`
-	EventsTopic   string                 `protobuf:"bytes,3,opt,name=events_topic,json=eventsTopic,proto3" json:"events_topic,omitempty"`
-	Partitions    int32                  `protobuf:"varint,4,opt,name=partitions,proto3" json:"partitions,omitempty"`
-	Version       string                 `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
-	LeaseRegions  []string               `protobuf:"bytes,6,rep,name=lease_regions,json=leaseRegions,proto3" json:"lease_regions,omitempty"` // as in leases.regions: NAME or NAME=URL; empty: the process has no lease table
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Brokers          []string               `protobuf:"bytes,1,rep,name=brokers,proto3" json:"brokers,omitempty"`
+	Dc               string                 `protobuf:"bytes,2,opt,name=dc,proto3" json:"dc,omitempty"`
+	EventsTopic      string                 `protobuf:"bytes,3,opt,name=events_topic,json=eventsTopic,proto3" json:"events_topic,omitempty"`
+	Partitions       int32                  `protobuf:"varint,4,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	Version          string                 `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
+	LeaseRegions     []string               `protobuf:"bytes,6,rep,name=lease_regions,json=leaseRegions,proto3" json:"lease_regions,omitempty"` // as in leases.regions: NAME or NAME=URL; empty: the process has no lease table
+	AdjustmentsTopic string                 `protobuf:"bytes,7,opt,name=adjustments_topic,json=adjustmentsTopic,proto3" json:"adjustments_topic,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *GetClusterResponse) Reset() {
 	*x = GetClusterResponse{}
-	mi := &file_weir_proto_msgTypes[11]
+	mi := &file_weir_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -891,7 +1935,7 @@ func (x *GetClusterResponse) String() string {
 func (*GetClusterResponse) ProtoMessage() {}
 
 func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[11]
+	mi := &file_weir_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -904,7 +1948,7 @@ func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterResponse.ProtoReflect.Descriptor instead.
 func (*GetClusterResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{11}
+	return file_weir_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetClusterResponse) GetBrokers() []string {
@@ -949,16 +1993,24 @@ func (x *GetClusterResponse) GetLeaseRegions() []string {
 	return nil
 }
 
+func (x *GetClusterResponse) GetAdjustmentsTopic() string {
+	if x != nil {
+		return x.AdjustmentsTopic
+	}
+	return ""
+}
+
 type CreateSavepointRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // letters, digits, '.', '_' and '-'
+	App           string                 `protobuf:"bytes,2,opt,name=app,proto3" json:"app,omitempty"`   // see GetStateRequest.app
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateSavepointRequest) Reset() {
 	*x = CreateSavepointRequest{}
-	mi := &file_weir_proto_msgTypes[12]
+	mi := &file_weir_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -970,7 +2022,7 @@ func (x *CreateSavepointRequest) String() string {
 func (*CreateSavepointRequest) ProtoMessage() {}
 
 func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[12]
+	mi := &file_weir_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -983,7 +2035,7 @@ func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointRequest.ProtoReflect.Descriptor instead.
 func (*CreateSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{12}
+	return file_weir_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CreateSavepointRequest) GetName() string {
@@ -993,18 +2045,28 @@ func (x *CreateSavepointRequest) GetName() string {
 	return ""
 }
 
+func (x *CreateSavepointRequest) GetApp() string {
+	if x != nil {
+		return x.App
+	}
+	return ""
+}
+
 type CreateSavepointResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	App           string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Partitions    int32                  `protobuf:"varint,3,opt,name=partitions,proto3" json:"partitions,omitempty"` // number of partitions in the savepoint
+	CreatedMs     int64                  `protobuf:"varint,4,opt,name=created_ms,json=createdMs,proto3" json:"created_ms,omitempty"`
+	Keys          int64                  `protobuf:"varint,5,opt,name=keys,proto3" json:"keys,omitempty"`   // of the logged tables
+	Bytes         int64                  `protobuf:"varint,6,opt,name=bytes,proto3" json:"bytes,omitempty"` // of these keys and their values
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateSavepointResponse) Reset() {
 	*x = CreateSavepointResponse{}
-	mi := &file_weir_proto_msgTypes[13]
+	mi := &file_weir_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1016,7 +2078,7 @@ func (x *CreateSavepointResponse) String() string {
 func (*CreateSavepointResponse) ProtoMessage() {}
 
 func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[13]
+	mi := &file_weir_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1029,7 +2091,7 @@ func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointResponse.ProtoReflect.Descriptor instead.
 func (*CreateSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{13}
+	return file_weir_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CreateSavepointResponse) GetApp() string {
@@ -1053,15 +2115,37 @@ func (x *CreateSavepointResponse) GetPartitions() int32 {
 	return 0
 }
 
+func (x *CreateSavepointResponse) GetCreatedMs() int64 {
+	if x != nil {
+		return x.CreatedMs
+	}
+	return 0
+}
+
+func (x *CreateSavepointResponse) GetKeys() int64 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
+}
+
+func (x *CreateSavepointResponse) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 type ListPartitionsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	App           string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"` // empty: all applications of the process
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListPartitionsRequest) Reset() {
 	*x = ListPartitionsRequest{}
-	mi := &file_weir_proto_msgTypes[14]
+	mi := &file_weir_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +2157,7 @@ func (x *ListPartitionsRequest) String() string {
 func (*ListPartitionsRequest) ProtoMessage() {}
 
 func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[14]
+	mi := &file_weir_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,19 +2170,27 @@ func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsRequest.ProtoReflect.Descriptor instead.
 func (*ListPartitionsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{14}
+	return file_weir_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ListPartitionsRequest) GetApp() string {
+	if x != nil {
+		return x.App
+	}
+	return ""
 }
 
 type ListPartitionsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Partitions    []*Partition           `protobuf:"bytes,1,rep,name=partitions,proto3" json:"partitions,omitempty"`
+	Waiting       []*WaitingRole         `protobuf:"bytes,2,rep,name=waiting,proto3" json:"waiting,omitempty"` // of all processes that answered
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListPartitionsResponse) Reset() {
 	*x = ListPartitionsResponse{}
-	mi := &file_weir_proto_msgTypes[15]
+	mi := &file_weir_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +2202,7 @@ func (x *ListPartitionsResponse) String() string {
 func (*ListPartitionsResponse) ProtoMessage() {}
 
 func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[15]
+	mi := &file_weir_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +2215,7 @@ func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsResponse.ProtoReflect.Descriptor instead.
 func (*ListPartitionsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{15}
+	return file_weir_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListPartitionsResponse) GetPartitions() []*Partition {
@@ -1131,6 +2223,66 @@ func (x *ListPartitionsResponse) GetPartitions() []*Partition {
 		return x.Partitions
 	}
 	return nil
+}
+
+func (x *ListPartitionsResponse) GetWaiting() []*WaitingRole {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+// WaitingRole is a role that waits for another cluster that it depends on.
+type WaitingRole struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Instance      string                 `protobuf:"bytes,1,opt,name=instance,proto3" json:"instance,omitempty"` // process that has the role
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`     // a sentence: since when, why, and when it tries again
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitingRole) Reset() {
+	*x = WaitingRole{}
+	mi := &file_weir_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitingRole) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitingRole) ProtoMessage() {}
+
+func (x *WaitingRole) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitingRole.ProtoReflect.Descriptor instead.
+func (*WaitingRole) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *WaitingRole) GetInstance() string {
+	if x != nil {
+		return x.Instance
+	}
+	return ""
+}
+
+func (x *WaitingRole) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type Partition struct {
@@ -1146,15 +2298,17 @@ type Partition struct {
 	NextOffsets   map[string]int64 `protobuf:"bytes,7,rep,name=next_offsets,json=nextOffsets,proto3" json:"next_offsets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	Lag           *int64           `protobuf:"varint,8,opt,name=lag,proto3,oneof" json:"lag,omitempty"` // records between the next offset and the end of the inputs; absent: the end is not known
 	ChangelogNext int64            `protobuf:"varint,9,opt,name=changelog_next,json=changelogNext,proto3" json:"changelog_next,omitempty"`
-	Instance      string           `protobuf:"bytes,10,opt,name=instance,proto3" json:"instance,omitempty"` // process that has the task; empty: none
-	Restore       *RestoreLeft     `protobuf:"bytes,11,opt,name=restore,proto3" json:"restore,omitempty"`   // of a task that is restoring
+	Instance      string           `protobuf:"bytes,10,opt,name=instance,proto3" json:"instance,omitempty"`     // process that has the task; empty: none
+	Restore       *RestoreLeft     `protobuf:"bytes,11,opt,name=restore,proto3" json:"restore,omitempty"`       // of a task that is restoring
+	Skipped       []*SkippedRange  `protobuf:"bytes,12,rep,name=skipped,proto3" json:"skipped,omitempty"`       // what operators skipped in the inputs, oldest first
+	Unreadable    *UnreadableInput `protobuf:"bytes,13,opt,name=unreadable,proto3" json:"unreadable,omitempty"` // of a stopped task that can continue behind records that cannot be read
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_weir_proto_msgTypes[16]
+	mi := &file_weir_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1166,7 +2320,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[16]
+	mi := &file_weir_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1179,7 +2333,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{16}
+	return file_weir_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Partition) GetApp() string {
@@ -1259,6 +2413,213 @@ func (x *Partition) GetRestore() *RestoreLeft {
 	return nil
 }
 
+func (x *Partition) GetSkipped() []*SkippedRange {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
+}
+
+func (x *Partition) GetUnreadable() *UnreadableInput {
+	if x != nil {
+		return x.Unreadable
+	}
+	return nil
+}
+
+// UnreadableInput is where the task of a partition stopped because an input cannot be read.
+type UnreadableInput struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"` // that cannot be read
+	Next          int64                  `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`     // next offset that may be read, for `weir partition skip --to`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnreadableInput) Reset() {
+	*x = UnreadableInput{}
+	mi := &file_weir_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnreadableInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnreadableInput) ProtoMessage() {}
+
+func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnreadableInput.ProtoReflect.Descriptor instead.
+func (*UnreadableInput) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *UnreadableInput) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *UnreadableInput) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *UnreadableInput) GetNext() int64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+// AppNotRunning is a detail of the error for a request about an application that the process does
+// not run.
+type AppNotRunning struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	App           string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"` // empty: no application can have the name
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AppNotRunning) Reset() {
+	*x = AppNotRunning{}
+	mi := &file_weir_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AppNotRunning) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AppNotRunning) ProtoMessage() {}
+
+func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AppNotRunning.ProtoReflect.Descriptor instead.
+func (*AppNotRunning) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *AppNotRunning) GetApp() string {
+	if x != nil {
+		return x.App
+	}
+	return ""
+}
+
+// SkippedRange is a range of offsets of an input that could not be read and that an operator gave
+// up.
+type SkippedRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	From          int64                  `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	To            int64                  `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"` // the first offset after the range
+	Who           string                 `protobuf:"bytes,4,opt,name=who,proto3" json:"who,omitempty"`
+	Why           string                 `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
+	AtMs          int64                  `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SkippedRange) Reset() {
+	*x = SkippedRange{}
+	mi := &file_weir_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SkippedRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SkippedRange) ProtoMessage() {}
+
+func (x *SkippedRange) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SkippedRange.ProtoReflect.Descriptor instead.
+func (*SkippedRange) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *SkippedRange) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *SkippedRange) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *SkippedRange) GetTo() int64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *SkippedRange) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *SkippedRange) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *SkippedRange) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
 // RestoreLeft is the part of the changelog that a task still has to read before it can run.
 type RestoreLeft struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1271,7 +2632,7 @@ type RestoreLeft struct {
 
 func (x *RestoreLeft) Reset() {
 	*x = RestoreLeft{}
-	mi := &file_weir_proto_msgTypes[17]
+	mi := &file_weir_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1283,7 +2644,7 @@ func (x *RestoreLeft) String() string {
 func (*RestoreLeft) ProtoMessage() {}
 
 func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[17]
+	mi := &file_weir_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1296,7 +2657,7 @@ func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreLeft.ProtoReflect.Descriptor instead.
 func (*RestoreLeft) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{17}
+	return file_weir_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RestoreLeft) GetRecords() int64 {
@@ -1321,19 +2682,21 @@ func (x *RestoreLeft) GetEtaMs() int64 {
 }
 
 type GetStateRequest struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	App            string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`     // empty: the application of the process
-	Table          string                 `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"` // name or number
-	Key            []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
-	Partition      *int32                 `protobuf:"varint,4,opt,name=partition,proto3,oneof" json:"partition,omitempty"`                             // absent: the partition of the key, if the table determines it
-	MaxStalenessMs int64                  `protobuf:"varint,5,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: the only application with state in the process, or the spend counter. InvalidArgument:
+	// it does not run in the process; the message has the applications that do, and where it runs.
+	App            string `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`
+	Table          string `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"` // name or number
+	Key            []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	Partition      *int32 `protobuf:"varint,4,opt,name=partition,proto3,oneof" json:"partition,omitempty"`                             // absent: the partition of the key, if the table determines it
+	MaxStalenessMs int64  `protobuf:"varint,5,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_weir_proto_msgTypes[18]
+	mi := &file_weir_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1345,7 +2708,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[18]
+	mi := &file_weir_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1358,7 +2721,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{18}
+	return file_weir_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetStateRequest) GetApp() string {
@@ -1406,7 +2769,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_weir_proto_msgTypes[19]
+	mi := &file_weir_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1418,7 +2781,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[19]
+	mi := &file_weir_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1431,7 +2794,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{19}
+	return file_weir_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetStateResponse) GetEntry() *StateEntry {
@@ -1454,14 +2817,15 @@ type StateEntry struct {
 	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	Value         []byte                 `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
 	Json          string                 `protobuf:"bytes,4,opt,name=json,proto3" json:"json,omitempty"`                            // the value, if its schema is known; otherwise empty
-	JsonError     string                 `protobuf:"bytes,5,opt,name=json_error,json=jsonError,proto3" json:"json_error,omitempty"` // why the value does not match the schema of its table
+	JsonError     string                 `protobuf:"bytes,5,opt,name=json_error,json=jsonError,proto3" json:"json_error,omitempty"` // why key or value do not match the schema of the table
+	KeyJson       string                 `protobuf:"bytes,6,opt,name=key_json,json=keyJson,proto3" json:"key_json,omitempty"`       // the key, if its schema is known and more than text; otherwise empty
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StateEntry) Reset() {
 	*x = StateEntry{}
-	mi := &file_weir_proto_msgTypes[20]
+	mi := &file_weir_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1473,7 +2837,7 @@ func (x *StateEntry) String() string {
 func (*StateEntry) ProtoMessage() {}
 
 func (x *StateEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[20]
+	mi := &file_weir_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1486,7 +2850,7 @@ func (x *StateEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
 func (*StateEntry) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{20}
+	return file_weir_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StateEntry) GetPartition() int32 {
@@ -1524,9 +2888,16 @@ func (x *StateEntry) GetJsonError() string {
 	return ""
 }
 
+func (x *StateEntry) GetKeyJson() string {
+	if x != nil {
+		return x.KeyJson
+	}
+	return ""
+}
+
 type ScanStateRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
-	App            string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`                                                // empty: the application of the process
+	App            string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`                                                // see GetStateRequest.app
 	Table          string                 `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`                                            // name or number
 	Prefix         []byte                 `protobuf:"bytes,3,opt,name=prefix,proto3" json:"prefix,omitempty"`                                          // of the keys; either prefix, or start and end
 	Start          []byte                 `protobuf:"bytes,4,opt,name=start,proto3" json:"start,omitempty"`                                            // first key
@@ -1541,7 +2912,7 @@ type ScanStateRequest struct {
 
 func (x *ScanStateRequest) Reset() {
 	*x = ScanStateRequest{}
-	mi := &file_weir_proto_msgTypes[21]
+	mi := &file_weir_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +2924,7 @@ func (x *ScanStateRequest) String() string {
 func (*ScanStateRequest) ProtoMessage() {}
 
 func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[21]
+	mi := &file_weir_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +2937,7 @@ func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
 func (*ScanStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{21}
+	return file_weir_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ScanStateRequest) GetApp() string {
@@ -1643,7 +3014,7 @@ type ScanStateResponse struct {
 
 func (x *ScanStateResponse) Reset() {
 	*x = ScanStateResponse{}
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1655,7 +3026,7 @@ func (x *ScanStateResponse) String() string {
 func (*ScanStateResponse) ProtoMessage() {}
 
 func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1668,7 +3039,7 @@ func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
 func (*ScanStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{22}
+	return file_weir_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ScanStateResponse) GetEntries() []*StateEntry {
@@ -1694,7 +3065,7 @@ func (x *ScanStateResponse) GetNextPageToken() string {
 
 type HashStateRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
-	App            string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`                                                // empty: the application of the process
+	App            string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`                                                // see GetStateRequest.app
 	Partition      *int32                 `protobuf:"varint,2,opt,name=partition,proto3,oneof" json:"partition,omitempty"`                             // absent: all
 	MaxStalenessMs int64                  `protobuf:"varint,3,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
 	unknownFields  protoimpl.UnknownFields
@@ -1703,7 +3074,7 @@ type HashStateRequest struct {
 
 func (x *HashStateRequest) Reset() {
 	*x = HashStateRequest{}
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1715,7 +3086,7 @@ func (x *HashStateRequest) String() string {
 func (*HashStateRequest) ProtoMessage() {}
 
 func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1728,7 +3099,7 @@ func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
 func (*HashStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{23}
+	return file_weir_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *HashStateRequest) GetApp() string {
@@ -1761,7 +3132,7 @@ type HashStateResponse struct {
 
 func (x *HashStateResponse) Reset() {
 	*x = HashStateResponse{}
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +3144,7 @@ func (x *HashStateResponse) String() string {
 func (*HashStateResponse) ProtoMessage() {}
 
 func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +3157,7 @@ func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
 func (*HashStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{24}
+	return file_weir_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *HashStateResponse) GetPartitions() []*PartitionHash {
@@ -1806,7 +3177,7 @@ type PartitionHash struct {
 
 func (x *PartitionHash) Reset() {
 	*x = PartitionHash{}
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +3189,7 @@ func (x *PartitionHash) String() string {
 func (*PartitionHash) ProtoMessage() {}
 
 func (x *PartitionHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +3202,7 @@ func (x *PartitionHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
 func (*PartitionHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{25}
+	return file_weir_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PartitionHash) GetAsOf() *AsOf {
@@ -1861,7 +3232,7 @@ type TableHash struct {
 
 func (x *TableHash) Reset() {
 	*x = TableHash{}
-	mi := &file_weir_proto_msgTypes[26]
+	mi := &file_weir_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1873,7 +3244,7 @@ func (x *TableHash) String() string {
 func (*TableHash) ProtoMessage() {}
 
 func (x *TableHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[26]
+	mi := &file_weir_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1886,7 +3257,7 @@ func (x *TableHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
 func (*TableHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{26}
+	return file_weir_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TableHash) GetTable() uint32 {
@@ -1957,12 +3328,99 @@ const file_weir_proto_rawDesc = "" +
 	"\x05by_dc\x18\x0e \x03(\v2\x10.weir.v1.DcSpendR\x04byDc\x1a?\n" +
 	"\x11EventsByTypeEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x84\x01\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"u\n" +
+	"\x10PollSpendRequest\x12.\n" +
+	"\x05spend\x18\x01 \x01(\v2\x18.weir.v1.GetSpendRequestR\x05spend\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x17\n" +
+	"\await_ms\x18\x03 \x01(\x03R\x06waitMs\"^\n" +
+	"\x11PollSpendResponse\x12/\n" +
+	"\x05spend\x18\x01 \x01(\v2\x19.weir.v1.GetSpendResponseR\x05spend\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\"\xdb\x01\n" +
+	"\x10ListSpendRequest\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x04 \x01(\tR\x02to\x12\x1a\n" +
+	"\bcurrency\x18\x05 \x01(\tR\bcurrency\x12\x14\n" +
+	"\x05limit\x18\x06 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\a \x01(\tR\tpageToken\x12(\n" +
+	"\x10max_staleness_ms\x18\b \x01(\x03R\x0emaxStalenessMs\"\x86\x01\n" +
+	"\x11ListSpendResponse\x12%\n" +
+	"\x04rows\x18\x01 \x03(\v2\x11.weir.v1.SpendRowR\x04rows\x12\"\n" +
+	"\x05as_of\x18\x02 \x01(\v2\r.weir.v1.AsOfR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xf3\x02\n" +
+	"\bSpendRow\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\x12\x10\n" +
+	"\x03day\x18\x03 \x01(\tR\x03day\x12\x1a\n" +
+	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12%\n" +
+	"\x0echarged_micros\x18\x05 \x01(\x03R\rchargedMicros\x12'\n" +
+	"\x0frefunded_micros\x18\x06 \x01(\x03R\x0erefundedMicros\x12 \n" +
+	"\vimpressions\x18\a \x01(\x04R\vimpressions\x12\x16\n" +
+	"\x06clicks\x18\b \x01(\x04R\x06clicks\x12\x16\n" +
+	"\x06events\x18\t \x01(\x04R\x06events\x12\x1e\n" +
+	"\n" +
+	"duplicates\x18\n" +
+	" \x01(\x04R\n" +
+	"duplicates\x12\x12\n" +
+	"\x04hour\x18\v \x01(\tR\x04hour\x12\x1b\n" +
+	"\tline_item\x18\f \x01(\tR\blineItem\x12\x10\n" +
+	"\x03arm\x18\r \x01(\tR\x03arm\"\xa5\x01\n" +
+	"\x16ListAdjustmentsRequest\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
+	"\x04wait\x18\x02 \x01(\bR\x04wait\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12(\n" +
+	"\x10max_staleness_ms\x18\x05 \x01(\x03R\x0emaxStalenessMs\"\x9c\x01\n" +
+	"\x17ListAdjustmentsResponse\x125\n" +
+	"\vadjustments\x18\x01 \x03(\v2\x13.weir.v1.AdjustmentR\vadjustments\x12\"\n" +
+	"\x05as_of\x18\x02 \x01(\v2\r.weir.v1.AsOfR\x04asOf\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"\xe2\x02\n" +
+	"\n" +
+	"Adjustment\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12!\n" +
+	"\freference_id\x18\x02 \x01(\tR\vreferenceId\x12\x1a\n" +
+	"\bcampaign\x18\x03 \x01(\tR\bcampaign\x12\x10\n" +
+	"\x03day\x18\x04 \x01(\tR\x03day\x12\x1a\n" +
+	"\bcurrency\x18\x05 \x01(\tR\bcurrency\x12\x16\n" +
+	"\x06micros\x18\x06 \x01(\x03R\x06micros\x12\x1d\n" +
+	"\n" +
+	"serving_dc\x18\a \x01(\tR\tservingDc\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\x12\x1b\n" +
+	"\tingest_ms\x18\t \x01(\x03R\bingestMs\x12\x1e\n" +
+	"\n" +
+	"duplicates\x18\n" +
+	" \x01(\x04R\n" +
+	"duplicates\x12\x1c\n" +
+	"\tconflicts\x18\v \x01(\x04R\tconflicts\x12#\n" +
+	"\rover_refunded\x18\f \x01(\bR\foverRefunded\"\xda\x01\n" +
+	"\x0fTopSpendRequest\x12\x10\n" +
+	"\x03day\x18\x01 \x01(\tR\x03day\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x18\n" +
+	"\aaccount\x18\x03 \x01(\tR\aaccount\x12\x1a\n" +
+	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12\x14\n" +
+	"\x05limit\x18\x05 \x01(\x05R\x05limit\x12(\n" +
+	"\x10max_staleness_ms\x18\x06 \x01(\x03R\x0emaxStalenessMs\x12!\n" +
+	"\tpartition\x18\a \x01(\x05H\x00R\tpartition\x88\x01\x01B\f\n" +
+	"\n" +
+	"_partition\"\x8d\x01\n" +
+	"\x10TopSpendResponse\x12%\n" +
+	"\x04rows\x18\x01 \x03(\v2\x11.weir.v1.SpendRowR\x04rows\x12\"\n" +
+	"\x05as_of\x18\x02 \x03(\v2\r.weir.v1.AsOfR\x04asOf\x12.\n" +
+	"\x06totals\x18\x03 \x03(\v2\x16.weir.v1.CurrencyTotalR\x06totals\"\x93\x01\n" +
+	"\rCurrencyTotal\x12\x1a\n" +
+	"\bcurrency\x18\x01 \x01(\tR\bcurrency\x12%\n" +
+	"\x0echarged_micros\x18\x02 \x01(\x03R\rchargedMicros\x12'\n" +
+	"\x0frefunded_micros\x18\x03 \x01(\x03R\x0erefundedMicros\x12\x16\n" +
+	"\x06events\x18\x04 \x01(\x04R\x06events\"\xa9\x01\n" +
 	"\bDaySpend\x12\x10\n" +
 	"\x03day\x18\x01 \x01(\tR\x03day\x12%\n" +
 	"\x0echarged_micros\x18\x02 \x01(\x03R\rchargedMicros\x12'\n" +
 	"\x0frefunded_micros\x18\x03 \x01(\x03R\x0erefundedMicros\x12\x16\n" +
-	"\x06events\x18\x04 \x01(\x04R\x06events\"\x90\x01\n" +
+	"\x06events\x18\x04 \x01(\x04R\x06events\x12#\n" +
+	"\rover_refunded\x18\x05 \x01(\bR\foverRefunded\"\x90\x01\n" +
 	"\aDcSpend\x12\x1d\n" +
 	"\n" +
 	"serving_dc\x18\x01 \x01(\tR\tservingDc\x12%\n" +
@@ -1994,7 +3452,7 @@ const file_weir_proto_rawDesc = "" +
 	"\x03Gap\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xf6\x02\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xe5\x03\n" +
 	"\vShardHealth\x12\x1b\n" +
 	"\twriter_dc\x18\x01 \x01(\tR\bwriterDc\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x1f\n" +
@@ -2008,8 +3466,21 @@ const file_weir_proto_rawDesc = "" +
 	"\x10cumulative_count\x18\t \x01(\x04R\x0fcumulativeCount\x12+\n" +
 	"\x11cumulative_micros\x18\n" +
 	" \x01(\x03R\x10cumulativeMicros\x12\x12\n" +
-	"\x04lost\x18\v \x01(\x04R\x04lost\"\x13\n" +
-	"\x11GetClusterRequest\"\xc0\x01\n" +
+	"\x04lost\x18\v \x01(\x04R\x04lost\x12\x1a\n" +
+	"\brejected\x18\f \x01(\x04R\brejected\x12 \n" +
+	"\vincarnation\x18\r \x01(\x04R\vincarnation\x12/\n" +
+	"\aorigins\x18\x0e \x03(\v2\x15.weir.v1.OriginHealthR\aorigins\"\x85\x02\n" +
+	"\fOriginHealth\x12\x0e\n" +
+	"\x02dc\x18\x01 \x01(\tR\x02dc\x12!\n" +
+	"\fwatermark_ms\x18\x02 \x01(\x03R\vwatermarkMs\x12\x1b\n" +
+	"\tcount_60s\x18\x03 \x01(\x04R\bcount60s\x12)\n" +
+	"\x10cumulative_count\x18\x04 \x01(\x04R\x0fcumulativeCount\x12+\n" +
+	"\x11cumulative_micros\x18\x05 \x01(\x03R\x10cumulativeMicros\x12\x1d\n" +
+	"\n" +
+	"offset_sum\x18\x06 \x01(\x03R\toffsetSum\x12\x12\n" +
+	"\x04lost\x18\a \x01(\x04R\x04lost\x12\x1a\n" +
+	"\brejected\x18\b \x01(\x04R\brejected\"\x13\n" +
+	"\x11GetClusterRequest\"\xed\x01\n" +
 	"\x12GetClusterResponse\x12\x18\n" +
 	"\abrokers\x18\x01 \x03(\tR\abrokers\x12\x0e\n" +
 	"\x02dc\x18\x02 \x01(\tR\x02dc\x12!\n" +
@@ -2018,20 +3489,31 @@ const file_weir_proto_rawDesc = "" +
 	"partitions\x18\x04 \x01(\x05R\n" +
 	"partitions\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\tR\aversion\x12#\n" +
-	"\rlease_regions\x18\x06 \x03(\tR\fleaseRegions\",\n" +
+	"\rlease_regions\x18\x06 \x03(\tR\fleaseRegions\x12+\n" +
+	"\x11adjustments_topic\x18\a \x01(\tR\x10adjustmentsTopic\">\n" +
 	"\x16CreateSavepointRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"_\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
+	"\x03app\x18\x02 \x01(\tR\x03app\"\xa8\x01\n" +
 	"\x17CreateSavepointResponse\x12\x10\n" +
 	"\x03app\x18\x01 \x01(\tR\x03app\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
 	"partitions\x18\x03 \x01(\x05R\n" +
-	"partitions\"\x17\n" +
-	"\x15ListPartitionsRequest\"L\n" +
+	"partitions\x12\x1d\n" +
+	"\n" +
+	"created_ms\x18\x04 \x01(\x03R\tcreatedMs\x12\x12\n" +
+	"\x04keys\x18\x05 \x01(\x03R\x04keys\x12\x14\n" +
+	"\x05bytes\x18\x06 \x01(\x03R\x05bytes\")\n" +
+	"\x15ListPartitionsRequest\x12\x10\n" +
+	"\x03app\x18\x01 \x01(\tR\x03app\"|\n" +
 	"\x16ListPartitionsResponse\x122\n" +
 	"\n" +
 	"partitions\x18\x01 \x03(\v2\x12.weir.v1.PartitionR\n" +
-	"partitions\"\xc0\x03\n" +
+	"partitions\x12.\n" +
+	"\awaiting\x18\x02 \x03(\v2\x14.weir.v1.WaitingRoleR\awaiting\"A\n" +
+	"\vWaitingRole\x12\x1a\n" +
+	"\binstance\x18\x01 \x01(\tR\binstance\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xab\x04\n" +
 	"\tPartition\x12\x10\n" +
 	"\x03app\x18\x01 \x01(\tR\x03app\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x14\n" +
@@ -2045,11 +3527,28 @@ const file_weir_proto_rawDesc = "" +
 	"\x0echangelog_next\x18\t \x01(\x03R\rchangelogNext\x12\x1a\n" +
 	"\binstance\x18\n" +
 	" \x01(\tR\binstance\x12.\n" +
-	"\arestore\x18\v \x01(\v2\x14.weir.v1.RestoreLeftR\arestore\x1a>\n" +
+	"\arestore\x18\v \x01(\v2\x14.weir.v1.RestoreLeftR\arestore\x12/\n" +
+	"\askipped\x18\f \x03(\v2\x15.weir.v1.SkippedRangeR\askipped\x128\n" +
+	"\n" +
+	"unreadable\x18\r \x01(\v2\x18.weir.v1.UnreadableInputR\n" +
+	"unreadable\x1a>\n" +
 	"\x10NextOffsetsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\x06\n" +
-	"\x04_lag\"T\n" +
+	"\x04_lag\"S\n" +
+	"\x0fUnreadableInput\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x12\n" +
+	"\x04next\x18\x03 \x01(\x03R\x04next\"!\n" +
+	"\rAppNotRunning\x12\x10\n" +
+	"\x03app\x18\x01 \x01(\tR\x03app\"\x81\x01\n" +
+	"\fSkippedRange\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\x03R\x02to\x12\x10\n" +
+	"\x03who\x18\x04 \x01(\tR\x03who\x12\x10\n" +
+	"\x03why\x18\x05 \x01(\tR\x03why\x12\x13\n" +
+	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\"T\n" +
 	"\vRestoreLeft\x12\x18\n" +
 	"\arecords\x18\x01 \x01(\x03R\arecords\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x15\n" +
@@ -2064,7 +3563,7 @@ const file_weir_proto_rawDesc = "" +
 	"_partition\"a\n" +
 	"\x10GetStateResponse\x12)\n" +
 	"\x05entry\x18\x01 \x01(\v2\x13.weir.v1.StateEntryR\x05entry\x12\"\n" +
-	"\x05as_of\x18\x02 \x01(\v2\r.weir.v1.AsOfR\x04asOf\"\x85\x01\n" +
+	"\x05as_of\x18\x02 \x01(\v2\r.weir.v1.AsOfR\x04asOf\"\xa0\x01\n" +
 	"\n" +
 	"StateEntry\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x10\n" +
@@ -2072,7 +3571,8 @@ const file_weir_proto_rawDesc = "" +
 	"\x05value\x18\x03 \x01(\fR\x05value\x12\x12\n" +
 	"\x04json\x18\x04 \x01(\tR\x04json\x12\x1d\n" +
 	"\n" +
-	"json_error\x18\x05 \x01(\tR\tjsonError\"\x8a\x02\n" +
+	"json_error\x18\x05 \x01(\tR\tjsonError\x12\x19\n" +
+	"\bkey_json\x18\x06 \x01(\tR\akeyJson\"\x8a\x02\n" +
 	"\x10ScanStateRequest\x12\x10\n" +
 	"\x03app\x18\x01 \x01(\tR\x03app\x12\x14\n" +
 	"\x05table\x18\x02 \x01(\tR\x05table\x12\x16\n" +
@@ -2108,11 +3608,16 @@ const file_weir_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04keys\x18\x03 \x01(\x03R\x04keys\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x12\n" +
-	"\x04hash\x18\x05 \x01(\fR\x04hash2\xa0\x01\n" +
+	"\x04hash\x18\x05 \x01(\fR\x04hash2\xf8\x02\n" +
 	"\fSpendService\x12D\n" +
-	"\bGetSpend\x12\x18.weir.v1.GetSpendRequest\x1a\x19.weir.v1.GetSpendResponse\"\x03\x90\x02\x01\x12J\n" +
+	"\bGetSpend\x12\x18.weir.v1.GetSpendRequest\x1a\x19.weir.v1.GetSpendResponse\"\x03\x90\x02\x01\x12G\n" +
+	"\tPollSpend\x12\x19.weir.v1.PollSpendRequest\x1a\x1a.weir.v1.PollSpendResponse\"\x03\x90\x02\x01\x12G\n" +
+	"\tListSpend\x12\x19.weir.v1.ListSpendRequest\x1a\x1a.weir.v1.ListSpendResponse\"\x03\x90\x02\x01\x12D\n" +
+	"\bTopSpend\x12\x18.weir.v1.TopSpendRequest\x1a\x19.weir.v1.TopSpendResponse\"\x03\x90\x02\x01\x12J\n" +
 	"\n" +
-	"ListHealth\x12\x1a.weir.v1.ListHealthRequest\x1a\x1b.weir.v1.ListHealthResponse\"\x03\x90\x02\x012\x8a\x02\n" +
+	"ListHealth\x12\x1a.weir.v1.ListHealthRequest\x1a\x1b.weir.v1.ListHealthResponse\"\x03\x90\x02\x012n\n" +
+	"\x11AdjustmentService\x12Y\n" +
+	"\x0fListAdjustments\x12\x1f.weir.v1.ListAdjustmentsRequest\x1a .weir.v1.ListAdjustmentsResponse\"\x03\x90\x02\x012\x8a\x02\n" +
 	"\x0eClusterService\x12J\n" +
 	"\n" +
 	"GetCluster\x12\x1a.weir.v1.GetClusterRequest\x1a\x1b.weir.v1.GetClusterResponse\"\x03\x90\x02\x01\x12T\n" +
@@ -2135,79 +3640,116 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_weir_proto_goTypes = []any{
 	(*GetSpendRequest)(nil),         // 0: weir.v1.GetSpendRequest
 	(*GetSpendResponse)(nil),        // 1: weir.v1.GetSpendResponse
-	(*DaySpend)(nil),                // 2: weir.v1.DaySpend
-	(*DcSpend)(nil),                 // 3: weir.v1.DcSpend
-	(*AsOf)(nil),                    // 4: weir.v1.AsOf
-	(*ServedBy)(nil),                // 5: weir.v1.ServedBy
-	(*ListHealthRequest)(nil),       // 6: weir.v1.ListHealthRequest
-	(*ListHealthResponse)(nil),      // 7: weir.v1.ListHealthResponse
-	(*Gap)(nil),                     // 8: weir.v1.Gap
-	(*ShardHealth)(nil),             // 9: weir.v1.ShardHealth
-	(*GetClusterRequest)(nil),       // 10: weir.v1.GetClusterRequest
-	(*GetClusterResponse)(nil),      // 11: weir.v1.GetClusterResponse
-	(*CreateSavepointRequest)(nil),  // 12: weir.v1.CreateSavepointRequest
-	(*CreateSavepointResponse)(nil), // 13: weir.v1.CreateSavepointResponse
-	(*ListPartitionsRequest)(nil),   // 14: weir.v1.ListPartitionsRequest
-	(*ListPartitionsResponse)(nil),  // 15: weir.v1.ListPartitionsResponse
-	(*Partition)(nil),               // 16: weir.v1.Partition
-	(*RestoreLeft)(nil),             // 17: weir.v1.RestoreLeft
-	(*GetStateRequest)(nil),         // 18: weir.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 19: weir.v1.GetStateResponse
-	(*StateEntry)(nil),              // 20: weir.v1.StateEntry
-	(*ScanStateRequest)(nil),        // 21: weir.v1.ScanStateRequest
-	(*ScanStateResponse)(nil),       // 22: weir.v1.ScanStateResponse
-	(*HashStateRequest)(nil),        // 23: weir.v1.HashStateRequest
-	(*HashStateResponse)(nil),       // 24: weir.v1.HashStateResponse
-	(*PartitionHash)(nil),           // 25: weir.v1.PartitionHash
-	(*TableHash)(nil),               // 26: weir.v1.TableHash
-	nil,                             // 27: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                             // 28: weir.v1.AsOf.NextOffsetsEntry
-	nil,                             // 29: weir.v1.Partition.NextOffsetsEntry
+	(*PollSpendRequest)(nil),        // 2: weir.v1.PollSpendRequest
+	(*PollSpendResponse)(nil),       // 3: weir.v1.PollSpendResponse
+	(*ListSpendRequest)(nil),        // 4: weir.v1.ListSpendRequest
+	(*ListSpendResponse)(nil),       // 5: weir.v1.ListSpendResponse
+	(*SpendRow)(nil),                // 6: weir.v1.SpendRow
+	(*ListAdjustmentsRequest)(nil),  // 7: weir.v1.ListAdjustmentsRequest
+	(*ListAdjustmentsResponse)(nil), // 8: weir.v1.ListAdjustmentsResponse
+	(*Adjustment)(nil),              // 9: weir.v1.Adjustment
+	(*TopSpendRequest)(nil),         // 10: weir.v1.TopSpendRequest
+	(*TopSpendResponse)(nil),        // 11: weir.v1.TopSpendResponse
+	(*CurrencyTotal)(nil),           // 12: weir.v1.CurrencyTotal
+	(*DaySpend)(nil),                // 13: weir.v1.DaySpend
+	(*DcSpend)(nil),                 // 14: weir.v1.DcSpend
+	(*AsOf)(nil),                    // 15: weir.v1.AsOf
+	(*ServedBy)(nil),                // 16: weir.v1.ServedBy
+	(*ListHealthRequest)(nil),       // 17: weir.v1.ListHealthRequest
+	(*ListHealthResponse)(nil),      // 18: weir.v1.ListHealthResponse
+	(*Gap)(nil),                     // 19: weir.v1.Gap
+	(*ShardHealth)(nil),             // 20: weir.v1.ShardHealth
+	(*OriginHealth)(nil),            // 21: weir.v1.OriginHealth
+	(*GetClusterRequest)(nil),       // 22: weir.v1.GetClusterRequest
+	(*GetClusterResponse)(nil),      // 23: weir.v1.GetClusterResponse
+	(*CreateSavepointRequest)(nil),  // 24: weir.v1.CreateSavepointRequest
+	(*CreateSavepointResponse)(nil), // 25: weir.v1.CreateSavepointResponse
+	(*ListPartitionsRequest)(nil),   // 26: weir.v1.ListPartitionsRequest
+	(*ListPartitionsResponse)(nil),  // 27: weir.v1.ListPartitionsResponse
+	(*WaitingRole)(nil),             // 28: weir.v1.WaitingRole
+	(*Partition)(nil),               // 29: weir.v1.Partition
+	(*UnreadableInput)(nil),         // 30: weir.v1.UnreadableInput
+	(*AppNotRunning)(nil),           // 31: weir.v1.AppNotRunning
+	(*SkippedRange)(nil),            // 32: weir.v1.SkippedRange
+	(*RestoreLeft)(nil),             // 33: weir.v1.RestoreLeft
+	(*GetStateRequest)(nil),         // 34: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 35: weir.v1.GetStateResponse
+	(*StateEntry)(nil),              // 36: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),        // 37: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),       // 38: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),        // 39: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),       // 40: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),           // 41: weir.v1.PartitionHash
+	(*TableHash)(nil),               // 42: weir.v1.TableHash
+	nil,                             // 43: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                             // 44: weir.v1.AsOf.NextOffsetsEntry
+	nil,                             // 45: weir.v1.Partition.NextOffsetsEntry
 }
 var file_weir_proto_depIdxs = []int32{
-	4,  // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
-	2,  // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	27, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
-	3,  // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
-	28, // 4: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
-	5,  // 5: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
-	9,  // 6: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
-	8,  // 7: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
-	16, // 8: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	29, // 9: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	17, // 10: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	20, // 11: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	4,  // 12: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	20, // 13: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	4,  // 14: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	25, // 15: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	4,  // 16: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	26, // 17: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 18: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	6,  // 19: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	10, // 20: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	12, // 21: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	14, // 22: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	18, // 23: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	21, // 24: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	23, // 25: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 26: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	7,  // 27: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	11, // 28: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	13, // 29: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	15, // 30: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	19, // 31: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	22, // 32: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	24, // 33: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	26, // [26:34] is the sub-list for method output_type
-	18, // [18:26] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	15, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
+	13, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
+	43, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	14, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
+	0,  // 4: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
+	1,  // 5: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
+	6,  // 6: weir.v1.ListSpendResponse.rows:type_name -> weir.v1.SpendRow
+	15, // 7: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
+	9,  // 8: weir.v1.ListAdjustmentsResponse.adjustments:type_name -> weir.v1.Adjustment
+	15, // 9: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
+	6,  // 10: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
+	15, // 11: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
+	12, // 12: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
+	44, // 13: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	16, // 14: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
+	20, // 15: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
+	19, // 16: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
+	21, // 17: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
+	29, // 18: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	28, // 19: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
+	45, // 20: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	33, // 21: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	32, // 22: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	30, // 23: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	36, // 24: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	15, // 25: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	36, // 26: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	15, // 27: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	41, // 28: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	15, // 29: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	42, // 30: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 31: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,  // 32: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,  // 33: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	10, // 34: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	17, // 35: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	7,  // 36: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	22, // 37: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	24, // 38: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	26, // 39: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	34, // 40: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	37, // 41: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	39, // 42: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 43: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,  // 44: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,  // 45: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	11, // 46: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	18, // 47: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	8,  // 48: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	23, // 49: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	25, // 50: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	27, // 51: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	35, // 52: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	38, // 53: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	40, // 54: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	43, // [43:55] is the sub-list for method output_type
+	31, // [31:43] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -2215,19 +3757,20 @@ func file_weir_proto_init() {
 	if File_weir_proto != nil {
 		return
 	}
-	file_weir_proto_msgTypes[16].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[18].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[21].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[23].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[10].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[29].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[34].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[37].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[39].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   46,
 			NumExtensions: 0,
-			NumServices:   3,
+			NumServices:   4,
 		},
 		GoTypes:           file_weir_proto_goTypes,
 		DependencyIndexes: file_weir_proto_depIdxs,

@@ -5,5 +5,6 @@
 //	               └─▶ Fold: the processor, exactly once, into an empty store     ──▶ events/s
 //
 // The first quarter of each run is not timed: connections, caches and the commit interval settle in
-// it. The package returns figures and their goals; it does not fail if a goal is missed.
+// it. Before the first round the bare consumer reads the topic until the broker is warm. The
+// package returns figures and their goals; it does not fail if a goal is missed.
 package broker

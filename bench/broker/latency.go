@@ -188,7 +188,7 @@ func (b *LatencyBench) probe(ctx context.Context, k kafka.Cluster, topic string,
 		if err := sink.Produce(ctx, p, []byte(name), value); err != nil {
 			return nil, err
 		}
-		if err := visible(ctx, rt, p, spendcounter.CampaignPrefix(name)); err != nil {
+		if err := visible(ctx, rt, p, spendcounter.CampaignPrefix(name, name)); err != nil {
 			return nil, err
 		}
 		took = append(took, time.Since(began))

@@ -80,7 +80,7 @@ func Create(ctx context.Context, k kafka.Cluster, topic string, partitions int32
 		return err
 	}
 	for ctx.Err() == nil { // a new topic is in the brokers' metadata after a short time
-		if list, err := adm.ListTopics(ctx, topic); err == nil && list.Error() == nil && list.Has(topic) {
+		if list, err := adm.ListTopics(kafka.Uncached(ctx), topic); err == nil && list.Error() == nil && list.Has(topic) {
 			return nil
 		}
 		select {

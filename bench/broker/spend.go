@@ -62,6 +62,13 @@ func (b *SpendBench) Run(ctx context.Context, e *Env, zipf float64) (SpendRow, e
 	}
 	cfg := e.config()
 	cfg.Workers, cfg.CommitInterval, cfg.CommitIntervalMax = b.Workers, b.CommitInterval, b.CommitIntervalMax
+	err = warmUp(func() (float64, error) {
+		bare, err := BareConsumer(ctx, e.Kafka, log.topic(), b.Events)
+		return bare.PerSec, err
+	}, e.Notef)
+	if err != nil {
+		return row, err
+	}
 	var bares, folds, ratios []float64
 	for round := range b.Rounds {
 		bare, err := BareConsumer(ctx, e.Kafka, log.topic(), b.Events)

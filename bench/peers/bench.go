@@ -17,6 +17,8 @@ type bench struct {
 	events    int64
 	campaigns int
 	rounds    int
+	even      bool     // only evenly distributed campaigns
+	systems   []string // names of the peers
 
 	peers   []peer
 	samples []sample
@@ -56,6 +58,9 @@ func (b *bench) run(ctx context.Context) (*report, error) {
 	}
 	b.missing = []missing{} // JSON gets an empty list, not null
 	for _, p := range b.all() {
+		if !slices.Contains(b.systems, p.system) {
+			continue
+		}
 		if err := p.build(ctx); err != nil {
 			b.miss(p.system, err)
 			continue
@@ -79,9 +84,13 @@ func (b *bench) miss(what string, why error) {
 	fmt.Fprintf(b.log, "%s: %v: not measured\n", what, why)
 }
 
-// measure runs the systems in turn, on evenly distributed campaigns and on a Zipf distribution.
+// measure runs the systems in turn, on evenly distributed campaigns and on a Zipf distribution
+// unless even is set.
 func (b *bench) measure(ctx context.Context) error {
 	for _, zipf := range []float64{loadgen.Even, 1.1} {
+		if b.even && zipf != loadgen.Even {
+			continue
+		}
 		want, err := holds(ctx, loadgen.BenchConfig{Campaigns: b.campaigns, Zipf: zipf}, b.events)
 		if err != nil {
 			return err
@@ -105,8 +114,8 @@ func (b *bench) turn(ctx context.Context, s sample, zipf float64, want totals.To
 		return err
 	}
 	s.keys = own.Keys
-	b.note(s, weir, own.PerSecond)
-	b.note(s, bare, own.Bare)
+	b.note(s, weir, own.PerSecond, own.Peak)
+	b.note(s, bare, own.Bare, 0)
 	for _, p := range b.peers {
 		if !slices.Contains(p.commits, s.commit) {
 			continue
@@ -122,13 +131,13 @@ func (b *bench) turn(ctx context.Context, s sample, zipf float64, want totals.To
 			b.miss(fmt.Sprintf("%s, %s, %s, round %d", p.system, s.keys, s.commit, s.round+1), err)
 			continue
 		}
-		b.note(s, p.system, a.PerSecond)
+		b.note(s, p.system, a.PerSecond, a.Peak)
 	}
 	return nil
 }
 
-func (b *bench) note(s sample, system string, perSecond float64) {
-	s.system, s.perSecond = system, perSecond
+func (b *bench) note(s sample, system string, perSecond float64, peak int64) {
+	s.system, s.perSecond, s.peak = system, perSecond, peak
 	b.samples = append(b.samples, s)
-	fmt.Fprintf(b.log, "%s, %s, round %d: %s %.3f M/s\n", s.keys, s.commit, s.round+1, system, perSecond/1e6)
+	fmt.Fprintf(b.log, "%s, %s, round %d: %s %.3f M/s, %s GiB\n", s.keys, s.commit, s.round+1, system, perSecond/1e6, gib(peak))
 }

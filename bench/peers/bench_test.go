@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +90,9 @@ func TestTurns(t *testing.T) {
 	}
 	var got []string
 	for _, s := range b.samples {
+		if known := s.peak > 0; known != (s.system != bare) && runtime.GOOS == "linux" {
+			t.Errorf("%s used %d bytes", s.system, s.peak)
+		}
 		got = append(got, fmt.Sprintf("%s %s %d %s %v", s.keys, s.commit, s.round, s.system, s.perSecond))
 	}
 	const samples = "10 even 100ms 1 weir 200, 10 even 100ms 1 bare consumer 300, 10 even 1s 1 weir 200, 10 even 1s 1 bare consumer 300, 10 even 1s 1 goka 10"

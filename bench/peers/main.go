@@ -33,12 +33,21 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	f.IntVar(&b.campaigns, "campaigns", 100_000, "campaigns")
 	f.IntVar(&b.rounds, "rounds", 3, "rounds of all systems")
 	threads := f.Int("threads", 2, "workers of weir and stream threads of Kafka Streams")
+	memory := f.String("memory", "768MiB", "setting memory of weir")
+	f.BoolVar(&b.even, "even", false, "only campaigns with equal traffic, without the Zipf distribution")
+	systems := f.String("systems", streams+","+goka, "systems beside weir")
 	format := f.String("o", "text", "text or json")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if b.events < 1 || b.rounds < 1 || *format != "text" && *format != "json" {
 		return errors.New("-events and -rounds are 1 or more, -o is text or json")
+	}
+	b.systems = strings.Split(*systems, ",")
+	for _, s := range b.systems {
+		if s != streams && s != goka {
+			return fmt.Errorf("-systems: %q is unknown: the systems are %q and %q", s, streams, goka)
+		}
 	}
 	root, err := repository(ctx)
 	if err != nil {
@@ -48,7 +57,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b.programs = programs{root: root, scratch: scratch, brokers: *brokers, threads: *threads, log: log, java: f.Args()}
+	b.programs = programs{root: root, scratch: scratch, brokers: *brokers, threads: *threads, memory: *memory, log: log, java: f.Args()}
 	r, err := b.run(ctx)
 	if len(r.Rows) > 0 {
 		write := r.writeText

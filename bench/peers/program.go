@@ -29,6 +29,7 @@ type programs struct {
 	scratch string // directory of the built programs; removed after the run
 	brokers string
 	threads int
+	memory  string    // of weir, as the setting memory
 	log     io.Writer // output of the programs other than their answer
 	java    []string  // additional arguments of the Kafka Streams program
 }
@@ -36,6 +37,7 @@ type programs struct {
 // answer is the output of a peer: its speed and its totals.
 type answer struct {
 	PerSecond float64 `json:"events_per_second"`
+	Peak      int64   `json:"-"` // greatest resident memory of its process in bytes
 	totals.Totals
 }
 
@@ -45,6 +47,7 @@ type spend struct {
 	Keys      string  `json:"keys"`
 	Bare      float64 `json:"bare_per_second"`
 	PerSecond float64 `json:"exactly_once_per_second"`
+	Peak      int64   `json:"-"` // greatest resident memory of the process in bytes
 }
 
 // buildWeir compiles weir.
@@ -99,12 +102,14 @@ func (p *programs) weir(ctx context.Context, commit time.Duration, args ...strin
 		"bench", "spend", "--brokers", p.brokers, "--rounds", "1", "--workers", fmt.Sprint(p.threads),
 		"--commit-interval", commit.String(), "--commit-interval-max", commit.String(), "-o", "json",
 	}, args...)
-	if err := p.ask(ctx, &rows, filepath.Join(p.scratch, "weir"), args...); err != nil {
+	peak, err := p.ask(ctx, &rows, filepath.Join(p.scratch, "weir"), args...)
+	if err != nil {
 		return spend{}, err
 	}
 	if len(rows) != 1 {
 		return spend{}, fmt.Errorf("weir bench spend answered %d rows, want one", len(rows))
 	}
+	rows[0].Peak = peak
 	return rows[0], nil
 }
 
@@ -115,26 +120,29 @@ func (p *programs) streams(ctx context.Context, j job) (a answer, err error) {
 		"-cp", filepath.Join(target, "peer.jar") + string(os.PathListSeparator) + filepath.Join(target, "lib", "*"), "weir.peers.Main",
 		"--brokers", p.brokers, "--topic", j.log, "--commit-ms", fmt.Sprint(j.commit.Milliseconds()), "--threads", fmt.Sprint(p.threads),
 	}, p.java...)
-	return a, p.ask(ctx, &a, "java", args...)
+	a.Peak, err = p.ask(ctx, &a, "java", args...)
+	return a, err
 }
 
 // goka runs the goka program once.
 func (p *programs) goka(ctx context.Context, j job) (a answer, err error) {
-	return a, p.ask(ctx, &a, filepath.Join(p.scratch, "goka"), "-brokers", p.brokers, "-topic", j.log, "-commit", j.commit.String())
+	a.Peak, err = p.ask(ctx, &a, filepath.Join(p.scratch, "goka"), "-brokers", p.brokers, "-topic", j.log, "-commit", j.commit.String())
+	return a, err
 }
 
-// ask runs a program to its end and decodes its answer, JSON on stdout.
-func (p *programs) ask(ctx context.Context, into any, name string, args ...string) error {
+// ask runs a program to its end and decodes its answer, JSON on stdout. It returns the greatest
+// resident memory of its process.
+func (p *programs) ask(ctx context.Context, into any, name string, args ...string) (peak int64, err error) {
 	var out bytes.Buffer
 	cmd := p.command(ctx, name, args...)
-	cmd.Stdout = &out
+	cmd.Stdout, cmd.Env = &out, append(os.Environ(), "WEIR_MEMORY="+p.memory)
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s failed, its output is above: %w", filepath.Base(name), err)
+		return 0, fmt.Errorf("%s failed, its output is above: %w", filepath.Base(name), err)
 	}
 	if err := json.Unmarshal(out.Bytes(), into); err != nil {
-		return fmt.Errorf("%s answered %q: %w", filepath.Base(name), out.Bytes(), err)
+		return 0, fmt.Errorf("%s answered %q: %w", filepath.Base(name), out.Bytes(), err)
 	}
-	return nil
+	return peakOf(cmd.ProcessState), nil
 }
 
 // make runs a build tool in dir.

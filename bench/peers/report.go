@@ -30,13 +30,21 @@ func (r *report) writeJSON(w io.Writer) error {
 // writeText writes a table, followed by the missing figures.
 func (r *report) writeText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "KEYS\tCOMMIT\tSYSTEM\tROUNDS\tM EVENTS/S\tMIN..MAX\tWEIR / IT\tMIN..MAX")
+	fmt.Fprintln(t, "KEYS\tCOMMIT\tSYSTEM\tROUNDS\tM EVENTS/S\tMIN..MAX\tWEIR / IT\tMIN..MAX\tPEAK GIB")
 	for _, row := range r.Rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.3f\t%.3f..%.3f\t%.2f\t%.2f..%.2f\n", row.Keys, row.Commit, row.System, row.Rounds,
-			float64(row.PerSecond)/1e6, float64(row.Min)/1e6, float64(row.Max)/1e6, row.Ratio, row.RatioMin, row.RatioMax)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.3f\t%.3f..%.3f\t%.2f\t%.2f..%.2f\t%s\n", row.Keys, row.Commit, row.System, row.Rounds,
+			float64(row.PerSecond)/1e6, float64(row.Min)/1e6, float64(row.Max)/1e6, row.Ratio, row.RatioMin, row.RatioMax, gib(row.Peak))
 	}
 	for _, m := range r.Missing {
 		fmt.Fprintf(t, "%s: %s: not measured\n", m.What, m.Why)
 	}
 	return t.Flush()
+}
+
+// gib returns bytes in GiB; "-": unknown.
+func gib(bytes int64) string {
+	if bytes == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", float64(bytes)/(1<<30))
 }

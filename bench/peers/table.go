@@ -13,6 +13,7 @@ type sample struct {
 	round     int
 	system    string
 	perSecond float64
+	peak      int64 // greatest resident memory in bytes; 0: unknown
 }
 
 // row is a line of the table: one system at one interval on one log, medians over the rounds.
@@ -27,6 +28,7 @@ type row struct {
 	Ratio     float64 `json:"weir_ratio"` // weir's events/s divided by this system's, round by round; 2 means that weir is twice as fast
 	RatioMin  float64 `json:"weir_ratio_min"`
 	RatioMax  float64 `json:"weir_ratio_max"`
+	Peak      int64   `json:"peak_bytes"` // greatest resident memory of a round; 0: unknown
 }
 
 // tabulate returns the rows of samples, in the order of their first samples. A row without a round
@@ -58,8 +60,9 @@ func tabulate(samples []sample) []row {
 	var rows []row
 	for _, k := range order {
 		var speeds, ratios []float64
+		var peak int64
 		for _, s := range groups[k] {
-			speeds = append(speeds, s.perSecond)
+			speeds, peak = append(speeds, s.perSecond), max(peak, s.peak)
 			if own, ok := ours[place{s.keys, s.commit, s.round}]; ok {
 				ratios = append(ratios, own/s.perSecond)
 			}
@@ -67,6 +70,7 @@ func tabulate(samples []sample) []row {
 		r := row{
 			Keys: k.keys, Commit: k.commit.String(), System: k.system, Rounds: len(speeds),
 			PerSecond: int64(median(speeds)), Min: int64(slices.Min(speeds)), Max: int64(slices.Max(speeds)),
+			Peak: peak,
 		}
 		if len(ratios) > 0 {
 			r.Ratio, r.RatioMin, r.RatioMax = hundredths(median(ratios)), hundredths(slices.Min(ratios)), hundredths(slices.Max(ratios))

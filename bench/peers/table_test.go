@@ -33,9 +33,10 @@ func TestMedian(t *testing.T) {
 // is 4 in each round. The ratio of the medians would be wrong for goka, which missed a round.
 func rounds() []sample {
 	var all []sample
+	peaks := map[string]int64{weir: 1 << 30, streams: 3 << 29} // of the first round
 	for round, speed := range []float64{4e6, 2e6, 1e6} {
 		at := func(commit time.Duration, system string, perSecond float64) sample {
-			return sample{keys: "even", commit: commit, round: round, system: system, perSecond: perSecond}
+			return sample{keys: "even", commit: commit, round: round, system: system, perSecond: perSecond, peak: peaks[system] << round}
 		}
 		all = append(all, at(time.Second, weir, speed), at(time.Second, streams, speed/4))
 		if round > 0 {
@@ -49,9 +50,9 @@ func rounds() []sample {
 func TestTabulate(t *testing.T) {
 	got := tabulate(rounds())
 	want := []row{
-		{Keys: "even", Commit: "1s", System: weir, Rounds: 3, PerSecond: 2e6, Min: 1e6, Max: 4e6, Ratio: 1, RatioMin: 1, RatioMax: 1},
-		{Keys: "even", Commit: "1s", System: streams, Rounds: 3, PerSecond: 5e5, Min: 25e4, Max: 1e6, Ratio: 4, RatioMin: 4, RatioMax: 4},
-		{Keys: "even", Commit: "100ms", System: weir, Rounds: 3, PerSecond: 1e6, Min: 5e5, Max: 2e6, Ratio: 1, RatioMin: 1, RatioMax: 1},
+		{Keys: "even", Commit: "1s", System: weir, Rounds: 3, PerSecond: 2e6, Min: 1e6, Max: 4e6, Ratio: 1, RatioMin: 1, RatioMax: 1, Peak: 4 << 30},
+		{Keys: "even", Commit: "1s", System: streams, Rounds: 3, PerSecond: 5e5, Min: 25e4, Max: 1e6, Ratio: 4, RatioMin: 4, RatioMax: 4, Peak: 6 << 30},
+		{Keys: "even", Commit: "100ms", System: weir, Rounds: 3, PerSecond: 1e6, Min: 5e5, Max: 2e6, Ratio: 1, RatioMin: 1, RatioMax: 1, Peak: 4 << 30},
 		{Keys: "even", Commit: "1s", System: goka, Rounds: 2, PerSecond: 15e4, Min: 1e5, Max: 2e5, Ratio: 10, RatioMin: 10, RatioMax: 10},
 	}
 	if len(got) != len(want) {
@@ -78,11 +79,11 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `
-KEYS  COMMIT  SYSTEM         ROUNDS  M EVENTS/S  MIN..MAX      WEIR / IT  MIN..MAX
-even  1s      weir           3       2.000       1.000..4.000  1.00       1.00..1.00
-even  1s      kafka streams  3       0.500       0.250..1.000  4.00       4.00..4.00
-even  100ms   weir           3       1.000       0.500..2.000  1.00       1.00..1.00
-even  1s      goka           2       0.150       0.100..0.200  10.00      10.00..10.00
+KEYS  COMMIT  SYSTEM         ROUNDS  M EVENTS/S  MIN..MAX      WEIR / IT  MIN..MAX      PEAK GIB
+even  1s      weir           3       2.000       1.000..4.000  1.00       1.00..1.00    4.0
+even  1s      kafka streams  3       0.500       0.250..1.000  4.00       4.00..4.00    6.0
+even  100ms   weir           3       1.000       0.500..2.000  1.00       1.00..1.00    4.0
+even  1s      goka           2       0.150       0.100..0.200  10.00      10.00..10.00  -
 goka: its module could not be fetched: not measured
 `
 	if got := "\n" + text.String(); got != want {

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 	"github.com/weirhq/weir/cmd/weir/internal/lease"
+	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // Fifty processes at once, two for each key: the two have one resource, and no other has it.
@@ -51,7 +51,7 @@ func TestLeaseProcesses(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range results {
 		all.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), testlimit.Limit)
 			defer cancel()
 			key := fmt.Sprint("k", i/2)
 			cmd := exec.CommandContext(ctx, binary, "lease", "get", "--client", "c", "--pool", "p", "--key", key, "-o", "json")

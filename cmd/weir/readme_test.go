@@ -15,8 +15,8 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 )
 
-// TestReadme runs the commands of README.md that are marked as tested, and the program of
-// docs/leases.md, as they are written, against `go run ./cmd/weir dev`.
+// TestReadme runs the commands of README.md and docs/spend.md that are marked as tested, and the
+// program of docs/leases.md, as they are written, against `go run ./cmd/weir dev`.
 func TestReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts the binary")
@@ -45,7 +45,7 @@ func TestReadme(t *testing.T) {
 	startDev(t, root, env, "--kafka-port", port)
 	out := runScript(t, root, env, "set -ex\n"+block)
 	for _, want := range []string{
-		`"charged_micros":1234`, `"duplicates":1`, `"impressions":1`, `"day":"2013-11-09"`, "produced", "0.001234 USD",
+		`"charged_micros":1234`, `"duplicates":1`, `"impressions":1`, `"day":"2013-11-09"`, "produced", "0.001234 USD", "2013-11-09  USD       0.001234", "1  spring    acme     USD       0.001234",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the README's commands do not print %s; they print:\n%s", want, out)
@@ -55,6 +55,16 @@ func TestReadme(t *testing.T) {
 	first, second, _ := strings.Cut(first, "\n")
 	if first == "" || strings.Count(second, "resource:   "+first+"\n") != 1 {
 		t.Errorf("the second lease is not %q, the first:\n%s", first, out)
+	}
+	spend, err := os.ReadFile(filepath.Join(root, "docs", "spend.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, commands, _ := strings.Cut(string(spend), "<!-- tested -->\n```sh\n")
+	commands, rest, _ := strings.Cut(commands, "```\n\nprint\n\n```\n")
+	want, _, closed := strings.Cut(rest, "```")
+	if got := runScript(t, root, env, "set -e\n"+strings.ReplaceAll(commands, "127.0.0.1:8080", api)); !closed || got != want {
+		t.Errorf("the commands of docs/spend.md print\n%s\nthe page has\n%s", got, want)
 	}
 	leases, err := os.ReadFile(filepath.Join(root, "docs", "leases.md"))
 	if err != nil {

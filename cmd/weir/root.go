@@ -31,6 +31,40 @@ func newRoot(a *cli.App) *cobra.Command {
 		Version: buildinfo.Read().Version,
 	}
 	a.SetUp(root)
-	root.AddCommand(commands(a)...)
+	for _, g := range groups() {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+	}
+	for _, c := range commands(a) {
+		c.GroupID = groupOf(c.Name())
+		root.AddCommand(c)
+	}
 	return root
+}
+
+// group is a heading of the help, with its commands.
+type group struct {
+	title    string
+	commands []string
+}
+
+// groups returns the headings of the help. The last one has all commands that no other has.
+func groups() []group {
+	return []group{
+		{"Run and try", []string{"dev", "run", "load", "dynamodb", "bench"}},
+		{"Ingest and query spend", []string{"ingest", "spend", "adjust", "state"}},
+		{"Lease resources", []string{"lease", "client", "pool", "resource", "region", "status", "dedup", "balancer", "bridge"}},
+		{"Set up", []string{"config", "topics", "table", "tls"}},
+		{"Operate", nil},
+	}
+}
+
+// groupOf returns the heading of a command.
+func groupOf(command string) string {
+	all := groups()
+	for _, g := range all {
+		if slices.Contains(g.commands, command) {
+			return g.title
+		}
+	}
+	return all[len(all)-1].title
 }

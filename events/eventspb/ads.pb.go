@@ -92,14 +92,14 @@ func (EventType) EnumDescriptor() ([]byte, []int) {
 // tags of one byte.
 type AdEvent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	EventId       string                 `protobuf:"bytes,1,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"` // unique per account; an event with an id of the duplicate window is a duplicate
+	EventId       string                 `protobuf:"bytes,1,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"` // unique per account; an event whose id is known in the duplicate window is a duplicate
 	Type          EventType              `protobuf:"varint,2,opt,name=type,proto3,enum=weir.events.v1.EventType" json:"type,omitempty"`
 	Account       string                 `protobuf:"bytes,3,opt,name=account,proto3" json:"account,omitempty"`
 	Campaign      string                 `protobuf:"bytes,4,opt,name=campaign,proto3" json:"campaign,omitempty"`
 	PriceMicros   int64                  `protobuf:"varint,5,opt,name=price_micros,json=priceMicros,proto3" json:"price_micros,omitempty"` // cost of this event to the advertiser; >= 0
 	Currency      string                 `protobuf:"bytes,6,opt,name=currency,proto3" json:"currency,omitempty"`                           // ISO 4217 code
 	BudgetDay     int32                  `protobuf:"varint,7,opt,name=budget_day,json=budgetDay,proto3" json:"budget_day,omitempty"`       // YYYYMMDD in the account's time zone, stamped at insertion; 0 = UTC day of event_ms
-	EventMs       int64                  `protobuf:"varint,8,opt,name=event_ms,json=eventMs,proto3" json:"event_ms,omitempty"`             // when the engagement happened
+	EventMs       int64                  `protobuf:"varint,8,opt,name=event_ms,json=eventMs,proto3" json:"event_ms,omitempty"`             // when the engagement happened; the same in all copies of the event
 	IngestMs      int64                  `protobuf:"varint,9,opt,name=ingest_ms,json=ingestMs,proto3" json:"ingest_ms,omitempty"`          // when the ads callback accepted the event; 0 = the record's timestamp
 	ServingDc     string                 `protobuf:"bytes,10,opt,name=serving_dc,json=servingDc,proto3" json:"serving_dc,omitempty"`       // datacentre that served the ad; empty = the counting datacentre
 	InsertionId   string                 `protobuf:"bytes,11,opt,name=insertion_id,json=insertionId,proto3" json:"insertion_id,omitempty"`
@@ -234,15 +234,15 @@ func (x *AdEvent) GetArm() string {
 // Topic ads.adjustments, keyed by account.
 type Adjustment struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	ReferenceId   string                 `protobuf:"bytes,1,opt,name=reference_id,json=referenceId,proto3" json:"reference_id,omitempty"` // unique per account; deduplicated like an event id
+	ReferenceId   string                 `protobuf:"bytes,1,opt,name=reference_id,json=referenceId,proto3" json:"reference_id,omitempty"` // unique per account; an adjustment counts once
 	Account       string                 `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
 	Campaign      string                 `protobuf:"bytes,3,opt,name=campaign,proto3" json:"campaign,omitempty"`
 	Micros        int64                  `protobuf:"varint,4,opt,name=micros,proto3" json:"micros,omitempty"` // amount of the refund or credit; > 0
 	Currency      string                 `protobuf:"bytes,5,opt,name=currency,proto3" json:"currency,omitempty"`
 	BudgetDay     int32                  `protobuf:"varint,6,opt,name=budget_day,json=budgetDay,proto3" json:"budget_day,omitempty"` // YYYYMMDD of the spend that the adjustment lowers; required
 	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`                         // refund, credit or invalid_traffic
-	IngestMs      int64                  `protobuf:"varint,8,opt,name=ingest_ms,json=ingestMs,proto3" json:"ingest_ms,omitempty"`
-	ServingDc     string                 `protobuf:"bytes,9,opt,name=serving_dc,json=servingDc,proto3" json:"serving_dc,omitempty"`
+	IngestMs      int64                  `protobuf:"varint,8,opt,name=ingest_ms,json=ingestMs,proto3" json:"ingest_ms,omitempty"`    // when the adjustment was decided; 0 = the record's timestamp
+	ServingDc     string                 `protobuf:"bytes,9,opt,name=serving_dc,json=servingDc,proto3" json:"serving_dc,omitempty"`  // datacentre that served the ads; required
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -341,19 +341,33 @@ func (x *Adjustment) GetServingDc() string {
 }
 
 // Spend is the value of topic spend.by.<dc>: the totals of one campaign, budget day and currency.
+// The lifetime row of a campaign has the totals of its closed days, which have no rows any more.
 type Spend struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Account   string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
 	Campaign  string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`
-	BudgetDay int32                  `protobuf:"varint,3,opt,name=budget_day,json=budgetDay,proto3" json:"budget_day,omitempty"`
+	BudgetDay int32                  `protobuf:"varint,3,opt,name=budget_day,json=budgetDay,proto3" json:"budget_day,omitempty"` // YYYYMMDD; 0: the lifetime row
 	Currency  string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`
 	// One entry for each serving datacentre, ordered by name.
-	ByDc          []*SpendByDC `protobuf:"bytes,5,rep,name=by_dc,json=byDc,proto3" json:"by_dc,omitempty"`
-	Duplicates    uint64       `protobuf:"varint,6,opt,name=duplicates,proto3" json:"duplicates,omitempty"`                     // events recognised as duplicates; not charged
-	OwnerEpoch    uint64       `protobuf:"varint,7,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`   // owner epoch of the writer; readers keep the greatest (owner_epoch, sequence)
-	Sequence      uint64       `protobuf:"varint,8,opt,name=sequence,proto3" json:"sequence,omitempty"`                         // sequence of the writer's transaction
-	AsOfOffset    int64        `protobuf:"varint,9,opt,name=as_of_offset,json=asOfOffset,proto3" json:"as_of_offset,omitempty"` // next input offset of ads.events in the account's partition
-	AsOfMs        int64        `protobuf:"varint,10,opt,name=as_of_ms,json=asOfMs,proto3" json:"as_of_ms,omitempty"`            // greatest ingest time among the events in these totals
+	ByDc       []*SpendByDC `protobuf:"bytes,5,rep,name=by_dc,json=byDc,proto3" json:"by_dc,omitempty"`
+	Duplicates uint64       `protobuf:"varint,6,opt,name=duplicates,proto3" json:"duplicates,omitempty"` // events recognised as duplicates; not charged
+	// Of the records of one writer and key, a reader keeps the one with the greatest (incarnation,
+	// owner_epoch, sequence).
+	OwnerEpoch uint64 `protobuf:"varint,7,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`   // owner epoch of the writer
+	Sequence   uint64 `protobuf:"varint,8,opt,name=sequence,proto3" json:"sequence,omitempty"`                         // sequence of the writer's transaction
+	AsOfOffset int64  `protobuf:"varint,9,opt,name=as_of_offset,json=asOfOffset,proto3" json:"as_of_offset,omitempty"` // next input offset of ads.events in the account's partition
+	AsOfMs     int64  `protobuf:"varint,10,opt,name=as_of_ms,json=asOfMs,proto3" json:"as_of_ms,omitempty"`            // greatest ingest time among the events in these totals
+	// When the writer's state of this shard began, Unix ms; 0: by an earlier version of weir. Records
+	// with a smaller incarnation are of a state that was deleted.
+	Incarnation uint64 `protobuf:"varint,11,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// Number of promoted replays that corrected this campaign day. Between the records of two
+	// writers, the one with the greater number is right, also where its sums are less.
+	Corrections uint32 `protobuf:"varint,12,opt,name=corrections,proto3" json:"corrections,omitempty"`
+	// Version of this message that a reader has to know; 0 so far. A reader stops at a greater one.
+	Schema uint32 `protobuf:"varint,13,opt,name=schema,proto3" json:"schema,omitempty"`
+	// Of a stored row: the newest hour. Earlier hours have rows of their own, see SpendHour. A
+	// lifetime row has no hours.
+	Hours         []*HourSpend `protobuf:"bytes,15,rep,name=hours,proto3" json:"hours,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -458,6 +472,418 @@ func (x *Spend) GetAsOfMs() int64 {
 	return 0
 }
 
+func (x *Spend) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *Spend) GetCorrections() uint32 {
+	if x != nil {
+		return x.Corrections
+	}
+	return 0
+}
+
+func (x *Spend) GetSchema() uint32 {
+	if x != nil {
+		return x.Schema
+	}
+	return 0
+}
+
+func (x *Spend) GetHours() []*HourSpend {
+	if x != nil {
+		return x.Hours
+	}
+	return nil
+}
+
+// HourSpend is the part of a Spend that is of one hour.
+type HourSpend struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hour          int32                  `protobuf:"varint,1,opt,name=hour,proto3" json:"hour,omitempty"` // of the event times, in hours since 1970-01-01 00:00 UTC
+	ChargedMicros int64                  `protobuf:"varint,2,opt,name=charged_micros,json=chargedMicros,proto3" json:"charged_micros,omitempty"`
+	Events        uint64                 `protobuf:"varint,3,opt,name=events,proto3" json:"events,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HourSpend) Reset() {
+	*x = HourSpend{}
+	mi := &file_ads_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HourSpend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HourSpend) ProtoMessage() {}
+
+func (x *HourSpend) ProtoReflect() protoreflect.Message {
+	mi := &file_ads_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HourSpend.ProtoReflect.Descriptor instead.
+func (*HourSpend) Descriptor() ([]byte, []int) {
+	return file_ads_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *HourSpend) GetHour() int32 {
+	if x != nil {
+		return x.Hour
+	}
+	return 0
+}
+
+func (x *HourSpend) GetChargedMicros() int64 {
+	if x != nil {
+		return x.ChargedMicros
+	}
+	return 0
+}
+
+func (x *HourSpend) GetEvents() uint64 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
+// SpendHour is a value of topic spend.by.<dc>: the totals of an hour of a campaign day, from the
+// time when the campaign day has an event of a later hour. It is a part of the Spend, not an
+// addition to it. Fields with the names of those of Spend have their meaning and numbers.
+type SpendHour struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Campaign      string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	BudgetDay     int32                  `protobuf:"varint,3,opt,name=budget_day,json=budgetDay,proto3" json:"budget_day,omitempty"`
+	Currency      string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`
+	Hour          *HourSpend             `protobuf:"bytes,5,opt,name=hour,proto3" json:"hour,omitempty"`
+	OwnerEpoch    uint64                 `protobuf:"varint,7,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,8,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	AsOfOffset    int64                  `protobuf:"varint,9,opt,name=as_of_offset,json=asOfOffset,proto3" json:"as_of_offset,omitempty"`
+	Incarnation   uint64                 `protobuf:"varint,11,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Corrections   uint32                 `protobuf:"varint,12,opt,name=corrections,proto3" json:"corrections,omitempty"`
+	Schema        uint32                 `protobuf:"varint,13,opt,name=schema,proto3" json:"schema,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpendHour) Reset() {
+	*x = SpendHour{}
+	mi := &file_ads_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpendHour) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpendHour) ProtoMessage() {}
+
+func (x *SpendHour) ProtoReflect() protoreflect.Message {
+	mi := &file_ads_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpendHour.ProtoReflect.Descriptor instead.
+func (*SpendHour) Descriptor() ([]byte, []int) {
+	return file_ads_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SpendHour) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *SpendHour) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *SpendHour) GetBudgetDay() int32 {
+	if x != nil {
+		return x.BudgetDay
+	}
+	return 0
+}
+
+func (x *SpendHour) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *SpendHour) GetHour() *HourSpend {
+	if x != nil {
+		return x.Hour
+	}
+	return nil
+}
+
+func (x *SpendHour) GetOwnerEpoch() uint64 {
+	if x != nil {
+		return x.OwnerEpoch
+	}
+	return 0
+}
+
+func (x *SpendHour) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *SpendHour) GetAsOfOffset() int64 {
+	if x != nil {
+		return x.AsOfOffset
+	}
+	return 0
+}
+
+func (x *SpendHour) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *SpendHour) GetCorrections() uint32 {
+	if x != nil {
+		return x.Corrections
+	}
+	return 0
+}
+
+func (x *SpendHour) GetSchema() uint32 {
+	if x != nil {
+		return x.Schema
+	}
+	return 0
+}
+
+// PartSpend is the part of a Spend that is of one line item and arm.
+type PartSpend struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	LineItem      string                 `protobuf:"bytes,1,opt,name=line_item,json=lineItem,proto3" json:"line_item,omitempty"` // as the events name it; empty: they name none
+	Arm           string                 `protobuf:"bytes,2,opt,name=arm,proto3" json:"arm,omitempty"`                           // the same. Without line item and arm: all that have no part of their own
+	ChargedMicros int64                  `protobuf:"varint,3,opt,name=charged_micros,json=chargedMicros,proto3" json:"charged_micros,omitempty"`
+	Events        uint64                 `protobuf:"varint,4,opt,name=events,proto3" json:"events,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartSpend) Reset() {
+	*x = PartSpend{}
+	mi := &file_ads_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartSpend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartSpend) ProtoMessage() {}
+
+func (x *PartSpend) ProtoReflect() protoreflect.Message {
+	mi := &file_ads_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartSpend.ProtoReflect.Descriptor instead.
+func (*PartSpend) Descriptor() ([]byte, []int) {
+	return file_ads_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *PartSpend) GetLineItem() string {
+	if x != nil {
+		return x.LineItem
+	}
+	return ""
+}
+
+func (x *PartSpend) GetArm() string {
+	if x != nil {
+		return x.Arm
+	}
+	return ""
+}
+
+func (x *PartSpend) GetChargedMicros() int64 {
+	if x != nil {
+		return x.ChargedMicros
+	}
+	return 0
+}
+
+func (x *PartSpend) GetEvents() uint64 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
+// SpendPart is a value of topic spend.by.<dc>: the totals of a line item and arm of a campaign day.
+// It is a part of the Spend, not an addition to it. Fields with the names of those of Spend have
+// their meaning and numbers.
+type SpendPart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Campaign      string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	BudgetDay     int32                  `protobuf:"varint,3,opt,name=budget_day,json=budgetDay,proto3" json:"budget_day,omitempty"`
+	Currency      string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`
+	Part          *PartSpend             `protobuf:"bytes,5,opt,name=part,proto3" json:"part,omitempty"`
+	OwnerEpoch    uint64                 `protobuf:"varint,7,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,8,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	AsOfOffset    int64                  `protobuf:"varint,9,opt,name=as_of_offset,json=asOfOffset,proto3" json:"as_of_offset,omitempty"`
+	Incarnation   uint64                 `protobuf:"varint,11,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Corrections   uint32                 `protobuf:"varint,12,opt,name=corrections,proto3" json:"corrections,omitempty"`
+	Schema        uint32                 `protobuf:"varint,13,opt,name=schema,proto3" json:"schema,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpendPart) Reset() {
+	*x = SpendPart{}
+	mi := &file_ads_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpendPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpendPart) ProtoMessage() {}
+
+func (x *SpendPart) ProtoReflect() protoreflect.Message {
+	mi := &file_ads_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpendPart.ProtoReflect.Descriptor instead.
+func (*SpendPart) Descriptor() ([]byte, []int) {
+	return file_ads_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SpendPart) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *SpendPart) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *SpendPart) GetBudgetDay() int32 {
+	if x != nil {
+		return x.BudgetDay
+	}
+	return 0
+}
+
+func (x *SpendPart) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *SpendPart) GetPart() *PartSpend {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *SpendPart) GetOwnerEpoch() uint64 {
+	if x != nil {
+		return x.OwnerEpoch
+	}
+	return 0
+}
+
+func (x *SpendPart) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *SpendPart) GetAsOfOffset() int64 {
+	if x != nil {
+		return x.AsOfOffset
+	}
+	return 0
+}
+
+func (x *SpendPart) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *SpendPart) GetCorrections() uint32 {
+	if x != nil {
+		return x.Corrections
+	}
+	return 0
+}
+
+func (x *SpendPart) GetSchema() uint32 {
+	if x != nil {
+		return x.Schema
+	}
+	return 0
+}
+
 // SpendByDC is the part of a Spend that one datacentre served.
 type SpendByDC struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
@@ -471,7 +897,7 @@ type SpendByDC struct {
 
 func (x *SpendByDC) Reset() {
 	*x = SpendByDC{}
-	mi := &file_ads_proto_msgTypes[3]
+	mi := &file_ads_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -483,7 +909,7 @@ func (x *SpendByDC) String() string {
 func (*SpendByDC) ProtoMessage() {}
 
 func (x *SpendByDC) ProtoReflect() protoreflect.Message {
-	mi := &file_ads_proto_msgTypes[3]
+	mi := &file_ads_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -496,7 +922,7 @@ func (x *SpendByDC) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpendByDC.ProtoReflect.Descriptor instead.
 func (*SpendByDC) Descriptor() ([]byte, []int) {
-	return file_ads_proto_rawDescGZIP(), []int{3}
+	return file_ads_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SpendByDC) GetServingDc() string {
@@ -538,7 +964,7 @@ type TypeCount struct {
 
 func (x *TypeCount) Reset() {
 	*x = TypeCount{}
-	mi := &file_ads_proto_msgTypes[4]
+	mi := &file_ads_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -550,7 +976,7 @@ func (x *TypeCount) String() string {
 func (*TypeCount) ProtoMessage() {}
 
 func (x *TypeCount) ProtoReflect() protoreflect.Message {
-	mi := &file_ads_proto_msgTypes[4]
+	mi := &file_ads_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -563,7 +989,7 @@ func (x *TypeCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TypeCount.ProtoReflect.Descriptor instead.
 func (*TypeCount) Descriptor() ([]byte, []int) {
-	return file_ads_proto_rawDescGZIP(), []int{4}
+	return file_ads_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TypeCount) GetType() EventType {
@@ -586,20 +1012,23 @@ type SpendHistogram struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	WriterDc      string                 `protobuf:"bytes,1,opt,name=writer_dc,json=writerDc,proto3" json:"writer_dc,omitempty"`
 	Shard         int32                  `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
-	OwnerEpoch    uint64                 `protobuf:"varint,3,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`
+	OwnerEpoch    uint64                 `protobuf:"varint,3,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"` // the order of records is that of Spend
 	Sequence      uint64                 `protobuf:"varint,4,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	TimestampMs   int64                  `protobuf:"varint,5,opt,name=timestamp_ms,json=timestampMs,proto3" json:"timestamp_ms,omitempty"` // greatest ingest time applied; monotone; at most the record's time + 2 s
 	ApproxCount   uint64                 `protobuf:"varint,6,opt,name=approx_count,json=approxCount,proto3" json:"approx_count,omitempty"` // sum of the 60,000 one-millisecond counters by processing time
 	WrittenAtMs   int64                  `protobuf:"varint,7,opt,name=written_at_ms,json=writtenAtMs,proto3" json:"written_at_ms,omitempty"`
 	Origins       []*OriginHealth        `protobuf:"bytes,8,rep,name=origins,proto3" json:"origins,omitempty"`                             // ordered by datacentre
 	IngestCount   uint64                 `protobuf:"varint,9,opt,name=ingest_count,json=ingestCount,proto3" json:"ingest_count,omitempty"` // sum of the 60,000 one-millisecond counters by ingest time
+	Incarnation   uint64                 `protobuf:"varint,10,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                   // as in Spend
+	Schema        uint32                 `protobuf:"varint,11,opt,name=schema,proto3" json:"schema,omitempty"`                             // as in Spend
+	ClosedDay     int32                  `protobuf:"varint,12,opt,name=closed_day,json=closedDay,proto3" json:"closed_day,omitempty"`      // YYYYMMDD; this budget day and those before it are in the lifetime rows, or will be soon. 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SpendHistogram) Reset() {
 	*x = SpendHistogram{}
-	mi := &file_ads_proto_msgTypes[5]
+	mi := &file_ads_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +1040,7 @@ func (x *SpendHistogram) String() string {
 func (*SpendHistogram) ProtoMessage() {}
 
 func (x *SpendHistogram) ProtoReflect() protoreflect.Message {
-	mi := &file_ads_proto_msgTypes[5]
+	mi := &file_ads_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +1053,7 @@ func (x *SpendHistogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpendHistogram.ProtoReflect.Descriptor instead.
 func (*SpendHistogram) Descriptor() ([]byte, []int) {
-	return file_ads_proto_rawDescGZIP(), []int{5}
+	return file_ads_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SpendHistogram) GetWriterDc() string {
@@ -690,6 +1119,27 @@ func (x *SpendHistogram) GetIngestCount() uint64 {
 	return 0
 }
 
+func (x *SpendHistogram) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *SpendHistogram) GetSchema() uint32 {
+	if x != nil {
+		return x.Schema
+	}
+	return 0
+}
+
+func (x *SpendHistogram) GetClosedDay() int32 {
+	if x != nil {
+		return x.ClosedDay
+	}
+	return 0
+}
+
 // OriginHealth is the part of a SpendHistogram about one origin datacentre.
 type OriginHealth struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -699,14 +1149,15 @@ type OriginHealth struct {
 	CumulativeCount  uint64                 `protobuf:"varint,4,opt,name=cumulative_count,json=cumulativeCount,proto3" json:"cumulative_count,omitempty"`
 	CumulativeMicros int64                  `protobuf:"varint,5,opt,name=cumulative_micros,json=cumulativeMicros,proto3" json:"cumulative_micros,omitempty"`
 	OffsetSum        int64                  `protobuf:"varint,6,opt,name=offset_sum,json=offsetSum,proto3" json:"offset_sum,omitempty"` // sum of the next offsets of the origin's inputs; it grows as records are applied
-	Lost             uint64                 `protobuf:"varint,7,opt,name=lost,proto3" json:"lost,omitempty"`                            // offsets of the origin that were skipped, those of refused records included
+	Lost             uint64                 `protobuf:"varint,7,opt,name=lost,proto3" json:"lost,omitempty"`                            // offsets of records of the origin of which no copy arrived, of all time
+	Rejected         uint64                 `protobuf:"varint,8,opt,name=rejected,proto3" json:"rejected,omitempty"`                    // copied records that were rejected, of all time; not lost
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *OriginHealth) Reset() {
 	*x = OriginHealth{}
-	mi := &file_ads_proto_msgTypes[6]
+	mi := &file_ads_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -718,7 +1169,7 @@ func (x *OriginHealth) String() string {
 func (*OriginHealth) ProtoMessage() {}
 
 func (x *OriginHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_ads_proto_msgTypes[6]
+	mi := &file_ads_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -731,7 +1182,7 @@ func (x *OriginHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginHealth.ProtoReflect.Descriptor instead.
 func (*OriginHealth) Descriptor() ([]byte, []int) {
-	return file_ads_proto_rawDescGZIP(), []int{6}
+	return file_ads_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *OriginHealth) GetDc() string {
@@ -783,6 +1234,13 @@ func (x *OriginHealth) GetLost() uint64 {
 	return 0
 }
 
+func (x *OriginHealth) GetRejected() uint64 {
+	if x != nil {
+		return x.Rejected
+	}
+	return 0
+}
+
 var File_ads_proto protoreflect.FileDescriptor
 
 const file_ads_proto_rawDesc = "" +
@@ -817,7 +1275,7 @@ const file_ads_proto_rawDesc = "" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12\x1b\n" +
 	"\tingest_ms\x18\b \x01(\x03R\bingestMs\x12\x1d\n" +
 	"\n" +
-	"serving_dc\x18\t \x01(\tR\tservingDc\"\xc1\x02\n" +
+	"serving_dc\x18\t \x01(\tR\tservingDc\"\xce\x03\n" +
 	"\x05Spend\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
 	"\bcampaign\x18\x02 \x01(\tR\bcampaign\x12\x1d\n" +
@@ -834,7 +1292,50 @@ const file_ads_proto_rawDesc = "" +
 	"\fas_of_offset\x18\t \x01(\x03R\n" +
 	"asOfOffset\x12\x18\n" +
 	"\bas_of_ms\x18\n" +
-	" \x01(\x03R\x06asOfMs\"\xad\x01\n" +
+	" \x01(\x03R\x06asOfMs\x12 \n" +
+	"\vincarnation\x18\v \x01(\x04R\vincarnation\x12 \n" +
+	"\vcorrections\x18\f \x01(\rR\vcorrections\x12\x16\n" +
+	"\x06schema\x18\r \x01(\rR\x06schema\x12/\n" +
+	"\x05hours\x18\x0f \x03(\v2\x19.weir.events.v1.HourSpendR\x05hours\"^\n" +
+	"\tHourSpend\x12\x12\n" +
+	"\x04hour\x18\x01 \x01(\x05R\x04hour\x12%\n" +
+	"\x0echarged_micros\x18\x02 \x01(\x03R\rchargedMicros\x12\x16\n" +
+	"\x06events\x18\x03 \x01(\x04R\x06events\"\xe6\x02\n" +
+	"\tSpendHour\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\x12\x1d\n" +
+	"\n" +
+	"budget_day\x18\x03 \x01(\x05R\tbudgetDay\x12\x1a\n" +
+	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12-\n" +
+	"\x04hour\x18\x05 \x01(\v2\x19.weir.events.v1.HourSpendR\x04hour\x12\x1f\n" +
+	"\vowner_epoch\x18\a \x01(\x04R\n" +
+	"ownerEpoch\x12\x1a\n" +
+	"\bsequence\x18\b \x01(\x04R\bsequence\x12 \n" +
+	"\fas_of_offset\x18\t \x01(\x03R\n" +
+	"asOfOffset\x12 \n" +
+	"\vincarnation\x18\v \x01(\x04R\vincarnation\x12 \n" +
+	"\vcorrections\x18\f \x01(\rR\vcorrections\x12\x16\n" +
+	"\x06schema\x18\r \x01(\rR\x06schema\"y\n" +
+	"\tPartSpend\x12\x1b\n" +
+	"\tline_item\x18\x01 \x01(\tR\blineItem\x12\x10\n" +
+	"\x03arm\x18\x02 \x01(\tR\x03arm\x12%\n" +
+	"\x0echarged_micros\x18\x03 \x01(\x03R\rchargedMicros\x12\x16\n" +
+	"\x06events\x18\x04 \x01(\x04R\x06events\"\xe6\x02\n" +
+	"\tSpendPart\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\x12\x1d\n" +
+	"\n" +
+	"budget_day\x18\x03 \x01(\x05R\tbudgetDay\x12\x1a\n" +
+	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12-\n" +
+	"\x04part\x18\x05 \x01(\v2\x19.weir.events.v1.PartSpendR\x04part\x12\x1f\n" +
+	"\vowner_epoch\x18\a \x01(\x04R\n" +
+	"ownerEpoch\x12\x1a\n" +
+	"\bsequence\x18\b \x01(\x04R\bsequence\x12 \n" +
+	"\fas_of_offset\x18\t \x01(\x03R\n" +
+	"asOfOffset\x12 \n" +
+	"\vincarnation\x18\v \x01(\x04R\vincarnation\x12 \n" +
+	"\vcorrections\x18\f \x01(\rR\vcorrections\x12\x16\n" +
+	"\x06schema\x18\r \x01(\rR\x06schema\"\xad\x01\n" +
 	"\tSpendByDC\x12\x1d\n" +
 	"\n" +
 	"serving_dc\x18\x01 \x01(\tR\tservingDc\x12%\n" +
@@ -843,7 +1344,7 @@ const file_ads_proto_rawDesc = "" +
 	"\x06events\x18\x04 \x03(\v2\x19.weir.events.v1.TypeCountR\x06events\"P\n" +
 	"\tTypeCount\x12-\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x19.weir.events.v1.EventTypeR\x04type\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\xc5\x02\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\x9e\x03\n" +
 	"\x0eSpendHistogram\x12\x1b\n" +
 	"\twriter_dc\x18\x01 \x01(\tR\bwriterDc\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x1f\n" +
@@ -854,7 +1355,12 @@ const file_ads_proto_rawDesc = "" +
 	"\fapprox_count\x18\x06 \x01(\x04R\vapproxCount\x12\"\n" +
 	"\rwritten_at_ms\x18\a \x01(\x03R\vwrittenAtMs\x126\n" +
 	"\aorigins\x18\b \x03(\v2\x1c.weir.events.v1.OriginHealthR\aorigins\x12!\n" +
-	"\fingest_count\x18\t \x01(\x04R\vingestCount\"\xe9\x01\n" +
+	"\fingest_count\x18\t \x01(\x04R\vingestCount\x12 \n" +
+	"\vincarnation\x18\n" +
+	" \x01(\x04R\vincarnation\x12\x16\n" +
+	"\x06schema\x18\v \x01(\rR\x06schema\x12\x1d\n" +
+	"\n" +
+	"closed_day\x18\f \x01(\x05R\tclosedDay\"\x85\x02\n" +
 	"\fOriginHealth\x12\x0e\n" +
 	"\x02dc\x18\x01 \x01(\tR\x02dc\x12!\n" +
 	"\fwatermark_ms\x18\x02 \x01(\x03R\vwatermarkMs\x12\x1b\n" +
@@ -863,7 +1369,8 @@ const file_ads_proto_rawDesc = "" +
 	"\x11cumulative_micros\x18\x05 \x01(\x03R\x10cumulativeMicros\x12\x1d\n" +
 	"\n" +
 	"offset_sum\x18\x06 \x01(\x03R\toffsetSum\x12\x12\n" +
-	"\x04lost\x18\a \x01(\x04R\x04lost*\xbf\x01\n" +
+	"\x04lost\x18\a \x01(\x04R\x04lost\x12\x1a\n" +
+	"\brejected\x18\b \x01(\x04R\brejected*\xbf\x01\n" +
 	"\tEventType\x12\x1a\n" +
 	"\x16EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15EVENT_TYPE_IMPRESSION\x10\x01\x12\x14\n" +
@@ -886,28 +1393,35 @@ func file_ads_proto_rawDescGZIP() []byte {
 }
 
 var file_ads_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_ads_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_ads_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_ads_proto_goTypes = []any{
 	(EventType)(0),         // 0: weir.events.v1.EventType
 	(*AdEvent)(nil),        // 1: weir.events.v1.AdEvent
 	(*Adjustment)(nil),     // 2: weir.events.v1.Adjustment
 	(*Spend)(nil),          // 3: weir.events.v1.Spend
-	(*SpendByDC)(nil),      // 4: weir.events.v1.SpendByDC
-	(*TypeCount)(nil),      // 5: weir.events.v1.TypeCount
-	(*SpendHistogram)(nil), // 6: weir.events.v1.SpendHistogram
-	(*OriginHealth)(nil),   // 7: weir.events.v1.OriginHealth
+	(*HourSpend)(nil),      // 4: weir.events.v1.HourSpend
+	(*SpendHour)(nil),      // 5: weir.events.v1.SpendHour
+	(*PartSpend)(nil),      // 6: weir.events.v1.PartSpend
+	(*SpendPart)(nil),      // 7: weir.events.v1.SpendPart
+	(*SpendByDC)(nil),      // 8: weir.events.v1.SpendByDC
+	(*TypeCount)(nil),      // 9: weir.events.v1.TypeCount
+	(*SpendHistogram)(nil), // 10: weir.events.v1.SpendHistogram
+	(*OriginHealth)(nil),   // 11: weir.events.v1.OriginHealth
 }
 var file_ads_proto_depIdxs = []int32{
-	0, // 0: weir.events.v1.AdEvent.type:type_name -> weir.events.v1.EventType
-	4, // 1: weir.events.v1.Spend.by_dc:type_name -> weir.events.v1.SpendByDC
-	5, // 2: weir.events.v1.SpendByDC.events:type_name -> weir.events.v1.TypeCount
-	0, // 3: weir.events.v1.TypeCount.type:type_name -> weir.events.v1.EventType
-	7, // 4: weir.events.v1.SpendHistogram.origins:type_name -> weir.events.v1.OriginHealth
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	0,  // 0: weir.events.v1.AdEvent.type:type_name -> weir.events.v1.EventType
+	8,  // 1: weir.events.v1.Spend.by_dc:type_name -> weir.events.v1.SpendByDC
+	4,  // 2: weir.events.v1.Spend.hours:type_name -> weir.events.v1.HourSpend
+	4,  // 3: weir.events.v1.SpendHour.hour:type_name -> weir.events.v1.HourSpend
+	6,  // 4: weir.events.v1.SpendPart.part:type_name -> weir.events.v1.PartSpend
+	9,  // 5: weir.events.v1.SpendByDC.events:type_name -> weir.events.v1.TypeCount
+	0,  // 6: weir.events.v1.TypeCount.type:type_name -> weir.events.v1.EventType
+	11, // 7: weir.events.v1.SpendHistogram.origins:type_name -> weir.events.v1.OriginHealth
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_ads_proto_init() }
@@ -921,7 +1435,7 @@ func file_ads_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ads_proto_rawDesc), len(file_ads_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // RunLeaseWorker runs two lease workers on a DynamoDB in this process and kills one: started again
@@ -33,7 +33,7 @@ func RunLeaseWorker(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Limit)
 	defer cancel()
 	prepareLeases(ctx, t, a, region)
 	server := httptest.NewServer(cloud.Region(region).Handler())

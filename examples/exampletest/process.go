@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // Build compiles the programs of examples/ and returns the directory of the binaries.
@@ -84,7 +86,7 @@ func (p *Process) Stop() {
 	}
 	select {
 	case <-p.ended:
-	case <-time.After(time.Minute):
+	case <-time.After(testlimit.Limit):
 		p.t.Fatalf("it does not stop\n%s", &p.stderr)
 	}
 	if p.err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,10 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // example is a stream processor with inputs and the outputs that they demand.
@@ -25,16 +30,13 @@ type example struct {
 	want       []string // "topic key=value" of each committed output record, in any order
 }
 
-// RunStreams runs each stream processor of examples/ on a broker, as parallel subtests. dir is of
+// RunStreams runs each stream processor of examples/ on a broker, one after another. dir is of
 // Build.
 func RunStreams(t *testing.T, dir, broker string) {
 	// A real broker refuses times in the future and deletes records older than the retention.
 	begin := time.Now().Add(-3 * time.Hour).Truncate(time.Second)
 	for _, x := range []example{wordcount(), sessions(begin), join(begin)} {
-		t.Run(x.program, func(t *testing.T) {
-			t.Parallel()
-			x.run(t, dir, broker)
-		})
+		t.Run(x.program, func(t *testing.T) { x.run(t, dir, broker) })
 	}
 }
 
@@ -127,11 +129,33 @@ func (x example) run(t *testing.T, dir, broker string) {
 	c.process = p
 	c.produce(ctx, x.inputs[half:])
 	c.await(ctx, len(x.want))
+	x.checkAPI(ctx, t, p)
 	p.Stop()
 	slices.Sort(x.want)
 	if slices.Sort(c.got); !slices.Equal(c.got, x.want) {
 		t.Errorf("%d output records, want %d; %s", len(c.got), len(x.want), difference(c.got, x.want))
 	}
+}
+
+// checkAPI asks the program for its partitions, at the address that its log has.
+func (x example) checkAPI(ctx context.Context, t *testing.T, p *Process) {
+	t.Helper()
+	at := regexp.MustCompile(`"data":"([^"]+)"`).FindStringSubmatch(p.stderr.String())
+	if at == nil {
+		t.Fatalf("no address of the API in the log:\n%s", &p.stderr)
+	}
+	client := api.NewClient(at[1])
+	defer client.Close()
+	p.waitFor(ctx, "the API reports all partitions as running", func() bool {
+		res, err := client.ListPartitions(ctx)
+		running := 0
+		for _, part := range res.GetPartitions() {
+			if part.GetState() == processors.StateRunning {
+				running++
+			}
+		}
+		return err == nil && running == x.partitions*x.processors
+	})
 }
 
 // consumer reads the committed output records of a process.
@@ -176,7 +200,7 @@ func (x example) awaitTopics(ctx context.Context, t *testing.T, p *Process, brok
 		want[o] = true
 	}
 	p.waitFor(ctx, "the topics exist", func() bool {
-		list, err := adm.ListTopics(ctx, slices.Collect(maps.Keys(want))...)
+		list, err := adm.ListTopics(kafka.Uncached(ctx), slices.Collect(maps.Keys(want))...)
 		return err == nil && list.Error() == nil
 	})
 }

@@ -58,6 +58,7 @@ func join() stream.Processor {
 	}
 	return stream.Processor{
 		App: "join", Inputs: []string{"orders", "payments"}, Outputs: stream.OutputTopics("paid", "unpaid"),
-		New: stream.EachRecordWithTimers(onRecord, onTimer),
+		Tables: []stream.TableInfo{orders.Describe("orders"), payments.Describe("payments")},
+		New:    stream.EachRecordWithTimers(onRecord, onTimer),
 	}
 }

@@ -63,6 +63,7 @@ func sessions() stream.Processor {
 	}
 	return stream.Processor{
 		App: "sessions", Inputs: []string{"clicks"}, Outputs: stream.OutputTopics("sessions"),
-		New: stream.EachRecordWithTimers(onClick, onTimer),
+		Tables: []stream.TableInfo{open.Describe("open")},
+		New:    stream.EachRecordWithTimers(onClick, onTimer),
 	}
 }

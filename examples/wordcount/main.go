@@ -35,6 +35,7 @@ func count() stream.Processor {
 	counts := state.NewTable(1, state.String{}, state.Uint64{})
 	return stream.Processor{
 		App: "wordcount", Inputs: []string{"words"}, Outputs: stream.OutputTopics("counts"),
+		Tables: []stream.TableInfo{counts.Describe("counts")},
 		New: stream.EachRecord(func(c *stream.Context, word *stream.Record) error {
 			n, _, err := counts.Get(c, string(word.Key))
 			if err != nil {

@@ -9,7 +9,7 @@ import "time"
 // format, see formatOf), source:"env" (not allowed in the file or as a flag) and doc.
 type Config struct {
 	DC       string `key:"dc" default:"local" check:"dc" doc:"name of this datacentre. Topic names contain it, so it must not change later"`
-	DataDir  string `key:"data_dir" default:"data" unit:"path" check:"nonempty" doc:"directory for the state on disk. Only one process can use it at a time"`
+	DataDir  string `key:"data_dir" default:"data" unit:"path" check:"nonempty" doc:"directory for the state on disk. Only one process can use it at a time. Give an absolute path: another is relative to the working directory, so a start from another directory restores the state from the changelog again"`
 	Instance string `key:"instance" default:"" check:"instance" doc:"stable name of this process. Its Kafka transactions and its state belong to this name. Empty: the host name"`
 	Memory   Bytes  `key:"memory" default:"768MiB" unit:"bytes" min:"128MiB" max:"1TiB" doc:"memory budget for cached campaigns, caches and buffers. Campaigns beyond the budget are read from disk. weir config memory shows how the budget is divided"`
 
@@ -21,7 +21,7 @@ type Config struct {
 	Leases    Leases    `key:"leases"`
 	Topics    Topics    `key:"topics"`
 
-	Peers []string `key:"peers" default:"" unit:"names" check:"dc" doc:"names of the other datacentres, whose events arrive as copies in the topics ads.events.from.NAME"`
+	DCs []DC `key:"dcs" default:"" unit:"datacentres" check:"ring" doc:"the ring: all datacentres, this one included, in the same order everywhere; a new one comes at the end. Each has a name, brokers, and tls and sasl as in section kafka, or is name=host:port+host:port. Events of the others arrive as copies in the topics ads.events.from.NAME. Without a setting in section kafka, the item of this datacentre is used for it"`
 
 	entries []Entry
 }
@@ -85,8 +85,12 @@ type Processor struct {
 type Spend struct {
 	Partitions      int           `key:"partitions" default:"24" unit:"partitions" min:"1" max:"1024" doc:"number of partitions of each topic of the spend counter. Producers and processes spread accounts by it and need the same value. Another number requires new topics and the command weir repartition"`
 	Generation      int           `key:"generation" default:"1" unit:"number" min:"1" max:"1000" doc:"generation of the topics of the spend counter. The topics of generation 2 have names that end in .g2. The command weir repartition moves the state to another generation"`
-	DuplicateWindow time.Duration `key:"duplicate_window" default:"10m" unit:"duration" min:"0s" max:"24h" doc:"time for which event ids are remembered to detect duplicates. An event that is sent again later counts again"`
-	MaxIDs          int           `key:"max_ids" default:"4000000" unit:"ids" min:"1000" max:"1000000000" doc:"maximum number of event ids that are remembered per partition, at 11 to 21 bytes each. More ids shorten spend.duplicate_window. All replicas need the same value"`
+	DuplicateWindow time.Duration `key:"duplicate_window" default:"10m" unit:"duration" min:"1ms" max:"24h" doc:"allowed lateness of events: an event that is ingested within this time of its own event time is checked for duplicates. A later event is late, see spend.late_events. All datacentres need the same value"`
+	LateEvents      string        `key:"late_events" default:"charge" oneof:"charge,reject" doc:"late events, which cannot be checked for duplicates: charge charges and counts them, reject writes them to the dead-letter topic. All datacentres need the same value"`
+	Hours           bool          `key:"hours" default:"false" doc:"count charges and events also by the hour of their event time. All replicas need the same value"`
+	Parts           int           `key:"parts" default:"0" unit:"rows" min:"0" max:"1000" doc:"number of pairs of line item and arm by which charges and events of each campaign day are also counted; one more row has the other pairs. 0: not at all. All replicas need the same value"`
+	Retention       time.Duration `key:"retention" default:"0s" unit:"duration" min:"0s" max:"87600h" doc:"how long the rows of a budget day are kept after the day has ended in all time zones, by the ingest times of the events. Then they are added to one row for each campaign and currency, as are events and adjustments of that day that arrive later. 0s: for ever. All replicas need the same value"`
+	MaxIDs          int           `key:"max_ids" default:"4000000" unit:"ids" min:"1000" max:"1000000000" doc:"maximum number of event ids in memory per partition, at 11 to 21 bytes each. More ids are read from disk when an event needs them. A span of about 2 minutes with more than half of them forgets ids early, which a metric counts. All replicas need the same value"`
 }
 
 // Leases configures the table of leases and the roles that maintain it. The default regions are

@@ -16,7 +16,7 @@ const maxFile = 1 << 20
 
 // setting is a raw value and its position.
 type setting struct {
-	value any // string or []string
+	value any // string or []string; []any of strings and DC for dcs
 	where string
 }
 
@@ -52,10 +52,16 @@ func parseFile(path string, raw []byte) (map[string]setting, []Problem) {
 }
 
 // withoutContent removes the quotations of the file from an error of the parser, because the file
-// may contain a secret.
+// may contain a secret. The parser also quotes what it expected, such as ',' or ']'.
 func withoutContent(err error) string {
 	s := strings.TrimPrefix(err.Error(), "yaml: ")
-	return regexp.MustCompile("'[^']*'|`[^`]*`|\"[^\"]*\"").ReplaceAllString(s, "(hidden)")
+	return regexp.MustCompile("'[^']*'|`[^`]*`|\"[^\"]*\"").ReplaceAllStringFunc(s, func(quoted string) string {
+		switch quoted {
+		case "','", "']'", "'}'", "':'", "'-'", "'<document start>'":
+			return quoted
+		}
+		return "(hidden)"
+	})
 }
 
 // rootCause returns the innermost error, without the path that errors of package os repeat.
@@ -100,6 +106,10 @@ func (f *fileReader) walk(n *yaml.Node, name string) {
 			f.walk(n.Content[i+1], full)
 		}
 	case yaml.SequenceNode:
+		if name == dcsKey {
+			f.dcs(n)
+			return
+		}
 		list := make([]string, 0, len(n.Content))
 		for _, item := range n.Content {
 			if item.Kind != yaml.ScalarNode {

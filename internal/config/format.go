@@ -31,6 +31,8 @@ func formatOf(check string) format {
 		return format{"3 to 255 of a-z, A-Z, 0-9, -, _ and .", func(s string) bool { return len(s) >= 3 && consistsOf(s, 255, "-_.", true) }}
 	case "region":
 		return format{"a region, or region=http://host:port", func(s string) bool { _, _, ok := SplitRegion(s); return ok }}
+	case "ring":
+		return format{"a name of a-z, 0-9 and -, or name=host:port+host:port", func(string) bool { return true }}
 	case "nonempty":
 		return format{"not empty", func(s string) bool { return s != "" }}
 	}

@@ -17,6 +17,7 @@ const (
 	KindBytes    Kind = "bytes"    // a size such as 64MiB
 	KindList     Kind = "list"     // items separated by commas, or a YAML sequence
 	KindSecret   Kind = "secret"   // never printed
+	KindDCs      Kind = "dcs"      // datacentres, see DC
 )
 
 // Key describes one setting.
@@ -105,6 +106,8 @@ func kindOf(t reflect.Type) Kind {
 		return KindBytes
 	case reflect.TypeFor[time.Duration]():
 		return KindDuration
+	case reflect.TypeFor[[]DC]():
+		return KindDCs
 	case reflect.TypeFor[[]string]():
 		return KindList
 	case reflect.TypeFor[string]():

@@ -80,6 +80,7 @@ func Load(o Options) (*Config, error) {
 		problems = append(problems, c.nameInstance(o.Hostname)...)
 	}
 	if len(problems) == 0 {
+		c.useOwnDC()
 		problems = c.conflicts()
 	}
 	if len(problems) > 0 {
@@ -116,8 +117,9 @@ func lookup(environ []string, name string) string {
 
 // refused returns the problems of the names in s: unknown keys, sections with a value, secrets from
 // a wrong source.
-func refused(s source) []Problem {
-	byName, known := keysByName(), names(Keys())
+func refused(s source) []Problem { return refusedOf(s, keysByName(), names(Keys())) }
+
+func refusedOf(s source, byName map[string]Key, known []string) []Problem {
 	var problems []Problem
 	for name, set := range s.settings {
 		k, ok := byName[name]
@@ -182,12 +184,13 @@ func merge(sources []source) (*Config, []Problem) {
 	return c, problems
 }
 
-// help returns the description and the default of the key.
+// help returns the default of the key, and where its description is.
 func (k Key) help() string {
+	const where = "`weir config print -o wide` describes the setting"
 	if k.Default == "" {
-		return k.Doc
+		return where
 	}
-	return k.Doc + " (default " + k.Default + ")"
+	return "the default is " + k.Default + "; " + where
 }
 
 // nameInstance sets instance to the host name. A restarted process must find its own transactions,

@@ -38,7 +38,7 @@ func TestDefaultsAreValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Instance != "box-1" || c.Memory != 768<<20 || c.Processor.CommitInterval != 100*time.Millisecond ||
-		len(c.Kafka.Brokers) != 1 || c.Peers != nil {
+		len(c.Kafka.Brokers) != 1 || c.DCs != nil {
 		t.Errorf("defaults: %+v", c)
 	}
 	if w := c.Warnings(); len(w) != 0 {
@@ -108,13 +108,14 @@ func TestWhatIsRefused(t *testing.T) {
 		{"twice", "dc: a\nlog: {level: info}\ndc: b", nil, nil, []string{"weir.yaml:3", `"dc" is set twice`, "weir.yaml:1"}},
 		{"twice in two spellings", "kafka: {brokers: a:1}\nkafka.brokers: b:1", nil, nil, []string{"weir.yaml:2", "set twice"}},
 		{"no YAML", "dc: [", nil, nil, []string{"not YAML", "line 1"}},
+		{"a list without an end", "kafka: {brokers: [a:1, b:1}", nil, nil, []string{"not YAML", "expected ',' or ']'"}},
 		{"only a word", "hello", nil, nil, []string{"a value, not settings"}},
 		{"alias", "dc: &x a\ninstance: *x", nil, nil, []string{"weir.yaml:2", "aliases"}},
-		{"list of maps", "peers: [{a: b}]", nil, nil, []string{"peers", "plain values"}},
+		{"list of maps", "leases: {regions: [{a: b}]}", nil, nil, []string{"leases.regions", "plain values"}},
 		{"list for one value", "dc: [a, b]", nil, nil, []string{"dc: takes one value"}},
 		{"duration without unit", "processor: {commit_interval: 100}", nil, nil, []string{"weir.yaml:1", "processor.commit_interval", `"100" has no unit`, "100ms"}},
 		{"no duration", "processor: {commit_interval: soon}", nil, nil, []string{`"soon" is not a duration`}},
-		{"below the range", "processor: {commit_interval: 1ms}", nil, nil, []string{`"1ms" is out of range: 5ms to 1m`, "default 100ms"}},
+		{"below the range", "processor: {commit_interval: 1ms}", nil, nil, []string{`"1ms" is out of range: 5ms to 1m`, "the default is 100ms"}},
 		{"above the range", "", []string{"WEIR_PROCESSOR_WORKERS=1000"}, nil, []string{"WEIR_PROCESSOR_WORKERS", `"1000" is out of range: 0 to 256`}},
 		{"no number", "", nil, map[string]Flag{"processor.workers": {"--workers", "many"}}, []string{"--workers", `"many" is not a whole number`}},
 		{"no size", "memory: 5 bananas", nil, nil, []string{`"5 bananas" is not a size`, "768MiB"}},
@@ -135,7 +136,17 @@ func TestWhatIsRefused(t *testing.T) {
 		{"interval near the time-out", "processor: {commit_interval_max: 6s}", nil, nil, []string{"half of processor.transaction_timeout = 10s"}},
 		{"commit larger than memory", "processor: {commit_bytes: 400MiB}", nil, nil, []string{"processor.commit_bytes = 400MiB is above half of memory = 768MiB"}},
 		{"in-sync above copies", "topics: {replication_factor: 1}", nil, nil, []string{"nothing could be written"}},
-		{"own name among the peers", "dc: a\npeers: [b, a]", nil, nil, []string{"peers names this datacentre"}},
+		{"own name not in the ring", "dc: a\ndcs: ['b=h:1', 'c=h:1']", nil, nil, []string{"weir.yaml:2", `dcs lacks this datacentre, "a"`}},
+		{"a datacentre twice", "dc: a\ndcs: ['a', 'b=h:1', 'b=h:2']", nil, nil, []string{"weir.yaml:2", `"b" is listed twice`}},
+		{"a peer without brokers", "dc: a\ndcs: [a, b]", nil, nil, []string{"weir.yaml:2", "dcs has no brokers of b"}},
+		{"a datacentre without a name", "dc: a\ndcs:\n  - brokers: [h:1]", nil, nil, []string{"weir.yaml:3", "a datacentre has no name"}},
+		{"typo in a datacentre", "dc: a\ndcs:\n  - name: a\n  - name: b\n    broker: [h:1]", nil, nil, []string{"weir.yaml:5", `dcs: unknown key "broker"`, `did you mean "brokers"?`}},
+		{"bad value in a datacentre", "dc: a\ndcs:\n  - name: a\n  - name: b\n    brokers: [h]", nil, nil, []string{"weir.yaml:5", `dcs: brokers: "h" is not allowed`}},
+		{"password of a peer", "dc: a\ndcs: [a, {name: b, brokers: ['h:1'], sasl: {password: x}}]", nil, nil, []string{"weir.yaml:2", "sasl.password is a secret", "sasl.password_file"}},
+		{"half of a peer's SASL", "dc: a\ndcs: [a, {name: b, brokers: ['h:1'], sasl: {mechanism: PLAIN}}]", nil, nil, []string{"weir.yaml:2", "dcs has b, whose sasl.mechanism = PLAIN needs a user and a password"}},
+		{"a peer's address without a port", "dc: a", []string{"WEIR_DCS=a,b=h"}, nil, []string{"WEIR_DCS", `"b=h" is not allowed`, "name=host:port"}},
+		{"dcs with one value", "dcs: {a: b}", nil, nil, []string{"unknown key \"dcs.a\""}},
+		{"a list in the ring", "dcs: [[a]]", nil, nil, []string{"dcs: an item is a mapping or a name"}},
 		{"certificate without key", "kafka: {tls: {enabled: true, cert_file: c}}", nil, nil, []string{"go together"}},
 		{"certificates without TLS", "kafka: {tls: {ca_file: c}}", nil, nil, []string{"in the clear"}},
 		{"user without mechanism", "kafka: {sasl: {user: u}}", nil, nil, []string{"the connection would not be authenticated"}},
@@ -204,7 +215,7 @@ func TestInstanceNeedsAName(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	c, err := load(t, "topics: {replication_factor: 1, min_insync: 1}\nspend: {duplicate_window: 0s}\nprocessor: {session_timeout: 2s}\n"+
+	c, err := load(t, "topics: {replication_factor: 1, min_insync: 1}\nprocessor: {session_timeout: 2s}\n"+
 		"kafka: {sasl: {mechanism: PLAIN, user: u}}", []string{"WEIR_KAFKA_SASL_PASSWORD=x"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +224,7 @@ func TestWarnings(t *testing.T) {
 	for _, p := range c.Warnings() {
 		keys = append(keys, p.Key)
 	}
-	want := "kafka.sasl.mechanism topics.replication_factor spend.duplicate_window processor.session_timeout"
+	want := "kafka.sasl.mechanism topics.replication_factor processor.session_timeout"
 	if got := strings.Join(keys, " "); got != want {
 		t.Errorf("warnings for %s, want %s", got, want)
 	}
@@ -244,5 +255,42 @@ func TestLeaseLoopSettings(t *testing.T) {
 		if _, err := load(t, text, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, and not %q", text, err, want)
 		}
+	}
+}
+
+// TestOwnDatacentre: one file serves all datacentres. The item of this datacentre stands for the
+// section kafka, unless a setting of that section is given.
+func TestOwnDatacentre(t *testing.T) {
+	const file = "dcs:\n  - {name: eu, brokers: ['eu:1']}\n  - {name: us, brokers: ['us:1', 'us:2'], tls: {enabled: true}}\n  - ap=ap:1+ap:2\n"
+	for _, tc := range []struct {
+		dc      string
+		environ []string
+		brokers string
+		tls     bool
+		peers   string
+	}{
+		{"eu", nil, "eu:1", false, "us ap"},
+		{"us", nil, "us:1,us:2", true, "eu ap"},
+		{"ap", nil, "ap:1,ap:2", false, "eu us"},
+		{"us", []string{"WEIR_KAFKA_BROKERS=inside:1"}, "inside:1", false, "eu ap"},
+	} {
+		c, err := load(t, file, append(tc.environ, "WEIR_DC="+tc.dc), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(c.Kafka.Brokers, ","); got != tc.brokers || c.Kafka.TLS.Enabled != tc.tls {
+			t.Errorf("%s %v: brokers %s, TLS %t", tc.dc, tc.environ, got, c.Kafka.TLS.Enabled)
+		}
+		if got := strings.Join(c.PeerNames(), " "); got != tc.peers {
+			t.Errorf("%s: peers %s, want %s", tc.dc, got, tc.peers)
+		}
+		for _, e := range c.Entries() {
+			if e.Key == "kafka.brokers" && e.Value != tc.brokers {
+				t.Errorf("%s: the entry has %s", tc.dc, e.Value)
+			}
+		}
+	}
+	if c, err := load(t, "", []string{"WEIR_DC=a", "WEIR_DCS=a, b=h:1+h:2,c=h:3"}, nil); err != nil || strings.Join(c.PeerNames(), " ") != "b c" || len(c.Peers()[0].Brokers) != 2 {
+		t.Errorf("from the environment: %+v, %v", c, err)
 	}
 }

@@ -71,6 +71,11 @@ func (c *Config) Print(w io.Writer) error {
 			fmt.Fprintf(out, "%s# %s: %s # %s\n", in, name, e.Value, note)
 			continue
 		}
+		if e.Key == dcsKey && len(c.DCs) > 0 {
+			fmt.Fprintf(out, "%s: # %s\n", name, note)
+			printDCs(out, c.DCs)
+			continue
+		}
 		fmt.Fprintf(out, "%s%s: %s # %s\n", in, name, quoted(e.Value), note)
 	}
 	return out.Flush()

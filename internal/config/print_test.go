@@ -16,7 +16,7 @@ func same(a, b *Config) string {
 
 func TestPrintLoadsToTheSame(t *testing.T) {
 	environ := []string{"WEIR_KAFKA_SASL_PASSWORD=x"}
-	a, err := load(t, "dc: eu-1\ninstance: 'true'\npeers: [us-1, ap-1]\nmemory: 1GiB\n"+
+	a, err := load(t, "dc: eu-1\ninstance: 'true'\ndcs: [eu-1, {name: us-1, brokers: ['u:1', 'u:2'], tls: {enabled: true, ca_file: 'a b'}, sasl: {mechanism: SCRAM-SHA-256, user: w, password_file: p}}, ap-1=a:9092]\nmemory: 1GiB\n"+
 		"kafka: {brokers: ['[::1]:9092', 'b:1'], sasl: {mechanism: SCRAM-SHA-512, user: 'a: \"b\" #c'}}\nprocessor: {commit_interval: 50ms}", environ, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +72,7 @@ func FuzzFile(f *testing.F) {
 	for _, s := range []string{
 		"", "dc: a", "kafka: {brokers: [a:1]}\nmemory: 1GiB", "kafka:\n  tls: {enabled: on, ca_file: /x}", "a: &a [*a]", "? [a]\n: b", "<<: {dc: a}",
 		"processor: {commit_interval: 1e3ms}", "kafka: {sasl: {user: \"a\\tb: #\", mechanism: PLAIN, password_file: ' x '}}", "dc: !!binary YQ==",
+		"dc: a\ndcs: [a, 'b=h:1+h:2', {name: c, brokers: ['h:3'], tls: {enabled: true}, sasl: {mechanism: PLAIN, user: u, password_file: p}}]",
 	} {
 		f.Add([]byte(s))
 	}

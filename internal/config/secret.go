@@ -38,11 +38,11 @@ func (s SASL) Credentials() (user, password string, err error) {
 	}
 	raw, err := os.ReadFile(s.PasswordFile)
 	if err != nil {
-		return "", "", fmt.Errorf("cannot read the password (kafka.sasl.password_file): %w: check the path and its permissions", err)
+		return "", "", fmt.Errorf("cannot read the password (sasl.password_file): %w: check the path and its permissions", err)
 	}
 	password = strings.TrimRight(string(raw), "\r\n")
 	if password == "" {
-		return "", "", errors.New("the password file is empty (kafka.sasl.password_file): write the password to it")
+		return "", "", errors.New("the password file is empty (sasl.password_file): write the password to it")
 	}
 	return s.User, password, nil
 }

@@ -38,6 +38,7 @@ func TestNoSecretIsEverShown(t *testing.T) {
 		"in bad YAML":            {"kafka: {sasl: {password: \"" + canary + "\\q\"}}", nil, nil},
 		"behind an at":           {"kafka:\n  sasl:\n    password: @" + canary, nil, nil},
 		"behind a percent":       {"kafka:\n  sasl:\n    password: %" + canary + "\n%" + canary, nil, nil},
+		"in an open list":        {"kafka: {sasl: {password: [" + canary + ", '" + canary + "'}}", nil, nil},
 		"unclosed":               {"kafka:\n  sasl:\n    password: '" + canary + "\n", nil, nil},
 		"with a tab":             {"kafka:\n\tsasl: " + canary, nil, nil},
 		"typo in the env":        {"", []string{"WEIR_KAFKA_SASL_PASWORD=" + canary}, nil},
@@ -91,7 +92,7 @@ func showEveryWay(t *testing.T, out *bytes.Buffer, c *Config) {
 func TestCredentials(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pw")
 	s := SASL{User: "u", PasswordFile: file}
-	if _, _, err := s.Credentials(); err == nil || !strings.Contains(err.Error(), "kafka.sasl.password_file") {
+	if _, _, err := s.Credentials(); err == nil || !strings.Contains(err.Error(), "sasl.password_file") {
 		t.Errorf("missing file: %v", err)
 	}
 	for _, tc := range []struct{ content, want string }{{"", ""}, {"one\n", "one"}, {" two words \r\n", " two words "}} {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func (c *Config) conflicts() []Problem {
 	rule(c.Topics.MinInSync > c.Topics.ReplicationFactor, "topics.min_insync",
 		fmt.Sprintf("= %d is above topics.replication_factor = %d, so that nothing could be written", c.Topics.MinInSync, c.Topics.ReplicationFactor),
 		"lower the first or raise the second")
-	rule(slices.Contains(c.Peers, c.DC), "peers", fmt.Sprintf("names this datacentre, %q", c.DC), "list only the other datacentres")
+	rule(len(c.DCs) > 0 && len(c.Peers()) == len(c.DCs), dcsKey, fmt.Sprintf("lacks this datacentre, %q", c.DC), "list all datacentres, in the same order everywhere, or correct dc")
 	rule(c.API.Listen == c.API.OpsListen && c.API.Listen[len(c.API.Listen)-2:] != ":0", "api.ops_listen",
 		fmt.Sprintf("= %s is the address of api.listen", c.API.OpsListen), "use another port")
 
@@ -57,23 +58,18 @@ func (c *Config) conflicts() []Problem {
 		"set api.advertise to a name or address of this machine, with the port")
 	rule((a.TLSCertFile == "") != (a.TLSKeyFile == ""), "api.tls_cert_file", "and api.tls_key_file go together", "set both or none")
 
-	t := c.Kafka.TLS
-	rule((t.CertFile == "") != (t.KeyFile == ""), "kafka.tls.cert_file", "and kafka.tls.key_file go together", "set both or none")
-	rule(!t.Enabled && (t.CAFile != "" || t.CertFile != ""), "kafka.tls.enabled",
-		"= false, but certificates are set: the connection would be in the clear", "set it to true, or remove the certificates")
-
-	s := c.Kafka.SASL
-	password := s.Password.Reveal() != "" || s.PasswordFile != ""
-	rule(s.Mechanism == "" && (s.User != "" || password), "kafka.sasl.mechanism",
-		"is empty, but a user or password is set: the connection would not be authenticated", "set it to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
-	rule(s.Mechanism != "" && (s.User == "" || !password), "kafka.sasl.mechanism",
-		"= "+s.Mechanism+" needs a user and a password", "set kafka.sasl.user, and kafka.sasl.password_file or WEIR_KAFKA_SASL_PASSWORD")
-	rule(s.Password.Reveal() != "" && s.PasswordFile != "", "kafka.sasl.password_file",
-		"and WEIR_KAFKA_SASL_PASSWORD are both set", "remove one of them")
+	c.Kafka.conflicts(func(broken bool, key, what, fix string) { rule(broken, "kafka."+key, what, fix) })
+	for _, d := range c.Peers() {
+		rule(len(d.Brokers) == 0, dcsKey, "has no brokers of "+d.Name, "add them: its events are read there")
+		d.Kafka().conflicts(func(broken bool, key, what, fix string) {
+			rule(broken, dcsKey, "has "+d.Name+", whose "+key+" "+what, fix)
+		})
+	}
 	return problems
 }
 
-// Warnings returns settings that are allowed but rarely intended.
+// Warnings returns settings that are allowed but rarely intended. It looks at the permissions of
+// files with secrets.
 func (c *Config) Warnings() []Problem {
 	var problems []Problem
 	warn := func(unusual bool, key, what, fix string) {
@@ -81,15 +77,47 @@ func (c *Config) Warnings() []Problem {
 			problems = append(problems, Problem{Where: c.where(key), Key: key, What: key + " " + what, Fix: fix})
 		}
 	}
-	k := c.Kafka
-	warn(k.SASL.Mechanism == "PLAIN" && !k.TLS.Enabled, "kafka.sasl.mechanism",
-		"= PLAIN without TLS sends the password in plain text", "set kafka.tls.enabled, or use SCRAM-SHA-512")
+	const plain = "= PLAIN without TLS sends the password in plain text"
+	warn(c.Kafka.plainText(), "kafka.sasl.mechanism", plain, "set kafka.tls.enabled, or use SCRAM-SHA-512")
 	warn(c.Topics.ReplicationFactor < 3 || c.Topics.MinInSync < 2, "topics.replication_factor",
 		fmt.Sprintf("= %d with topics.min_insync = %d loses acknowledged events if a broker fails", c.Topics.ReplicationFactor, c.Topics.MinInSync),
 		"use 3 and 2 on a cluster of three or more brokers")
-	warn(c.Spend.DuplicateWindow == 0, "spend.duplicate_window", "= 0s disables duplicate detection: an event that is sent again counts again", "use the default of 10m")
 	warn(c.Leases.Bridge.Sweep == 0, "leases.bridge.sweep_interval", "= 0s disables the scan that finds changes which a stream lost without an error", "use the default of 24h")
 	warn(c.Processor.SessionTimeout < 6*time.Second, "processor.session_timeout",
 		"is below 6s, which brokers refuse unless group.min.session.timeout.ms is lowered", "use 6s or more")
+	secret := func(key, setting, file string) {
+		info, err := os.Stat(file)
+		warn(err == nil && info.Mode().Perm()&0o004 != 0, key, setting+"= "+file+" can be read by every user of this machine", "run `chmod 600 "+file+"`")
+	}
+	secret("api.token_file", "", c.API.TokenFile)
+	secret("api.tls_key_file", "", c.API.TLSKeyFile)
+	secret("kafka.tls.key_file", "", c.Kafka.TLS.KeyFile)
+	secret("kafka.sasl.password_file", "", c.Kafka.SASL.PasswordFile)
+	for _, d := range c.Peers() {
+		of := "has " + d.Name + ", whose "
+		warn(d.Kafka().plainText(), dcsKey, of+"sasl.mechanism "+plain, "set its tls.enabled, or use SCRAM-SHA-512")
+		secret(dcsKey, of+"tls.key_file ", d.TLS.KeyFile)
+		secret(dcsKey, of+"sasl.password_file ", d.SASL.PasswordFile)
+	}
 	return problems
+}
+
+// plainText reports whether a password is sent without encryption.
+func (k Kafka) plainText() bool { return k.SASL.Mechanism == "PLAIN" && !k.TLS.Enabled }
+
+// conflicts passes the problems of a connection to rule.
+func (k Kafka) conflicts(rule func(broken bool, key, what, fix string)) {
+	t := k.TLS
+	rule((t.CertFile == "") != (t.KeyFile == ""), "tls.cert_file", "and tls.key_file go together", "set both or none")
+	rule(!t.Enabled && (t.CAFile != "" || t.CertFile != ""), "tls.enabled",
+		"= false, but certificates are set: the connection would be in the clear", "set it to true, or remove the certificates")
+
+	s := k.SASL
+	password := s.Password.Reveal() != "" || s.PasswordFile != ""
+	rule(s.Mechanism == "" && (s.User != "" || password), "sasl.mechanism",
+		"is empty, but a user or password is set: the connection would not be authenticated", "set it to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+	rule(s.Mechanism != "" && (s.User == "" || !password), "sasl.mechanism",
+		"= "+s.Mechanism+" needs a user and a password", "set kafka.sasl.user, and kafka.sasl.password_file or WEIR_KAFKA_SASL_PASSWORD")
+	rule(s.Password.Reveal() != "" && s.PasswordFile != "", "sasl.password_file",
+		"and WEIR_KAFKA_SASL_PASSWORD are both set", "remove one of them")
 }

@@ -14,17 +14,19 @@ import (
 // parse converts a raw value, a string or a []string from a YAML sequence, to the type of k's field
 // and checks its range. Errors contain the value unless k is a secret.
 func (k Key) parse(raw any) (any, error) {
-	if list, ok := raw.([]string); ok {
+	if list, ok := raw.([]string); ok && k.Kind != KindDCs {
 		if k.Kind != KindList {
 			return nil, errors.New("takes one value, not a list")
 		}
 		return list, k.checkItems(list)
 	}
 	text, ok := raw.(string)
-	if !ok {
+	if !ok && k.Kind != KindDCs {
 		return nil, errors.New("takes one value")
 	}
 	switch k.Kind {
+	case KindDCs:
+		return parseDCs(raw)
 	case KindSecret:
 		return Secret{text}, nil
 	case KindList:
@@ -139,6 +141,12 @@ func show(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case []string:
 		return strings.Join(x, ",")
+	case []DC:
+		items := make([]string, len(x))
+		for i, d := range x {
+			items[i] = d.text()
+		}
+		return strings.Join(items, ",")
 	case time.Duration:
 		return showDuration(x)
 	default:

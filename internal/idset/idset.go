@@ -1,73 +1,173 @@
 package idset
 
-// Set is a set of ids in two generations. Its zero value is an empty set.
-type Set struct {
-	current, previous table
-	sink              uint64 // uses the loads of prefetch, or the compiler would remove them
+// tagBits is the size of the tag: the low bits of an id.
+const (
+	tagBits = 4
+	tagMask = 1<<tagBits - 1
+)
+
+// ID returns the id of a hash, of which it uses the upper 60 bits, with a fingerprint of value. It
+// is never 0.
+func ID(hash, value uint64) uint64 {
+	if hash &^= tagMask; hash == 0 { // 0 marks free slots
+		hash = 1 << tagBits
+	}
+	return hash | value*0x9e3779b97f4a7c15>>(64-tagBits)
 }
 
-// Len returns the numbers of ids in the current and in the previous generation.
-func (s *Set) Len() (current, previous int) { return s.current.n, s.previous.n }
+// Same reports whether two ids have the same hash.
+func Same(a, b uint64) bool { return (a^b)&^tagMask == 0 }
 
-// Bytes returns the memory of both generations.
-func (s *Set) Bytes() int { return 8 * (s.current.slots() + s.previous.slots()) }
+// Found is what a set contained before an insert.
+type Found uint8
 
-// Has reports whether one of the generations contains id. If rotated is true, it reports whether
-// the set would contain id after a Rotate.
-func (s *Set) Has(id uint64, rotated bool) bool {
-	return s.current.has(id) || !rotated && s.previous.has(id)
-}
+// The results of an insert.
+const (
+	New     Found = iota // the set did not contain the id
+	Known                // the set contained the id with the same tag
+	Differs              // the set contained the id with another tag
+)
 
 // batch is the number of ids that are prefetched before they are inserted: enough for parallel
 // memory loads, and few enough to stay in the L1 cache.
 const batch = 64
 
-// Insert inserts ids into the current generation. It sets seen[i] to whether the set contained
-// ids[i] before, which includes the preceding ids of the call. It appends the ids that the current
-// generation did not contain to fresh and returns the result. seen must be at least as long as ids.
-func (s *Set) Insert(ids []uint64, seen []bool, fresh []uint64) []uint64 {
+// Insert inserts each ids[i] into sets[i], and sets found[i] to what the set contained before,
+// which includes the preceding ids of the call. A nil set contains nothing. sets and found must be
+// at least as long as ids.
+func Insert(sets []*Set, ids []uint64, found []Found) {
 	for len(ids) > 0 {
 		n := min(batch, len(ids))
-		s.prefetch(ids[:n])
+		prefetch(sets[:n], ids[:n])
 		for i, id := range ids[:n] {
-			if s.current.insert(id) {
-				fresh = append(fresh, id)
-				seen[i] = s.previous.n > 0 && s.previous.has(id)
+			if s := sets[i]; s != nil {
+				found[i] = s.Insert(id)
 			} else {
-				seen[i] = true
+				found[i] = New
 			}
 		}
-		ids, seen = ids[n:], seen[n:]
+		sets, ids, found = sets[n:], ids[n:], found[n:]
 	}
-	return fresh
 }
 
-// prefetch loads the cache lines of ids.
-func (s *Set) prefetch(ids []uint64) {
+// prefetch loads the cache lines of ids. The processor executes the loads in parallel.
+func prefetch(sets []*Set, ids []uint64) {
 	var x uint64
-	for _, id := range ids {
-		x ^= s.current.prefetch(id)
-	}
-	if s.previous.n > 0 {
-		for _, id := range ids {
-			x ^= s.previous.prefetch(id)
+	for i, id := range ids {
+		if s := sets[i]; s != nil {
+			x ^= s.slot(id)
 		}
 	}
-	s.sink ^= x
-}
-
-// Restore inserts id into the current or the previous generation, to rebuild the set. It reports
-// whether the generation did not contain id.
-func (s *Set) Restore(id uint64, previous bool) bool {
-	if previous {
-		return s.previous.insert(id)
+	if s := sets[len(sets)-1]; s != nil {
+		s.sink ^= x
 	}
-	return s.current.insert(id)
 }
 
-// Rotate drops the previous generation, makes the current generation the previous one and starts an
-// empty current generation.
-func (s *Set) Rotate() {
-	s.current, s.previous = s.previous, s.current
-	s.current.reset(2 * s.previous.n)
+const (
+	partBits = 6
+	parts    = 1 << partBits
+	minSlots = 16
+)
+
+// part is a hash table with open addressing and linear probing.
+type part struct {
+	slots []uint64 // 0 is a free slot; the length is a power of two
+	n     int
+}
+
+// Set is a set of ids. Its zero value is an empty set. The top bits of an id select one of 64
+// parts, the low bits of its hash the slot.
+type Set struct {
+	parts [parts]part
+	n     int
+	sink  uint64 // uses the loads of prefetch, or the compiler would remove them
+}
+
+// Len returns the number of ids.
+func (s *Set) Len() int { return s.n }
+
+// Bytes returns the memory of the set.
+func (s *Set) Bytes() (n int) {
+	for i := range s.parts {
+		n += 8 * len(s.parts[i].slots)
+	}
+	return n
+}
+
+// Has reports whether s contains id, with any tag.
+func (s *Set) Has(id uint64) bool {
+	p := &s.parts[id>>(64-partBits)]
+	if len(p.slots) == 0 {
+		return false
+	}
+	mask := uint64(len(p.slots) - 1)
+	for i := id >> tagBits & mask; ; i = (i + 1) & mask {
+		switch in := p.slots[i]; {
+		case in == 0:
+			return false
+		case Same(in, id):
+			return true
+		}
+	}
+}
+
+// Insert adds id and returns what the set contained before.
+func (s *Set) Insert(id uint64) Found {
+	p := &s.parts[id>>(64-partBits)]
+	if 4*p.n >= 3*len(p.slots) {
+		p.grow()
+	}
+	slots := p.slots
+	mask := uint64(len(slots) - 1)
+	for i := id >> tagBits & mask; ; i = (i + 1) & mask {
+		switch in := slots[i&mask]; {
+		case in == 0:
+			slots[i&mask] = id
+			p.n++
+			s.n++
+			return New
+		case in == id:
+			return Known
+		case Same(in, id):
+			return Differs
+		}
+	}
+}
+
+func (p *part) grow() {
+	old := p.slots
+	p.slots = make([]uint64, max(minSlots, 2*len(old)))
+	mask := uint64(len(p.slots) - 1)
+	for _, id := range old {
+		if id == 0 {
+			continue
+		}
+		i := id >> tagBits & mask
+		for p.slots[i] != 0 {
+			i = (i + 1) & mask
+		}
+		p.slots[i] = id
+	}
+}
+
+// slot returns the slot at which the search for id begins, to load its cache line.
+func (s *Set) slot(id uint64) uint64 {
+	p := &s.parts[id>>(64-partBits)]
+	if len(p.slots) == 0 {
+		return 0
+	}
+	return p.slots[id>>tagBits&uint64(len(p.slots)-1)]
+}
+
+// Reset empties s. It keeps the memory of parts whose size fits a set of as many ids.
+func (s *Set) Reset() {
+	for i := range s.parts {
+		p := &s.parts[i]
+		if len(p.slots) > minSlots && len(p.slots)*parts > 8*s.n {
+			p.slots = nil
+		}
+		clear(p.slots)
+		p.n = 0
+	}
+	s.n = 0
 }

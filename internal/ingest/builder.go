@@ -29,7 +29,8 @@ type builder struct {
 	texts      cache[string] // checked texts, shared by the events that carry them
 	currencies cache[string]
 	prices     cache[int64]
-	latestMs   int64 // times up to here are not in the future
+	latestMs   int64  // times up to here are not in the future
+	noun       string // for a price in the texts of rejections
 	event      eventspb.AdEvent
 	click      eventspb.AdEvent
 	list       [2]*eventspb.AdEvent
@@ -38,6 +39,7 @@ type builder struct {
 func newBuilder(s *settings) *builder {
 	return &builder{
 		set:        s,
+		noun:       "price",
 		ids:        newIDHasher(s.IDSpace, s.Format),
 		texts:      newCache[string](maxCachedTexts),
 		currencies: newCache[string](maxCachedValues),

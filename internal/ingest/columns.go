@@ -22,7 +22,6 @@ const (
 	fieldServingDC
 	fieldInsertionID
 	fieldBudgetDay
-	numFields
 )
 
 // Fields returns the field names that Options.Map accepts.
@@ -48,8 +47,8 @@ func Fields() []string {
 
 // columnMap holds the column of each field.
 type columnMap struct {
-	at    [numFields]int // index of the column, -1 without one
-	count int            // columns of the header
+	at    []int // by field: index of the column, -1 without one
+	count int   // columns of the header
 }
 
 // value returns a field's value in a row, "" without a column.
@@ -62,16 +61,15 @@ func (c *columnMap) value(f field, row []string) string {
 
 func (c *columnMap) has(f field) bool { return c.at[f] >= 0 }
 
-// resolveColumns finds the columns of m (field to column name) in header. An empty m stands for the
-// columns whose names are those of fields.
-func resolveColumns(header []string, m map[string]string) (*columnMap, error) {
-	names := Fields()
+// resolveColumns finds the columns of m (field to column name) in header. names are the fields. An
+// empty m stands for the columns whose names are those of fields.
+func resolveColumns(header, names []string, m map[string]string) (*columnMap, error) {
 	for name := range m {
 		if !slices.Contains(names, name) {
 			return nil, usage("column map: unknown field %q%s The fields are %s", name, sentence(didYouMean(name, names)), strings.Join(names, ", "))
 		}
 	}
-	c := &columnMap{count: len(header)}
+	c := &columnMap{count: len(header), at: make([]int, len(names))}
 	for f, name := range names {
 		column, wanted := m[name]
 		if len(m) == 0 {

@@ -1,9 +1,11 @@
-// Package ingest parses files of ad data to AdEvent records and produces them into a sink.
+// Package ingest parses files of ad data to AdEvent records, and files of refunds to Adjustment
+// records, and produces them into a sink.
 //
 //	file, stdin ─▶ Source ─▶ lineReader ─▶ rowReader ─▶ parser ─▶ builder ─▶ Run ─▶ Sink (Kafka)
 //	               gunzip    bounded       splitter     jsonl     checks      └──▶ RejectWriter
 //	                                       (csv, tabs)  table     derives ids
 //	                                                    ipinyou
+//	                                                    adjustments
 //
 // Invariants:
 //
@@ -18,13 +20,16 @@
 //     the row (see idHasher), so that two equal rows in different places are two events.
 //  4. A price is never converted to a float: decimal digits become whole micros, or the row is
 //     rejected.
-//  5. A row that the spend counter would refuse is rejected here, because the owner of the file
+//  5. Two rows with one reference are one adjustment if they are equal; otherwise the second is
+//     rejected. An adjustment needs no import: the counter applies a reference once for ever.
+//  6. A row that the spend counter would refuse is rejected here, because the owner of the file
 //     sees the rejects file and not the dead-letter topic.
 //
-// Ingesting a file twice counts it once if the second run falls into the duplicate window of the
-// spend counter (10 minutes by default). After the window the counter has forgotten the ids, and
-// the events count again. Two different files that have the same row bytes under the same row
-// number produce the same id; Options.IDSpace separates them.
+// The events of a Job.Import carry the import and a sequence number by row, so that the spend
+// counter applies each of them once, whenever the file is ingested again. Rows that were rejected
+// and corrected are a file of their own: within an import the counter has passed them. Two
+// different files that have the same row bytes under the same row number produce the same id;
+// Options.IDSpace separates them.
 //
 // The package does not stamp the ingest time (0 stands for the record's timestamp), does not speak
 // Kafka, does not spread rows within their hour and does not repair rows.

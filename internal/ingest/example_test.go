@@ -11,9 +11,9 @@ import (
 // printer is a sink that prints. A real sink produces the records to Kafka.
 type printer struct{ n int64 }
 
-func (p *printer) Produce(_ context.Context, partition int32, key, value []byte) error {
+func (p *printer) Produce(_ context.Context, partition int32, r ingest.Record) error {
 	p.n++
-	fmt.Printf("partition %d, account %s, %d bytes\n", partition, key, len(value))
+	fmt.Printf("partition %d, account %s, %d bytes\n", partition, r.Key, len(r.Value))
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
@@ -17,8 +19,14 @@ type pipeline struct {
 	recent recentIDs
 	arena  []byte // block that records are encoded into
 	begun  bool   // Job.First was called
-	sum    Summary
+	// sequence numbers the events of the input: by row, so that it does not depend on which rows
+	// are rejected or repeated.
+	sequence int64
+	sum      Summary
 }
+
+// maxRowEvents bounds the events of one row.
+const maxRowEvents = 16
 
 // route is the key and the partition of an account's records.
 type route struct {
@@ -57,7 +65,17 @@ func (p *pipeline) produceAll(ctx context.Context) error {
 			p.job.First(&row)
 		}
 		p.begun = true
-		for _, e := range row.Events {
+		if row.Repeated {
+			p.sum.Repeated++
+			continue
+		}
+		if row.Adjustment != nil {
+			if err := p.adjust(ctx, row.Adjustment); err != nil {
+				return fmt.Errorf("ingest: line %d: %w", row.Line, err)
+			}
+		}
+		for i, e := range row.Events {
+			p.sequence = p.sum.Read*maxRowEvents + int64(i)
 			if err := p.produce(ctx, e, row.Derived); err != nil {
 				return fmt.Errorf("ingest: line %d: %w", row.Line, err)
 			}
@@ -66,16 +84,19 @@ func (p *pipeline) produceAll(ctx context.Context) error {
 }
 
 func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived bool) error {
-	to, ok := p.routes.known[e.Account]
-	if !ok {
-		to = route{key: []byte(e.Account), partition: events.Shard(e.Account, p.job.Shards)}
-		p.routes.put(e.Account, to)
-	}
-	if err := p.job.Sink.Produce(ctx, to.partition, to.key, p.encode(e)); err != nil {
-		return fmt.Errorf("produce: %w", err)
-	}
 	if !derived && p.recent.add(e.Account, e.EventId) {
 		p.sum.Repeated++
+		if p.imports() { // an old event would be charged again: the counter checks late events by import only
+			return nil
+		}
+	}
+	to := p.route(e.Account)
+	r := Record{Key: to.key, Value: p.encode(e)}
+	if p.imports() {
+		r.Import = p.place()
+	}
+	if err := p.job.Sink.Produce(ctx, to.partition, r); err != nil {
+		return fmt.Errorf("produce: %w", err)
 	}
 	switch e.Type {
 	case eventspb.EventType_EVENT_TYPE_IMPRESSION:
@@ -84,20 +105,61 @@ func (p *pipeline) produce(ctx context.Context, e *eventspb.AdEvent, derived boo
 		p.sum.Clicks++
 	default: // the summary has no count for the other types
 	}
-	sum, ok := events.AddMicros(p.sum.Micros[e.Currency], e.PriceMicros)
-	if !ok {
-		sum = math.MaxInt64
-	}
-	p.sum.Micros[e.Currency] = sum
+	p.addMicros(e.Currency, e.PriceMicros)
 	return nil
 }
 
-// encode encodes e into a block whose bytes are written once, because the sink keeps them.
-func (p *pipeline) encode(e *eventspb.AdEvent) []byte {
+// adjust produces an adjustment. Its reference makes it count once, so it carries no import.
+func (p *pipeline) adjust(ctx context.Context, a *eventspb.Adjustment) error {
+	value, err := proto.Marshal(a)
+	if err != nil {
+		return err
+	}
+	to := p.route(a.Account)
+	if err := p.job.Sink.Produce(ctx, to.partition, Record{Key: to.key, Value: value}); err != nil {
+		return fmt.Errorf("produce: %w", err)
+	}
+	p.addMicros(a.Currency, a.Micros)
+	return nil
+}
+
+func (p *pipeline) route(account string) route {
+	to, ok := p.routes.known[account]
+	if !ok {
+		to = route{key: []byte(account), partition: events.Shard(account, p.job.Shards)}
+		p.routes.put(account, to)
+	}
+	return to
+}
+
+func (p *pipeline) addMicros(currency string, micros int64) {
+	sum, ok := events.AddMicros(p.sum.Micros[currency], micros)
+	if !ok {
+		sum = math.MaxInt64
+	}
+	p.sum.Micros[currency] = sum
+}
+
+func (p *pipeline) imports() bool { return p.job.Import != events.ImportID{} }
+
+// place encodes the place of the event in its import.
+func (p *pipeline) place() []byte {
+	from := p.reserve()
+	p.arena = events.AppendImport(p.arena, p.job.Import, p.sequence)
+	return p.arena[from:len(p.arena):len(p.arena)]
+}
+
+// reserve makes room in a block whose bytes are written once, because the sink keeps them. It
+// returns where the next bytes begin.
+func (p *pipeline) reserve() int {
 	if cap(p.arena)-len(p.arena) < maxEventBytes {
 		p.arena = make([]byte, 0, arenaBlock)
 	}
-	from := len(p.arena)
+	return len(p.arena)
+}
+
+func (p *pipeline) encode(e *eventspb.AdEvent) []byte {
+	from := p.reserve()
 	p.arena = events.AppendEvent(p.arena, e)
 	return p.arena[from:len(p.arena):len(p.arena)]
 }

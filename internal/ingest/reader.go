@@ -26,7 +26,11 @@ type Row struct {
 	// Derived reports whether the event ids were derived from the row. Derived ids are unique in
 	// the input.
 	Derived bool
-	// Err is the reason why the row has no events, nil if it has.
+	// Adjustment is the row's adjustment, of a reader of adjustments. Nil if Err is set.
+	Adjustment *eventspb.Adjustment
+	// Repeated reports whether the adjustment is the same as that of an earlier row.
+	Repeated bool
+	// Err is the reason why the row has no events and no adjustment, nil if it has.
 	Err *Rejection
 }
 
@@ -38,12 +42,17 @@ type parser interface {
 
 // Reader reads the rows of an input. It must not be used by several goroutines at once.
 type Reader struct {
-	in      io.Reader
-	rows    *rowReader
+	in   io.Reader
+	rows *rowReader
+	fill func(raw *rawRow, row *Row) *Rejection // sets what the row holds
+	err  error
+}
+
+// eventMaker fills rows with events.
+type eventMaker struct {
 	parser  parser
 	builder *builder
 	draft   draft
-	err     error
 }
 
 // NewReader returns a reader of r. It reads the header if the format has one, so that a column map
@@ -54,18 +63,19 @@ func NewReader(r io.Reader, opt Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Reader{in: r, builder: newBuilder(set)}
+	m := &eventMaker{builder: newBuilder(set)}
+	x := &Reader{in: r, fill: m.fill}
 	x.rows = &rowReader{in: newLineReader(r, set.MaxRowBytes), blank: isEmpty}
 	switch set.Format {
 	case FormatIPinYou:
 		x.rows.split = tabSplitter{}
-		x.parser, err = newIPinYouParser(x.rows, x.builder)
+		m.parser, err = newIPinYouParser(x.rows, m.builder)
 	case FormatOpenBandit, FormatCSV:
 		x.rows.split = newCSVSplitter(set.Delimiter)
-		x.parser, err = newTableParser(x.rows, x.builder)
+		m.parser, err = newTableParser(x.rows, m.builder)
 	case FormatJSONL:
 		x.rows.blank = isSpace
-		x.parser = newJSONLParser()
+		m.parser = newJSONLParser()
 	}
 	if err != nil {
 		return nil, err
@@ -73,8 +83,8 @@ func NewReader(r io.Reader, opt Options) (*Reader, error) {
 	return x, nil
 }
 
-// Next returns the next row, with its events or with the reason why it has none. The error is
-// io.EOF after the last row. Any other error means that the input could not be read further; the
+// Next returns the next row, with what it holds or with the reason why it holds nothing. The error
+// is io.EOF after the last row. Any other error means that the input could not be read further; the
 // rows returned before remain valid results.
 func (r *Reader) Next() (Row, error) {
 	if r.err != nil {
@@ -89,13 +99,17 @@ func (r *Reader) Next() (Row, error) {
 	}
 	row := Row{Line: raw.line, Raw: raw.raw, Size: raw.size, Err: raw.err}
 	if row.Err == nil {
-		r.draft = r.builder.newDraft()
-		row.Err = r.parser.parse(raw, &r.draft)
-	}
-	if row.Err == nil {
-		row.Events, row.Derived, row.Err = r.builder.build(raw, &r.draft)
+		row.Err = r.fill(raw, &row)
 	}
 	return row, nil
+}
+
+func (m *eventMaker) fill(raw *rawRow, row *Row) (err *Rejection) {
+	m.draft = m.builder.newDraft()
+	if err = m.parser.parse(raw, &m.draft); err == nil {
+		row.Events, row.Derived, err = m.builder.build(raw, &m.draft)
+	}
+	return err
 }
 
 // header reads the first row as the names of the columns.

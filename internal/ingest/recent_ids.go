@@ -8,8 +8,7 @@ const recentIDsPerGeneration = 4 << 20
 
 // recentIDs remembers the event ids of an input: the last generation of ids at least, the last two
 // at most. It keeps 64-bit hashes under a random seed. One run in a million takes one of 8 million
-// ids for another. The set only feeds Summary.Repeated: the spend counter decides whether an
-// event is charged.
+// ids for another.
 type recentIDs struct {
 	generation int
 	seed       maphash.Seed
@@ -18,15 +17,7 @@ type recentIDs struct {
 
 // add adds an event's id and reports whether the set contained it.
 func (r *recentIDs) add(account, id string) bool {
-	if r.now == nil {
-		r.seed, r.now = maphash.MakeSeed(), map[uint64]struct{}{}
-	}
-	var h maphash.Hash
-	h.SetSeed(r.seed)
-	h.WriteString(account)
-	h.WriteByte(0) // no id contains it
-	h.WriteString(id)
-	key := h.Sum64()
+	key := r.key(account, id)
 	if _, ok := r.now[key]; ok {
 		return true
 	}
@@ -36,4 +27,24 @@ func (r *recentIDs) add(account, id string) bool {
 	}
 	r.now[key] = struct{}{}
 	return ok
+}
+
+// has reports whether the set contains an id.
+func (r *recentIDs) has(account, id string) bool {
+	key := r.key(account, id)
+	_, now := r.now[key]
+	_, old := r.old[key]
+	return now || old
+}
+
+func (r *recentIDs) key(account, id string) uint64 {
+	if r.now == nil {
+		r.seed, r.now = maphash.MakeSeed(), map[uint64]struct{}{}
+	}
+	var h maphash.Hash
+	h.SetSeed(r.seed)
+	h.WriteString(account)
+	h.WriteByte(0) // no id contains it
+	h.WriteString(id)
+	return h.Sum64()
 }

@@ -20,10 +20,14 @@ const (
 	ReasonPriceOverflow   = "price_overflow"   // more than events.MaxPriceMicros
 	ReasonUnknownCurrency = "unknown_currency" // not an ISO 4217 code
 	ReasonUnknownType     = "unknown_type"     // not an event type of a file
+	ReasonReference       = "bad_reference"    // no reference id, or that of an earlier row with another content
+	ReasonAmount          = "bad_amount"       // not a positive decimal number, or finer than a micro
+	ReasonServingDC       = "no_serving_dc"    // no serving datacentre
+	ReasonReason          = "bad_reason"       // not a reason of an adjustment
 	ReasonClick           = "bad_click"        // a click column that is neither 0 nor 1
 )
 
-// Rejection is the error of a row without events.
+// Rejection is the error of a row without events and without an adjustment.
 type Rejection struct {
 	Reason string // one of the Reason constants
 	Detail string // what was found and what to write instead

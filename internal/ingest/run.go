@@ -12,9 +12,9 @@ import (
 // Sink produces records.
 type Sink interface {
 	// Produce produces a record. It may return before the record is acknowledged, and block while
-	// too many records are not. The sink owns key and value, which do not change afterwards.
-	// Records of one account share the bytes of the key.
-	Produce(ctx context.Context, partition int32, key, value []byte) error
+	// too many records are not. The sink owns the bytes of the record, which do not change
+	// afterwards. Records of one account share the bytes of the key.
+	Produce(ctx context.Context, partition int32, r Record) error
 	// Flush returns when all records are acknowledged, or with the first error.
 	Flush(ctx context.Context) error
 	// Acked returns the number of acknowledged records. After a Flush without an error it is the
@@ -22,17 +22,26 @@ type Sink interface {
 	Acked() int64
 }
 
+// Record is an event for a Sink.
+type Record struct {
+	Key, Value []byte
+	Import     []byte // value of the header events.ImportHeader; nil: no header
+}
+
 // Job is what Run does with the rows.
 type Job struct {
 	// Sink receives the events, and Rejects the rows that have none.
 	Sink    Sink
 	Rejects RejectWriter
+	// Import, if set, identifies the input. The spend counter applies the events of an import once,
+	// however often it is run.
+	Import events.ImportID
 	// Shards is the number of partitions of the topic. Accounts are spread over them by
 	// events.Shard. Defaults to events.DefaultShards.
 	Shards int32
 	// MaxRejects ends the run when more rows are rejected. The zero value is no limit.
 	MaxRejects RejectLimit
-	// First, if set, is called with the first row that has events, before its events are produced.
+	// First, if set, is called with the first row that is not rejected, before it is produced.
 	First func(*Row)
 	// Progress, if set, is called with the progress of the run.
 	Progress func(Status)
@@ -45,16 +54,17 @@ type Status struct {
 	Produced              int64 // acknowledged events
 }
 
-// Summary is the result of a run. Repeated events are produced too, because only the spend counter
-// knows what is a duplicate: they are included in Produced, Impressions, Clicks and Micros.
+// Summary is the result of a run. With Job.Import, repeated events are not produced: of the counts
+// they are in Read and Repeated only.
 type Summary struct {
 	Read        int64 `json:"read"`             // rows, without header and blank lines
-	Produced    int64 `json:"produced"`         // events that the sink acknowledged
-	Rejected    int64 `json:"rejected"`         // rows without events
-	Repeated    int64 `json:"repeated_in_file"` // events with an id that an earlier row carried
+	Produced    int64 `json:"produced"`         // events or adjustments that the sink acknowledged
+	Rejected    int64 `json:"rejected"`         // rows without events or an adjustment
+	Repeated    int64 `json:"repeated_in_file"` // events with an id that an earlier row carried; equal adjustments
 	Impressions int64 `json:"impressions"`      // events passed to the sink
 	Clicks      int64 `json:"clicks"`           // events passed to the sink
-	// Micros are the prices of the events passed to the sink, by currency, at most the int64 limit.
+	// Micros are the prices or amounts of what was passed to the sink, by currency, at most the
+	// int64 limit.
 	Micros      map[string]int64 `json:"micros"`
 	Seconds     float64          `json:"seconds"` // duration of the run
 	RejectsFile string           `json:"rejects_file,omitempty"`

@@ -23,6 +23,7 @@ import (
 // memorySink keeps the records. It acknowledges them in Flush.
 type memorySink struct {
 	values   [][]byte
+	imports  [][]byte // values of the import headers
 	acked    int64
 	failAt   int // Produce call that fails, from 1
 	flushErr error
@@ -31,7 +32,8 @@ type memorySink struct {
 
 var errBroker = errors.New("broker gone")
 
-func (s *memorySink) Produce(_ context.Context, partition int32, key, value []byte) error {
+func (s *memorySink) Produce(_ context.Context, partition int32, r Record) error {
+	key, value := r.Key, r.Value
 	if len(s.values)+1 == s.failAt {
 		return errBroker
 	}
@@ -39,6 +41,9 @@ func (s *memorySink) Produce(_ context.Context, partition int32, key, value []by
 		return fmt.Errorf("account %s went to partition %d", key, partition)
 	}
 	s.values = append(s.values, value)
+	if r.Import != nil {
+		s.imports = append(s.imports, r.Import)
+	}
 	return nil
 }
 
@@ -363,9 +368,9 @@ func BenchmarkRun(b *testing.B) {
 
 type discard struct{ n int64 }
 
-func (d *discard) Produce(context.Context, int32, []byte, []byte) error { d.n++; return nil }
-func (d *discard) Flush(context.Context) error                          { return nil }
-func (d *discard) Acked() int64                                         { return d.n }
+func (d *discard) Produce(context.Context, int32, Record) error { d.n++; return nil }
+func (d *discard) Flush(context.Context) error                  { return nil }
+func (d *discard) Acked() int64                                 { return d.n }
 
 func BenchmarkJSONL(b *testing.B) {
 	text := strings.Repeat(goodJSON+"\n", 1000)
@@ -388,4 +393,39 @@ func BenchmarkJSONL(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// TestImportNumbersRows: each event of an import carries the import and a growing number, which
+// does not depend on rows that are rejected or repeated.
+func TestImportNumbersRows(t *testing.T) {
+	id := events.ImportID{7}
+	numbers := func(lines ...string) (list []int64) {
+		sink := &memorySink{}
+		if _, err := Run(t.Context(), jsonReader(t, lines...), Job{Sink: sink, Rejects: noRejects(t), Import: id}); err != nil {
+			t.Fatal(err)
+		}
+		if len(sink.imports) != len(sink.values) {
+			t.Fatalf("%d headers of %d events", len(sink.imports), len(sink.values))
+		}
+		for _, value := range sink.imports {
+			in, n, ok := events.ParseImport(value)
+			if !ok || in != id || len(list) > 0 && n <= list[len(list)-1] {
+				t.Fatalf("import %x, number %d after %v, %v", in, n, list, ok)
+			}
+			list = append(list, n)
+		}
+		return list
+	}
+	second := strings.Replace(goodJSON, "e1", "e2", 1)
+	all := numbers(goodJSON, second, strings.Replace(goodJSON, "e1", "e3", 1))
+	if got := numbers(`{"event_id":"e1"}`, second); !slices.Equal(got, all[1:2]) {
+		t.Errorf("after a rejected row: %v, want %v", got, all[1:2])
+	}
+	if got := numbers(goodJSON, goodJSON, second); !slices.Equal(got, []int64{all[0], all[2]}) {
+		t.Errorf("after a repeated row: %v, want the first and the third of %v", got, all)
+	}
+	sink := &memorySink{}
+	if _, err := Run(t.Context(), jsonReader(t, goodJSON), Job{Sink: sink, Rejects: noRejects(t)}); err != nil || len(sink.imports) > 0 {
+		t.Errorf("without an import: %d headers, %v", len(sink.imports), err)
+	}
 }

@@ -26,7 +26,7 @@ func newTableParser(in *rowReader, b *builder) (*tableParser, error) {
 	if b.set.Format == FormatOpenBandit {
 		m = map[string]string{"campaign": "item_id", "time": "timestamp", "click": "click"}
 	}
-	columns, err := resolveColumns(header, m)
+	columns, err := resolveColumns(header, Fields(), m)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func runtimeFloors() []floor {
 		}},
 		{1, []string{"processors/sink", "processors/devbroker"}},
 		{2, []string{"processors/internal/store", "processors/internal/group"}},
-		{3, []string{"processors/internal/changelog", "processors/internal/txn"}},
+		{3, []string{"processors/internal/changelog", "processors/internal/txn", "processors/follower"}},
 		{4, []string{"processors/internal/handler"}},
 		{5, []string{runtimeFolder}},
 		{6, []string{"processors/offline", "processors/kafkaadmin", "processors/processorstest"}},

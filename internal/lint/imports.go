@@ -72,7 +72,7 @@ func pureRules() []pure {
 func reservedRules() []reserved {
 	return []reserved{
 		{
-			deps: []string{"github.com/twmb/franz-go", "github.com/cockroachdb/pebble"}, users: []string{"processors", "bench", "test", "examples"},
+			deps: []string{"github.com/twmb/franz-go", "github.com/cockroachdb/pebble"}, users: []string{"processors", "bench", "compose", "test", "examples"},
 			why: "package processors hides Kafka and Pebble from the rest",
 			use: "call a function of processors, or add one there",
 		},

@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/weirhq/weir/internal/buildinfo"
 )
 
 // Registry is a Prometheus registry that enforces the naming rule of CheckDesc. It implements
@@ -22,7 +24,7 @@ type Registry struct {
 }
 
 // NewRegistry returns a registry with the collectors of the Go runtime and the process, and with
-// weir_build_info{version, go_version} = 1. version is the version of weir.
+// weir_build_info{version, commit, go_version} = 1. version is the version of weir.
 func NewRegistry(version string) *Registry {
 	r := &Registry{Registry: prometheus.NewRegistry()}
 	// The metrics of these collectors begin with go_ and process_: the naming rule does not apply.
@@ -32,9 +34,9 @@ func NewRegistry(version string) *Registry {
 	)
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "weir_build_info",
-		Help: "Always 1; the labels are the versions of weir and of Go.",
-	}, []string{"version", "go_version"})
-	info.WithLabelValues(version, runtime.Version()).Set(1)
+		Help: "Always 1; the labels are the version and the commit of weir, and the version of Go.",
+	}, []string{"version", "commit", "go_version"})
+	info.WithLabelValues(version, buildinfo.Read().Commit, runtime.Version()).Set(1)
 	r.MustRegister(info)
 	return r
 }
@@ -145,6 +147,8 @@ func AllowedLabel(name string) bool {
 	switch name {
 	case "app", // application of a processor
 		"code",       // outcome of an RPC
+		"commit",     // of the build
+		"currency",   // of the list of ISO 4217
 		"dc",         // datacentre
 		"from",       // region
 		"go_version", // of the build

@@ -73,8 +73,12 @@ func TestNewRegistry(t *testing.T) {
 		for _, f := range fams {
 			names = append(names, f.GetName())
 			if f.GetName() == "weir_build_info" {
-				if l := f.GetMetric()[0].GetLabel(); l[1].GetValue() != "v9" || l[1].GetName() != "version" {
-					t.Errorf("weir_build_info labels: %v", l)
+				labels := map[string]string{}
+				for _, l := range f.GetMetric()[0].GetLabel() {
+					labels[l.GetName()] = l.GetValue()
+				}
+				if labels["version"] != "v9" || labels["commit"] == "" || labels["go_version"] == "" {
+					t.Errorf("weir_build_info labels: %v", labels)
 				}
 			}
 		}

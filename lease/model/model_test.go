@@ -75,7 +75,7 @@ func TestProtocol(t *testing.T) {
 	t.Run("configurations", func(t *testing.T) {
 		for name, c := range all {
 			if slices.Contains([]string{"interrupted", "lostAnswers", "twoRegions"}, name) && os.Getenv("WEIR_TEST_MODEL_FULL") == "" {
-				c.Ticks = 6 // make sim-model explores them whole
+				c.Ticks = 5 // make sim-model explores them whole
 			}
 			if testing.Short() {
 				c.Ticks = min(c.Ticks, 5)

@@ -104,7 +104,13 @@ type Marker struct {
 	WrittenAtMs int64                  `protobuf:"varint,6,opt,name=written_at_ms,json=writtenAtMs,proto3" json:"written_at_ms,omitempty"`
 	// The transaction replaced state from outside and is not the result of a fold. Local tables may
 	// not fit the new state.
-	Rewritten     bool `protobuf:"varint,7,opt,name=rewritten,proto3" json:"rewritten,omitempty"`
+	Rewritten bool `protobuf:"varint,7,opt,name=rewritten,proto3" json:"rewritten,omitempty"`
+	// All ranges of the inputs that were skipped so far, in the order of their transactions. They are
+	// not in the state.
+	Skips []*Skip `protobuf:"bytes,8,rep,name=skips,proto3" json:"skips,omitempty"`
+	// When the state began: wall time of the first takeover of an empty changelog, Unix ms. 0: an
+	// earlier version began it.
+	Incarnation   uint64 `protobuf:"varint,9,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -188,6 +194,117 @@ func (x *Marker) GetRewritten() bool {
 	return false
 }
 
+func (x *Marker) GetSkips() []*Skip {
+	if x != nil {
+		return x.Skips
+	}
+	return nil
+}
+
+func (x *Marker) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+// Skip is a range of offsets of one input that cannot be read and that an operator gave up. In a
+// record of its own it is the instruction to the owner of the partition. In a marker it is carried
+// out.
+type Skip struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	From  int64                  `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"` // the first offset of the range: the position of the task
+	To    int64                  `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`     // next offset to read
+	// Names the last transaction of the task when the operator decided, as in the metadata of
+	// committed offsets. Empty: it has none. After any other transaction the instruction is void.
+	After         string `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
+	Who           string `protobuf:"bytes,5,opt,name=who,proto3" json:"who,omitempty"`
+	Why           string `protobuf:"bytes,6,opt,name=why,proto3" json:"why,omitempty"`
+	AtMs          int64  `protobuf:"varint,7,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"` // time of the decision
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Skip) Reset() {
+	*x = Skip{}
+	mi := &file_changelog_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Skip) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Skip) ProtoMessage() {}
+
+func (x *Skip) ProtoReflect() protoreflect.Message {
+	mi := &file_changelog_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Skip.ProtoReflect.Descriptor instead.
+func (*Skip) Descriptor() ([]byte, []int) {
+	return file_changelog_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Skip) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *Skip) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Skip) GetTo() int64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *Skip) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *Skip) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *Skip) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *Skip) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
 // Barrier is written by a new owner. When the owner reads its own barrier back, every earlier
 // transaction has ended.
 type Barrier struct {
@@ -199,7 +316,7 @@ type Barrier struct {
 
 func (x *Barrier) Reset() {
 	*x = Barrier{}
-	mi := &file_changelog_proto_msgTypes[2]
+	mi := &file_changelog_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -211,7 +328,7 @@ func (x *Barrier) String() string {
 func (*Barrier) ProtoMessage() {}
 
 func (x *Barrier) ProtoReflect() protoreflect.Message {
-	mi := &file_changelog_proto_msgTypes[2]
+	mi := &file_changelog_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -224,7 +341,7 @@ func (x *Barrier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Barrier.ProtoReflect.Descriptor instead.
 func (*Barrier) Descriptor() ([]byte, []int) {
-	return file_changelog_proto_rawDescGZIP(), []int{2}
+	return file_changelog_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Barrier) GetToken() string {
@@ -255,7 +372,7 @@ type TaskMeta struct {
 
 func (x *TaskMeta) Reset() {
 	*x = TaskMeta{}
-	mi := &file_changelog_proto_msgTypes[3]
+	mi := &file_changelog_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -267,7 +384,7 @@ func (x *TaskMeta) String() string {
 func (*TaskMeta) ProtoMessage() {}
 
 func (x *TaskMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_changelog_proto_msgTypes[3]
+	mi := &file_changelog_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -280,7 +397,7 @@ func (x *TaskMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskMeta.ProtoReflect.Descriptor instead.
 func (*TaskMeta) Descriptor() ([]byte, []int) {
-	return file_changelog_proto_rawDescGZIP(), []int{3}
+	return file_changelog_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TaskMeta) GetFormat() uint32 {
@@ -364,7 +481,7 @@ type TableVersion struct {
 
 func (x *TableVersion) Reset() {
 	*x = TableVersion{}
-	mi := &file_changelog_proto_msgTypes[4]
+	mi := &file_changelog_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -376,7 +493,7 @@ func (x *TableVersion) String() string {
 func (*TableVersion) ProtoMessage() {}
 
 func (x *TableVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_changelog_proto_msgTypes[4]
+	mi := &file_changelog_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -389,7 +506,7 @@ func (x *TableVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableVersion.ProtoReflect.Descriptor instead.
 func (*TableVersion) Descriptor() ([]byte, []int) {
-	return file_changelog_proto_rawDescGZIP(), []int{4}
+	return file_changelog_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TableVersion) GetTable() uint32 {
@@ -415,7 +532,7 @@ const file_changelog_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x19\n" +
 	"\btopic_id\x18\x02 \x01(\fR\atopicId\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x03R\x04next\x12!\n" +
-	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\x84\x02\n" +
+	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\xd6\x02\n" +
 	"\x06Marker\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vowner_epoch\x18\x02 \x01(\x04R\n" +
@@ -424,7 +541,17 @@ const file_changelog_proto_rawDesc = "" +
 	"\fwatermark_ms\x18\x04 \x01(\x03R\vwatermarkMs\x12\"\n" +
 	"\rnext_timer_ms\x18\x05 \x01(\x03R\vnextTimerMs\x12\"\n" +
 	"\rwritten_at_ms\x18\x06 \x01(\x03R\vwrittenAtMs\x12\x1c\n" +
-	"\trewritten\x18\a \x01(\bR\trewritten\"\x1f\n" +
+	"\trewritten\x18\a \x01(\bR\trewritten\x12.\n" +
+	"\x05skips\x18\b \x03(\v2\x18.weir.processors.v1.SkipR\x05skips\x12 \n" +
+	"\vincarnation\x18\t \x01(\x04R\vincarnation\"\x8f\x01\n" +
+	"\x04Skip\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\x03R\x02to\x12\x14\n" +
+	"\x05after\x18\x04 \x01(\tR\x05after\x12\x10\n" +
+	"\x03who\x18\x05 \x01(\tR\x03who\x12\x10\n" +
+	"\x03why\x18\x06 \x01(\tR\x03why\x12\x13\n" +
+	"\x05at_ms\x18\a \x01(\x03R\x04atMs\"\x1f\n" +
 	"\aBarrier\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\tR\x05token\"\xae\x03\n" +
 	"\bTaskMeta\x12\x16\n" +
@@ -455,24 +582,26 @@ func file_changelog_proto_rawDescGZIP() []byte {
 	return file_changelog_proto_rawDescData
 }
 
-var file_changelog_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_changelog_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_changelog_proto_goTypes = []any{
 	(*Position)(nil),     // 0: weir.processors.v1.Position
 	(*Marker)(nil),       // 1: weir.processors.v1.Marker
-	(*Barrier)(nil),      // 2: weir.processors.v1.Barrier
-	(*TaskMeta)(nil),     // 3: weir.processors.v1.TaskMeta
-	(*TableVersion)(nil), // 4: weir.processors.v1.TableVersion
+	(*Skip)(nil),         // 2: weir.processors.v1.Skip
+	(*Barrier)(nil),      // 3: weir.processors.v1.Barrier
+	(*TaskMeta)(nil),     // 4: weir.processors.v1.TaskMeta
+	(*TableVersion)(nil), // 5: weir.processors.v1.TableVersion
 }
 var file_changelog_proto_depIdxs = []int32{
 	0, // 0: weir.processors.v1.Marker.inputs:type_name -> weir.processors.v1.Position
-	1, // 1: weir.processors.v1.TaskMeta.marker:type_name -> weir.processors.v1.Marker
-	4, // 2: weir.processors.v1.TaskMeta.tables:type_name -> weir.processors.v1.TableVersion
-	0, // 3: weir.processors.v1.TaskMeta.local:type_name -> weir.processors.v1.Position
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	2, // 1: weir.processors.v1.Marker.skips:type_name -> weir.processors.v1.Skip
+	1, // 2: weir.processors.v1.TaskMeta.marker:type_name -> weir.processors.v1.Marker
+	5, // 3: weir.processors.v1.TaskMeta.tables:type_name -> weir.processors.v1.TableVersion
+	0, // 4: weir.processors.v1.TaskMeta.local:type_name -> weir.processors.v1.Position
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_changelog_proto_init() }
@@ -486,7 +615,7 @@ func file_changelog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_changelog_proto_rawDesc), len(file_changelog_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2,21 +2,37 @@ package changelogpb
 
 import (
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 )
 
 // The key of a changelog record is one byte of table, then the state key. Table 0 belongs to the
-// runtime: a marker ends each transaction of the task, a barrier begins each ownership. Compaction
-// keeps the last marker and the last barrier.
+// runtime: a marker ends each transaction of the task, a barrier begins each ownership, and an
+// instruction to skip a range of an input is of an operator. Compaction keeps the last marker, the
+// last barrier, and the last instruction for each position.
 const (
 	SystemTable byte = 0
 	MarkerKey        = "m"
 	BarrierKey       = "b"
+	skipPrefix       = "s/"
 )
 
 // SystemKey returns the key of a marker or a barrier.
 func SystemKey(kind string) []byte { return append([]byte{SystemTable}, kind...) }
+
+// SkipKey returns the key of an instruction to skip.
+func SkipKey(s *Skip) []byte {
+	return SystemKey(fmt.Sprintf("%s%s/%d", skipPrefix, s.GetTopic(), s.GetFrom()))
+}
+
+// DecodeSkip decodes an instruction to skip. It returns nil for other records.
+func DecodeSkip(key, value []byte) (*Skip, error) {
+	if !IsSystem(key) || !strings.HasPrefix(string(key[1:]), skipPrefix) {
+		return nil, nil
+	}
+	return Decode(value, &Skip{}, "an instruction to skip")
+}
 
 // IsSystem reports whether a changelog record belongs to the runtime. A reader of the state skips
 // it.

@@ -34,8 +34,10 @@ type Member struct {
 	// Number of rebalances that the member has requested. Brokers rebalance a group when the metadata
 	// of a member that joins again differs.
 	RebalanceRequests uint32 `protobuf:"varint,4,opt,name=rebalance_requests,json=rebalanceRequests,proto3" json:"rebalance_requests,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Settings of the processor that must be the same in all processes, by name.
+	Settings      map[string]string `protobuf:"bytes,5,rep,name=settings,proto3" json:"settings,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Member) Reset() {
@@ -94,6 +96,13 @@ func (x *Member) GetRebalanceRequests() uint32 {
 		return x.RebalanceRequests
 	}
 	return 0
+}
+
+func (x *Member) GetSettings() map[string]string {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
 }
 
 // WorkerAssignment is the part of a worker's assignment that is not its partitions.
@@ -165,15 +174,19 @@ var File_group_proto protoreflect.FileDescriptor
 
 const file_group_proto_rawDesc = "" +
 	"\n" +
-	"\vgroup.proto\x12\x12weir.processors.v1\"\xe2\x01\n" +
+	"\vgroup.proto\x12\x12weir.processors.v1\"\xe5\x02\n" +
 	"\x06Member\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\tR\binstance\x12\x1a\n" +
 	"\bendpoint\x18\x02 \x01(\tR\bendpoint\x128\n" +
 	"\x04next\x18\x03 \x03(\v2$.weir.processors.v1.Member.NextEntryR\x04next\x12-\n" +
-	"\x12rebalance_requests\x18\x04 \x01(\rR\x11rebalanceRequests\x1a7\n" +
+	"\x12rebalance_requests\x18\x04 \x01(\rR\x11rebalanceRequests\x12D\n" +
+	"\bsettings\x18\x05 \x03(\v2(.weir.processors.v1.Member.SettingsEntryR\bsettings\x1a7\n" +
 	"\tNextEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"h\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a;\n" +
+	"\rSettingsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"h\n" +
 	"\x10WorkerAssignment\x12\x1a\n" +
 	"\bstandbys\x18\x01 \x03(\x05R\bstandbys\x12\x18\n" +
 	"\awarmups\x18\x02 \x03(\x05R\awarmups\x12\x1e\n" +
@@ -193,19 +206,21 @@ func file_group_proto_rawDescGZIP() []byte {
 	return file_group_proto_rawDescData
 }
 
-var file_group_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_group_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_group_proto_goTypes = []any{
 	(*Member)(nil),           // 0: weir.processors.v1.Member
 	(*WorkerAssignment)(nil), // 1: weir.processors.v1.WorkerAssignment
 	nil,                      // 2: weir.processors.v1.Member.NextEntry
+	nil,                      // 3: weir.processors.v1.Member.SettingsEntry
 }
 var file_group_proto_depIdxs = []int32{
 	2, // 0: weir.processors.v1.Member.next:type_name -> weir.processors.v1.Member.NextEntry
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	3, // 1: weir.processors.v1.Member.settings:type_name -> weir.processors.v1.Member.SettingsEntry
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_group_proto_init() }
@@ -219,7 +234,7 @@ func file_group_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_group_proto_rawDesc), len(file_group_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

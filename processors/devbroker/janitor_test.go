@@ -2,6 +2,8 @@ package devbroker
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // awaitCompaction waits until the requested compaction has run. Each poll is a request, in which it
@@ -19,25 +22,17 @@ import (
 func awaitCompaction(t testing.TB, b *Broker) {
 	t.Helper()
 	adm := kadm.NewClient(client(t, b))
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(10 * time.Second)
-	for {
-		if _, err := adm.BrokerMetadata(t.Context()); err != nil {
-			t.Fatal(err)
+	testlimit.Within(t, "compaction", func(ctx context.Context) error {
+		if _, err := adm.BrokerMetadata(ctx); err != nil {
+			return err
 		}
 		b.janitor.mu.Lock()
-		waiting := b.janitor.waiting
-		b.janitor.mu.Unlock()
-		if !waiting {
-			return
+		defer b.janitor.mu.Unlock()
+		if b.janitor.waiting {
+			return errors.New("it waits")
 		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("no compaction in 10 s")
-		}
-	}
+		return nil
+	})
 }
 
 func put(t testing.TB, cl *kgo.Client, key, value string) {

@@ -17,9 +17,12 @@ type Cluster struct {
 // Client returns a client with the options of the cluster and opts. It connects at its first
 // request.
 func (k Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) {
-	base := append([]kgo.Opt{kgo.SeedBrokers(k.Brokers...), kgo.ClientID("weir"), kgo.MaxDecompressBatchBytes(64 << 20)}, k.Options...)
+	base := append([]kgo.Opt{kgo.SeedBrokers(k.Brokers...), kgo.ClientID("weir"), kgo.MaxDecompressBatchBytes(MaxBatchBytes)}, k.Options...)
 	return kgo.NewClient(append(base, opts...)...)
 }
+
+// MaxBatchBytes is the size up to which a batch is decompressed.
+const MaxBatchBytes = 64 << 20
 
 // ErrInstance means that another process runs under the same instance name.
 var ErrInstance = errors.New("instance name is taken")

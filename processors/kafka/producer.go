@@ -54,6 +54,12 @@ func NewProducer(k Cluster, topic string) (*Producer, error) {
 // the first error for ever: make another Producer and repeat the records that may be missing. ctx
 // ends the wait for buffer space; it does not cancel a record that was sent.
 func (p *Producer) Produce(ctx context.Context, partition int32, key, value []byte) error {
+	return p.ProduceMessage(ctx, partition, stream.Message{Key: key, Value: value})
+}
+
+// ProduceMessage is Produce for a record with headers, which it does not copy. It ignores the
+// message's time.
+func (p *Producer) ProduceMessage(ctx context.Context, partition int32, m stream.Message) error {
 	if err := p.err(); err != nil {
 		return err
 	}
@@ -61,7 +67,10 @@ func (p *Producer) Produce(ctx context.Context, partition int32, key, value []by
 		return err
 	}
 	r := &kgo.Record{Topic: p.topic, Partition: partition}
-	r.Key, r.Value = p.copies(key, value)
+	r.Key, r.Value = p.copies(m.Key, m.Value)
+	for _, h := range m.Headers {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
+	}
 	p.cl.Produce(ctx, r, p.done)
 	return nil
 }

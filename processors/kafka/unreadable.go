@@ -18,6 +18,7 @@ type UnreadableError struct {
 	Partition int32
 	Offset    int64 // next offset to read
 	Lost      int64 // number of deleted records from Offset on; 0 if there are none or the brokers do not answer
+	Resume    int64 // next offset that is not known to be unreadable; 0 if it is not known
 	Err       error
 }
 
@@ -25,6 +26,12 @@ type UnreadableError struct {
 // in Lost it asks the brokers for at most three seconds.
 func (k Cluster) Unreadable(ctx context.Context, at UnreadableError, cause error) error {
 	at.Err = cause
+	if large := new(kgo.ErrDecompressTooLarge); errors.As(cause, &large) {
+		at.Resume = large.NextOffset
+	}
+	if damaged := new(DamagedBatchError); errors.As(cause, &damaged) {
+		at.Resume = damaged.Next
+	}
 	plain, err := k.Client(kgo.RetryTimeout(2 * time.Second))
 	if err != nil {
 		return &at
@@ -37,7 +44,9 @@ func (k Cluster) Unreadable(ctx context.Context, at UnreadableError, cause error
 		return &at
 	}
 	if s, ok := starts.Lookup(at.Topic, at.Partition); ok && s.Err == nil {
-		at.Lost = max(0, s.Offset-at.Offset)
+		if at.Lost = max(0, s.Offset-at.Offset); at.Lost > 0 {
+			at.Resume = s.Offset
+		}
 	}
 	return &at
 }
@@ -46,6 +55,9 @@ func (e *UnreadableError) Error() string {
 	gap := ""
 	if e.Lost > 0 {
 		gap = fmt.Sprintf("; offsets %d to %d are gone: %d records", e.Offset, e.Offset+e.Lost-1, e.Lost)
+	}
+	if e.Resume > 0 {
+		gap += fmt.Sprintf("; offset %d is the next to read", e.Resume)
 	}
 	return fmt.Sprintf("%s[%d] cannot be read at offset %d%s: %v. Nothing was skipped. The other partitions continue", e.Topic, e.Partition, e.Offset, gap, e.Err)
 }
@@ -57,6 +69,17 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 func StopsPartition(err error) bool {
 	var loss *kgo.ErrDataLoss
 	var ke *kerr.Error
-	return errors.As(err, &loss) || errors.Is(err, kgo.ErrMaxDecompress) || errors.Is(err, kerr.CorruptMessage) ||
+	return errors.As(err, &loss) || errors.Is(err, kgo.ErrMaxDecompress) || errors.Is(err, kerr.CorruptMessage) || isDamagedBatch(err) ||
 		errors.Is(err, kerr.UnknownTopicID) || errors.As(err, &ke) && !ke.Retriable
+}
+
+// Skippable reports whether a fetch error is about records, and not about the topic or the rights
+// of the client: the partition can be read again behind them.
+func Skippable(err error) bool {
+	return errors.Is(err, kgo.ErrMaxDecompress) || errors.Is(err, kerr.CorruptMessage) || errors.Is(err, kerr.OffsetOutOfRange) || isDamagedBatch(err)
+}
+
+func isDamagedBatch(err error) bool {
+	damaged := new(DamagedBatchError)
+	return errors.As(err, &damaged)
 }

@@ -90,7 +90,7 @@ func awaitVisible(ctx context.Context, adm *kadm.Client, topics []string) error 
 		return nil
 	}
 	for {
-		got, err := adm.ListTopics(ctx, topics...)
+		got, err := adm.ListTopics(kafka.Uncached(ctx), topics...)
 		if err == nil {
 			err = got.Error()
 		}

@@ -36,12 +36,9 @@ func ListDeadLetters(ctx context.Context, k kafka.Cluster, topic string, f DeadL
 	if err != nil {
 		return nil, err
 	}
-	ends, err := kadm.NewClient(cl).ListCommittedOffsets(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := committedEnds(ctx, cl, topic)
 	if err != nil {
-		return nil, fmt.Errorf("read the end offsets of %s: %w", topic, err)
+		return nil, err
 	}
 	var out []DeadLetter
 	for _, p := range s.partitions() {
@@ -81,18 +78,36 @@ func ReadDeadLetter(ctx context.Context, k kafka.Cluster, topic string, origin O
 	return DeadLetter{}, fmt.Errorf("%w: %s has no unresolved dead letter of %s: the record was never rejected, or its dead letter was replayed or dropped", ErrNoDeadLetter, topic, origin)
 }
 
-// letters returns the unresolved dead letters of a partition up to an offset: the last record of
-// each key counts, and a tombstone resolves it.
-func (s *scanner) letters(ctx context.Context, p int32, upto int64) (map[string]DeadLetter, error) {
-	open := map[string]DeadLetter{}
-	err := s.read(ctx, p, 0, upto, func(r *kgo.Record) {
+// committedEnds returns the offsets behind the committed records of a topic.
+func committedEnds(ctx context.Context, cl *kgo.Client, topic string) (kadm.ListedOffsets, error) {
+	ends, err := kadm.NewClient(cl).ListCommittedOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the end offsets of %s: %w", topic, err)
+	}
+	return ends, nil
+}
+
+// openLetters returns an empty map and a function that adds records of a partition to it, in order:
+// what keep makes of the unresolved dead letters, by key. The last record of each key counts, and a
+// tombstone resolves it.
+func openLetters[T any](keep func(*kgo.Record) T) (open map[string]T, add func(*kgo.Record)) {
+	open = map[string]T{}
+	return open, func(r *kgo.Record) {
 		if r.Value == nil {
 			delete(open, string(r.Key))
 			return
 		}
-		open[string(r.Key)] = parseDeadLetter(r)
-	})
-	return open, err
+		open[string(r.Key)] = keep(r)
+	}
+}
+
+// letters returns the unresolved dead letters of a partition up to an offset.
+func (s *scanner) letters(ctx context.Context, p int32, upto int64) (map[string]DeadLetter, error) {
+	open, add := openLetters(parseDeadLetter)
+	return open, s.read(ctx, p, 0, upto, add)
 }
 
 func inOrder(letters map[string]DeadLetter) []DeadLetter {

@@ -220,17 +220,14 @@ func TestOpenTransactionHidesNothing(t *testing.T) {
 		t.Fatalf("the open transaction does not hide the tombstones: %d letters, %v", len(hidden), err)
 	}
 	fetches := 0
+	aborted := make(chan error, 1)
 	got, err = ReplayDeadLetters(t.Context(), k, hidden, ResolveOptions{Topic: queue, failpoint: func(at string, _ *kgo.Client) error {
 		if at != "opened" {
 			return nil
 		}
 		c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
 			if fetches++; fetches == 3 { // the replay waits for the transaction now
-				go func() {
-					if err := worker.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
-						t.Error(err)
-					}
-				}()
+				go func() { aborted <- worker.EndTransaction(t.Context(), kgo.TryAbort) }()
 			}
 			return nil, nil, false
 		})
@@ -238,6 +235,9 @@ func TestOpenTransactionHidesNothing(t *testing.T) {
 	}})
 	if err != nil || got != (ResolveResult{AlreadyResolved: n}) || fetches < 3 {
 		t.Fatalf("again: %+v, %v, after %d fetches", got, err, fetches)
+	}
+	if err := <-aborted; err != nil {
+		t.Fatal(err)
 	}
 	checkReplayedOnce(t, k, n)
 }
@@ -317,6 +317,52 @@ func TestReplayWithoutPartition(t *testing.T) {
 		if rs := committed(t, k, "in"); len(rs) != 0 {
 			t.Errorf("%s: %d records were replayed", name, len(rs))
 		}
+	}
+}
+
+// TestCountDeadLetters: the counts are those of the list, without resolved dead letters, and a long
+// topic is not read.
+// TestCountDeadLetters: the count is that of the list, and the topic is read again only if it has
+// changed.
+func TestCountDeadLetters(t *testing.T) {
+	c, k, letters := queueOf(t, 9)
+	other := letterRecord(Origin{"in", 1, 100}, "v")
+	for i, h := range other.Headers {
+		if h.Key == processors.HeaderReason {
+			other.Headers[i].Value = []byte("too_old")
+		}
+	}
+	produce(t, k, "worker", other)
+	reads := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Observe: true, Count: -1})
+	counter := &DeadLetterCounter{Kafka: k, Topic: queue, Limit: 1000}
+	var offsets int64
+	count := func(prices, old int, read bool) {
+		t.Helper()
+		before := reads.Hits()
+		counts, n, err := counter.Count(t.Context())
+		if err != nil || counts["negative_price"] != prices || counts["too_old"] != old || len(counts) != 2 {
+			t.Errorf("%v, %v, want %d and %d", counts, err, prices, old)
+		}
+		if got := reads.Hits() > before; got != read {
+			t.Errorf("the topic was read: %t, want %t", got, read)
+		}
+		clear(counts) // a caller may change them
+		offsets = n
+	}
+	count(9, 1, true)
+	count(9, 1, false)
+	if _, err := DropDeadLetters(t.Context(), k, letters[:2], ResolveOptions{Topic: queue, By: "me", Why: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	count(7, 1, true)
+	count(7, 1, false)
+	counter.Limit = offsets - 1
+	if counts, n, err := counter.Count(t.Context()); counts != nil || n != offsets || err != nil {
+		t.Errorf("above the limit: %v, %d offsets, %v", counts, n, err)
+	}
+	missing := &DeadLetterCounter{Kafka: k, Topic: "missing", Limit: 1000}
+	if _, _, err := missing.Count(t.Context()); !errors.Is(err, ErrUnknownTopic) {
+		t.Errorf("no topic: %v", err)
 	}
 }
 

@@ -7,6 +7,7 @@
 //	<app>.dlq      ─▶ ListDeadLetters ─▶ []DeadLetter
 //	                    ├─▶ ReplayDeadLetters                     record to its origin + tombstone: one transaction
 //	                    └─▶ DropDeadLetters                       tombstone with operator and reason
+//	group, input   ─▶ PlanSkip ─▶ SkipPlan ─▶ ApplySkip              an instruction to the owner, in the changelog
 //	brokers, disk  ─▶ Doctor ─▶ []Check                           findings, each with a remedy
 //
 // Invariants:
@@ -20,7 +21,8 @@
 //     that the first did not.
 //  2. A read of a dead-letter topic is exact: it ends at offsets and not after a time without
 //     records. It passes the gaps that compaction left.
-//  3. Nothing is deleted, and no number of partitions is changed.
+//  3. A skip leaves out no record that can be read when PlanSkip reads it.
+//  4. Nothing is deleted, and no number of partitions is changed.
 //
 // It does not reset offsets, move replicas or write ACLs (Doctor prints the ACLs that are needed).
 package kafkaadmin

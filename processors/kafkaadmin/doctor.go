@@ -37,8 +37,8 @@ type DoctorOptions struct {
 	// Topics and Defaults are the arguments of PlanTopics.
 	Topics   []events.Topic
 	Defaults Defaults
-	// App is the application whose lock in StateDir is checked. If it is empty, no lock is.
-	App string
+	// Apps are the applications whose locks in StateDir are checked. Defaults to none.
+	Apps []string
 	// DevCluster is the cluster id of the program's own broker for development, whose API versions
 	// are those of no release of Kafka. Defaults to none.
 	DevCluster string

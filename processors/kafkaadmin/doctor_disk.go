@@ -36,8 +36,11 @@ func (d *doctor) disk() {
 		d.good("state directory", "%s does not exist yet and can be created", d.StateDir)
 	}
 	d.space(dir)
-	if made && d.App != "" {
-		d.lock(filepath.Join(d.StateDir, d.App))
+	if !made {
+		return
+	}
+	for _, app := range d.Apps {
+		d.lock(app, filepath.Join(d.StateDir, app))
 	}
 }
 
@@ -89,7 +92,8 @@ func size(n uint64) string {
 
 // lock reports which process has locked the application's store, from the file beside the lock and
 // from the kernel.
-func (d *doctor) lock(dir string) {
+func (d *doctor) lock(app, dir string) {
+	name := "state lock of " + app
 	who := "an unknown process"
 	if f, err := os.Open(filepath.Join(dir, "holder")); err == nil {
 		b, _ := io.ReadAll(io.LimitReader(f, 256))
@@ -99,18 +103,18 @@ func (d *doctor) lock(dir string) {
 	// The kernel releases all locks of a process on a file when the process closes any descriptor
 	// of that file. So a lock of this process must not be examined.
 	if strings.Contains(who, fmt.Sprintf("process %d,", os.Getpid())) {
-		d.good("state lock", "held by this process: %s", who)
+		d.good(name, "held by this process: %s", who)
 		return
 	}
 	pid, err := lockHolder(filepath.Join(dir, "LOCK"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		d.good("state lock", "free: nothing has run here yet")
+		d.good(name, "free: nothing has run here yet")
 	case err != nil:
-		d.bad("state lock", Warning, fmt.Sprintf("not known: %v", err), "")
+		d.bad(name, Warning, fmt.Sprintf("not known: %v", err), "")
 	case pid == 0:
-		d.good("state lock", "free; last held by %s", who)
+		d.good(name, "free; last held by %s", who)
 	default:
-		d.good("state lock", "held by process %d (%s): another process needs its own %s", pid, who, d.Defaults.Names.StateDir)
+		d.good(name, "held by process %d (%s): another process needs its own %s", pid, who, d.Defaults.Names.StateDir)
 	}
 }

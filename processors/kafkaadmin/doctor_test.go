@@ -50,7 +50,7 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	o := DoctorOptions{Topics: events.Catalog("local", events.Layout{}), Defaults: d, App: "app", StateDir: dir, MinFree: 1, DevCluster: "dev"}
+	o := DoctorOptions{Topics: events.Catalog("local", events.Layout{}), Defaults: d, Apps: []string{"app"}, StateDir: dir, MinFree: 1, DevCluster: "dev"}
 	checks := Doctor(t.Context(), k, o)
 	for _, c := range checks {
 		if !c.OK || c.Severity != Info || c.Detail == "" || c.Remedy != "" {
@@ -65,7 +65,7 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 	for _, name := range []string{
 		"kafka version", "transaction.version", "group.min.session.timeout.ms", "group.max.session.timeout.ms", "transaction.max.timeout.ms",
 		"message.max.bytes", "topics", "leaders", "in-sync copies", "replication factor", "min.insync.replicas", "unclean leader election",
-		"clock", "state directory", "disk space", "state lock",
+		"clock", "state directory", "disk space", "state lock of app",
 	} {
 		find(t, checks, name)
 	}
@@ -125,7 +125,7 @@ func TestDoctorWithoutBrokers(t *testing.T) {
 
 func TestDoctorDisk(t *testing.T) {
 	look := func(dir string, minFree uint64) []Check {
-		d := &doctor{DoctorOptions: DoctorOptions{StateDir: dir, App: "app", MinFree: minFree}}
+		d := &doctor{DoctorOptions: DoctorOptions{StateDir: dir, Apps: []string{"app"}, MinFree: minFree}}
 		d.disk()
 		return d.checks
 	}
@@ -161,9 +161,9 @@ func TestDoctorNamesTheLockHolder(t *testing.T) {
 	}
 	lockFile := filepath.Join(state, "LOCK")
 	look := func() Check {
-		d := &doctor{DoctorOptions: DoctorOptions{StateDir: dir, App: "app"}}
+		d := &doctor{DoctorOptions: DoctorOptions{StateDir: dir, Apps: []string{"app"}}}
 		d.disk()
-		return find(t, d.checks, "state lock")
+		return find(t, d.checks, "state lock of app")
 	}
 	if c := look(); !strings.Contains(c.Detail, "nothing has run here") {
 		t.Errorf("%+v", c)

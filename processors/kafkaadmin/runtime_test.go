@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/stream"
 )
@@ -120,17 +121,12 @@ func TestDeadLettersOfTheRuntime(t *testing.T) {
 // await calls ask until it returns n things.
 func await[T any](t *testing.T, ask func() []T, n int) []T {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
-	for {
-		if got := ask(); len(got) >= n {
-			return got
+	var got []T
+	testlimit.Within(t, "an answer", func(context.Context) error {
+		if got = ask(); len(got) < n {
+			return fmt.Errorf("%d of %d", len(got), n)
 		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("fewer than %d after 20 s", n)
-		}
-	}
+		return nil
+	})
+	return got
 }

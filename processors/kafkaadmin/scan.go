@@ -10,7 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // scanner reads partitions of one topic between offsets, with its own fetch requests. A consumer
@@ -85,31 +86,13 @@ func (s *scanner) read(ctx context.Context, p int32, from, upto int64, fn func(*
 // fetch requests the records from offset at on from the leader. If there are none, the broker waits
 // half a second.
 func (s *scanner) fetch(ctx context.Context, p int32, at int64) (kgo.FetchPartition, int64, error) {
-	part := kmsg.NewFetchRequestTopicPartition()
-	part.Partition, part.FetchOffset, part.PartitionMaxBytes = p, at, s.bytes
-	topic := kmsg.NewFetchRequestTopic()
-	topic.Topic, topic.TopicID, topic.Partitions = s.topic, s.detail.ID, []kmsg.FetchRequestTopicPartition{part}
-	req := kmsg.NewPtrFetchRequest()
-	req.ReplicaID, req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.IsolationLevel = -1, 500, 1, 16<<20, 1
-	req.Topics = []kmsg.FetchRequestTopic{topic}
-
-	kresp, err := s.cl.Broker(int(s.detail.Partitions[p].Leader)).RetriableRequest(ctx, req)
+	found, err := kafka.Fetch(ctx, s.cl, s.detail, kafka.FetchRange{Partition: p, Offset: at, MaxBytes: s.bytes})
 	if err != nil {
 		return kgo.FetchPartition{}, at, err
 	}
-	resp, ok := kresp.(*kmsg.FetchResponse)
-	if !ok {
-		return kgo.FetchPartition{}, at, fmt.Errorf("the response to a fetch is a %T", kresp)
-	}
-	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
-		return kgo.FetchPartition{}, at, err
-	}
-	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
-		return kgo.FetchPartition{}, at, errors.New("the broker answered for another partition")
-	}
 	got, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
 		Offset: at, IsolationLevel: kgo.ReadCommitted(), Topic: s.topic, Partition: p,
-	}, &resp.Topics[0].Partitions[0], s.decompressor, nil)
+	}, found, s.decompressor, nil)
 	return got, next, got.Err
 }
 

@@ -14,6 +14,7 @@ import (
 // appPosition is the position of a stopped application.
 type appPosition struct {
 	last        map[int32]*changelogpb.Marker // the last marker of each partition that ever committed
+	incarnation uint64                        // the greatest of its partitions
 	epoch       uint64                        // the greatest owner epoch
 	watermarkMs int64                         // the least watermark
 }
@@ -28,6 +29,7 @@ func (h *exclusiveMember) position(ctx context.Context, log *store.Offline) (app
 	}
 	for p, meta := range metas {
 		s.last[p] = meta.Marker
+		s.incarnation = max(s.incarnation, meta.Marker.Incarnation)
 		s.epoch, s.watermarkMs = max(s.epoch, meta.Marker.OwnerEpoch), min(s.watermarkMs, meta.Marker.WatermarkMs)
 	}
 	if s.watermarkMs == math.MaxInt64 {

@@ -15,6 +15,8 @@
 //     operation that was interrupted has done some partitions in full and the others not at all.
 //     Calling it again does the rest.
 //  3. A Replay writes to no topic, group or directory of the live processor before Promote.
+//  4. Compare and Promote compare states that are functions of the same inputs: both are at the
+//     same offsets and settled (stream.Processor.Settled).
 //
 // It changes no input topic, and deletes no state but that of a Replay.
 package offline

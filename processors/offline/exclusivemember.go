@@ -171,7 +171,7 @@ func (h *exclusiveMember) write(ctx context.Context, p int32, m *changelogpb.Mar
 	fence := func(req *kmsg.TxnOffsetCommitRequest) error {
 		req.Topics = nil
 		for _, in := range m.Inputs {
-			txn.AddOffset(req, in.Topic, p, in.Next, changelog.CommitMetadata(m))
+			txn.AddOffset(req, in.Topic, p, in.Next, changelog.CommitNote(m, h.proc.Changelog))
 		}
 		return nil
 	}
@@ -241,8 +241,8 @@ func (h *exclusiveMember) transact(ctx context.Context, body func(send func(p in
 // it; nil in a new changelog.
 func (h *exclusiveMember) newMarker(last *changelogpb.Marker, next map[string]int64) *changelogpb.Marker {
 	m := &changelogpb.Marker{
-		Sequence: last.GetSequence() + 1, OwnerEpoch: last.GetOwnerEpoch() + 1, WrittenAtMs: time.Now().UnixMilli(), Rewritten: true,
-		WatermarkMs: last.GetWatermarkMs(),
+		Incarnation: last.GetIncarnation(), Sequence: last.GetSequence() + 1, OwnerEpoch: last.GetOwnerEpoch() + 1, WrittenAtMs: time.Now().UnixMilli(), Rewritten: true,
+		WatermarkMs: last.GetWatermarkMs(), Skips: last.GetSkips(),
 	}
 	for _, topic := range h.proc.Inputs {
 		m.Inputs = append(m.Inputs, &changelogpb.Position{Topic: topic, TopicId: h.ids[topic], Next: next[topic]})

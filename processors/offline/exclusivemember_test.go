@@ -183,6 +183,7 @@ func TestPrepareInterrupted(t *testing.T) {
 // difference.
 type keySelector struct {
 	key  string
+	live stream.Get
 	diff int64
 }
 
@@ -202,8 +203,10 @@ func (o *keySelector) Take(_ byte, key, live, replay []byte) (bool, error) {
 	return true, nil
 }
 
-func (o *keySelector) Finish(live stream.Get, ch *stream.Changes) error {
-	v, err := live(1, []byte("total"))
+func (o *keySelector) Rewrite(_ byte, _, value []byte) ([]byte, error) { return value, nil }
+
+func (o *keySelector) Finish(ch *stream.Changes) error {
+	v, err := o.live(1, []byte("total"))
 	if err != nil {
 		return err
 	}
@@ -226,7 +229,12 @@ func TestPromoteSelected(t *testing.T) {
 		if err := s.Prepare(ctx, ReplayStart{}); err != nil {
 			t.Fatal(err)
 		}
-		how := Promotion{Commit: true, Select: func(int32) Selector { return &keySelector{key: "k3"} }}
+		how := Promotion{Commit: true, Select: func(_ int32, live stream.Get, c stream.Commit) (Selector, error) {
+			if c.Incarnation == 0 {
+				t.Error("a promotion has the incarnation of the live state, not 0")
+			}
+			return &keySelector{key: "k3", live: live}, nil
+		}}
 		for round, keys := range []int64{6, 0} { // the key and the total in three partitions; then nothing
 			list, err := s.Promote(ctx, how)
 			var n int64

@@ -1,5 +1,7 @@
 package offline
 
+import "github.com/weirhq/weir/processors/changelogpb"
+
 // Positions are next offsets by input topic and partition.
 type Positions map[string]map[int32]int64
 
@@ -26,6 +28,17 @@ func (s *Savepoint) Positions() Positions {
 	for _, part := range s.Partitions {
 		for topic, next := range part.Next {
 			out.Set(topic, part.Partition, next)
+		}
+	}
+	return out
+}
+
+// skips returns the ranges that are not in the savepoint's state, by partition.
+func (s *Savepoint) skips() map[int32][]*changelogpb.Skip {
+	out := map[int32][]*changelogpb.Skip{}
+	for _, part := range s.Partitions {
+		for _, r := range part.Skipped {
+			out[part.Partition] = append(out[part.Partition], &changelogpb.Skip{Topic: r.Topic, From: r.From, To: r.To})
 		}
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/internal/replayrange"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/stream"
 )
@@ -19,26 +20,25 @@ import (
 type Promotion struct {
 	// Commit writes the difference. Without it Promote only reports the difference.
 	Commit bool
-	// Select chooses among the differences of a partition. Defaults to all of them.
-	Select func(partition int32) Selector
-	// Rewrite converts a value of the replay into a value of commit c, with the epoch, sequence and
-	// offsets of c. Defaults to the value as it is. Timers are not converted.
-	Rewrite RewriteFunc
+	// Select makes the Selector of a partition, for the transaction c. live reads the live state.
+	// Defaults to all differences as they are.
+	Select func(partition int32, live stream.Get, c stream.Commit) (Selector, error)
 	// Report is called with the progress of the replay up to the offsets of the live processor.
 	Report func(ReplayProgress)
 }
 
-// RewriteFunc converts a value that another application wrote into a value of commit c.
-type RewriteFunc func(table byte, key, value []byte, c stream.Commit) ([]byte, error)
-
-// Selector chooses what of one partition is promoted.
+// Selector chooses what of one partition is promoted, and in which form.
 type Selector interface {
 	// Take reports whether the difference of one key is promoted. live and replay are nil where the
 	// key does not exist. It must not keep the slices.
 	Take(table byte, key, live, replay []byte) (bool, error)
-	// Finish is called after the last Take. It changes what depends on the selected keys, such as
-	// sums over them. live reads the live state.
-	Finish(live stream.Get, ch *stream.Changes) error
+	// Rewrite converts a value of the replay that is promoted into one of the transaction, with its
+	// epoch, sequence and offsets. Timers are not converted. It is called after Take of the key, in
+	// the order of keys.
+	Rewrite(table byte, key, value []byte) ([]byte, error)
+	// Finish is called after the last Take, unless no key was promoted. It changes what depends on
+	// the promoted keys, such as sums over them.
+	Finish(ch *stream.Changes) error
 }
 
 // Correction is the number of keys that a promotion changes in one table of one partition.
@@ -50,11 +50,11 @@ type Correction struct {
 }
 
 // Promote makes the state of the replay the live state. The live processor must be stopped in all
-// processes: ErrInUse. First the replay continues to the offsets at which the live processor
-// stopped. Then the difference of each partition is written to the live changelog in one
-// transaction. Readers of that topic see ordinary updates, and so do the live processes when they
-// start again. The input offsets stay, so no record is counted twice. Outputs are not emitted
-// again.
+// processes: ErrInUse; and it must have stopped in a settled state: ErrUnsettled. First the replay
+// continues to the offsets at which the live processor stopped. Then the difference of each
+// partition is written to the live changelog in one transaction. Readers of that topic see ordinary
+// updates, and so do the live processes when they start again. The input offsets stay, so no record
+// is counted twice. Outputs are not emitted again.
 //
 // Keys whose values have the same canonical form (stream.Processor.Canonical) stay as they are. A
 // second Promote changes nothing. A Promote that was interrupted has changed some partitions in
@@ -78,13 +78,19 @@ func (s *Replay) Promote(ctx context.Context, o Promotion) (out []Correction, er
 	if err != nil {
 		return nil, err
 	}
-	until := Positions{}
+	until, skips := Positions{}, map[int32][]*changelogpb.Skip{}
 	for p, meta := range metas {
+		if ok, err := settled(&s.live, p, getOf(live)); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, fmt.Errorf("%w: partition %d of %s has rows that are not where further transactions will put them, so they would count as differences", ErrUnsettled, p, s.live.App)
+		}
 		for topic, next := range changelogpb.NextOffsets(meta.Marker.Inputs) {
 			until.Set(topic, p, next)
 		}
+		skips[p] = meta.Marker.Skips
 	}
-	if err := s.Run(ctx, until, o.Report); err != nil {
+	if err := s.run(ctx, &replayrange.Range{Until: until, Skips: skips}, o.Report); err != nil {
 		return nil, err
 	}
 	replay, err := store.OpenOffline(databaseOf(&s.cfg), s.proc.App, path.Join(s.dir(), "db"))
@@ -133,7 +139,7 @@ func (a *promotion) run(ctx context.Context) error {
 	m := a.h.newMarker(a.last, next)
 	m.WatermarkMs = max(m.WatermarkMs, meta.GetMarker().GetWatermarkMs())
 	m.NextTimerMs = meta.GetMarker().GetNextTimerMs()
-	a.commit = stream.Commit{NowMs: m.WrittenAtMs, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: next}
+	a.commit = stream.Commit{NowMs: m.WrittenAtMs, Incarnation: m.Incarnation, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: next}
 	// The first pass only counts: without a difference not even a marker is written.
 	if err := a.writeDifferences(func(_, _ []byte) error { return ctx.Err() }); err != nil || len(a.counts) == 0 || !a.options.Commit {
 		return err
@@ -144,8 +150,11 @@ func (a *promotion) run(ctx context.Context) error {
 
 // writeDifferences sends the keys that differ.
 func (a *promotion) writeDifferences(send func(key, value []byte) error) (err error) {
-	if a.selector = nil; a.options.Select != nil {
-		a.selector = a.options.Select(a.p)
+	if a.options.Select != nil {
+		live := func(table byte, key []byte) ([]byte, error) { return store.Get(a.live.DB, store.Key(a.p, table, key)) }
+		if a.selector, err = a.options.Select(a.p, live, a.commit); err != nil {
+			return err
+		}
 	}
 	was, err := store.NewLoggedIter(a.live.DB, a.p)
 	if err != nil {
@@ -207,10 +216,10 @@ func (a *promotion) promoteKey(was, is *pebble.Iterator, order int, send func(ke
 			return err
 		}
 	}
-	if after != nil {
+	if after != nil && a.selector != nil && table != stream.TimerTable {
 		var err error
-		if after, err = a.options.Rewrite.apply(key, after, a.commit); err != nil {
-			return err
+		if after, err = a.selector.Rewrite(table, state, after); err != nil {
+			return fmt.Errorf("table %d, key %x: %w", table, state, err)
 		}
 	}
 	return a.send(table, key, after, send)
@@ -236,8 +245,7 @@ func (a *promotion) finish(send func(key, value []byte) error) error {
 		return nil
 	}
 	var ch stream.Changes
-	live := func(table byte, key []byte) ([]byte, error) { return store.Get(a.live.DB, store.Key(a.p, table, key)) }
-	if err := a.selector.Finish(live, &ch); err != nil {
+	if err := a.selector.Finish(&ch); err != nil {
 		return err
 	}
 	for i := range ch.List {

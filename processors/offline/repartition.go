@@ -176,6 +176,9 @@ func (r *repartition) extract(ctx context.Context, p int32, starts Positions) er
 	return r.options.Extract(h, r.sorted.put)
 }
 
+// RewriteFunc converts a value that another application wrote into a value of commit c.
+type RewriteFunc func(table byte, key, value []byte, c stream.Commit) ([]byte, error)
+
 // apply converts a value by its changelog key. A nil RewriteFunc returns the value as it is.
 func (f RewriteFunc) apply(key, value []byte, c stream.Commit) ([]byte, error) {
 	table := key[0]

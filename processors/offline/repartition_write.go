@@ -110,9 +110,9 @@ func (r *repartition) write(ctx context.Context, done map[int32]*changelogpb.Mar
 	r.out.Keys, r.out.Merged = r.sorted.keys, r.sorted.merged
 	for p := range r.target.partitions {
 		m := r.target.newMarker(nil, next.Partition(p))
-		m.OwnerEpoch, m.WatermarkMs = r.position.epoch+1, r.position.watermarkMs
+		m.Incarnation, m.OwnerEpoch, m.WatermarkMs = r.position.incarnation, r.position.epoch+1, r.position.watermarkMs
 		is := r.targetRecords(p, m)
-		if done[p] != nil && done[p].OwnerEpoch == m.OwnerEpoch && maps.Equal(changelogpb.NextOffsets(done[p].Inputs), changelogpb.NextOffsets(m.Inputs)) {
+		if done[p] != nil && done[p].OwnerEpoch == m.OwnerEpoch && done[p].Incarnation == m.Incarnation && maps.Equal(changelogpb.NextOffsets(done[p].Inputs), changelogpb.NextOffsets(m.Inputs)) {
 			same, err := sameRecords(is, r.targetStore.Records(p))
 			if err != nil {
 				return err
@@ -131,7 +131,7 @@ func (r *repartition) write(ctx context.Context, done map[int32]*changelogpb.Mar
 
 // targetRecords returns the records of target partition p in the transaction of marker m.
 func (r *repartition) targetRecords(p int32, m *changelogpb.Marker) store.RecordSource {
-	c := stream.Commit{NowMs: m.WrittenAtMs, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: changelogpb.NextOffsets(m.Inputs)}
+	c := stream.Commit{NowMs: m.WrittenAtMs, Incarnation: m.Incarnation, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: changelogpb.NextOffsets(m.Inputs)}
 	return func(send func(key, value []byte) error) error {
 		return r.sorted.Records(p)(func(key, value []byte) error {
 			value, err := r.options.Rewrite.apply(key, value, c)

@@ -18,6 +18,7 @@ import (
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/processors/internal/topics"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -185,13 +186,37 @@ func (s *Replay) createTopics(ctx context.Context, adm *kadm.Client) error {
 	return err
 }
 
-// Drop removes the topics, the group and the directory of the replay. It returns nil if there is no
-// replay.
-func (s *Replay) Drop(ctx context.Context) error {
-	there, err := s.load()
-	if err != nil || !there {
-		return err
+// Names returns the names of the replays of the live processor in the state directory, sorted.
+func (s *Replay) Names() (names []string, err error) {
+	if _, err := s.cfg.FS.Stat(s.cfg.Dir); err != nil {
+		return nil, nil //nolint:nilerr // nothing has run there
 	}
+	apps, err := s.cfg.FS.List(s.cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", s.cfg.Dir, err)
+	}
+	for _, app := range apps {
+		other := *s
+		other.proc.App = app
+		if there, err := other.load(); there && err == nil { // what cannot be read is not one that can be used
+			names = append(names, app)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Drop removes the topics, the group and the directory of the replay. It returns whether there was
+// one.
+func (s *Replay) Drop(ctx context.Context) (there bool, err error) {
+	if there, err = s.load(); err != nil || !there {
+		return false, err
+	}
+	return true, s.drop(ctx)
+}
+
+// drop is Drop for a replay that exists.
+func (s *Replay) drop(ctx context.Context) error {
 	lock, err := store.LockDir(s.cfg.FS, s.dir(), s.cfg.Instance)
 	if err != nil {
 		return err
@@ -225,7 +250,7 @@ func (s *Replay) dropKafka(ctx context.Context, adm *kadm.Client) error {
 		}
 	}
 	for gone := false; !gone && ctx.Err() == nil; pause.For(ctx, 100*time.Millisecond) { // some brokers learn of the deletion later
-		list, err := adm.ListTopics(ctx, s.proc.WrittenTopics()...)
+		list, err := adm.ListTopics(kafka.Uncached(ctx), s.proc.WrittenTopics()...)
 		if err != nil {
 			return fmt.Errorf("read topics: %w", err)
 		}

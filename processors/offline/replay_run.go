@@ -21,12 +21,26 @@ type ReplayProgress struct {
 	Offsets, Total int64 // offsets folded, and offsets to fold in all
 }
 
-// Run folds the inputs up to until, and no record more. Partitions that are not in until stay where
-// they are. A second Run continues. report, if not nil, is called a few times a second.
+// Run folds the inputs up to until, and no record more, and waits until the state is settled.
+// Partitions that are not in until stay where they are. A second Run continues. report, if not nil,
+// is called a few times a second.
 func (s *Replay) Run(ctx context.Context, until Positions, report func(ReplayProgress)) error {
+	return s.run(ctx, &replayrange.Range{Until: until}, report)
+}
+
+// RunTo is Run up to a savepoint of the live processor. It leaves out what the live processor has
+// skipped because it could not be read.
+func (s *Replay) RunTo(ctx context.Context, sp *Savepoint, report func(ReplayProgress)) error {
+	return s.run(ctx, &replayrange.Range{Until: sp.Positions(), Skips: sp.skips()}, report)
+}
+
+// run is Run for to.Until, without to.Skips.
+func (s *Replay) run(ctx context.Context, to *replayrange.Range, report func(ReplayProgress)) error {
 	if err := s.ready(); err != nil {
 		return err
 	}
+	until := Positions(to.Until)
+	to.From = s.state.Start
 	if err := s.checkReachable(ctx, until); err != nil {
 		return err
 	}
@@ -34,15 +48,15 @@ func (s *Replay) Run(ctx context.Context, until Positions, report func(ReplayPro
 	if err != nil {
 		return err
 	}
-	run, stop := context.WithCancel(replayrange.NewContext(ctx, &replayrange.Range{From: s.state.Start, Until: until}))
+	run, stop := context.WithCancel(replayrange.NewContext(ctx, to))
 	ended := make(chan error, 1)
 	go func() { ended <- rt.Run(run) }()
-	err = s.awaitRun(run, rt, ended, func(at Positions) bool {
+	err = s.awaitRun(run, rt, ended, func(at Positions, settled bool) bool {
 		p := s.progress(at, until)
 		if report != nil {
 			report(p)
 		}
-		return p.Offsets == p.Total && running(rt) == rt.Partitions()
+		return p.Offsets == p.Total && settled && running(rt) == rt.Partitions()
 	})
 	stop()
 	if !errors.Is(err, errRunEnded) {
@@ -67,9 +81,9 @@ func running(rt *processors.Runtime) (n int32) {
 // errRunEnded reports that the runtime of a replay ended before the replay did.
 var errRunEnded = errors.New("the runtime ended")
 
-// awaitRun waits until done returns true. It returns an error if a partition is stopped or the
-// runtime ends.
-func (s *Replay) awaitRun(ctx context.Context, rt *processors.Runtime, ended <-chan error, done func(Positions) bool) error {
+// awaitRun waits until done returns true for the positions, and whether the state is settled there.
+// It returns an error if a partition is stopped or the runtime ends.
+func (s *Replay) awaitRun(ctx context.Context, rt *processors.Runtime, ended <-chan error, done func(Positions, bool) bool) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -92,10 +106,11 @@ func (s *Replay) awaitRun(ctx context.Context, rt *processors.Runtime, ended <-c
 		if err != nil {
 			return err
 		}
-		at := Positions{}
+		at, all := Positions{}, true
 		for p := range rt.Partitions() {
 			meta, merr := snap.Meta(p)
-			err = errors.Join(err, merr)
+			ok, serr := settled(&s.proc, p, snap.Get)
+			err, all = errors.Join(err, merr, serr), all && ok
 			for topic, next := range changelogpb.NextOffsets(meta.GetMarker().GetInputs()) {
 				at.Set(topic, p, next)
 			}
@@ -103,7 +118,7 @@ func (s *Replay) awaitRun(ctx context.Context, rt *processors.Runtime, ended <-c
 		if err = errors.Join(err, snap.Close()); err != nil {
 			return err
 		}
-		if done(at) {
+		if done(at, all) {
 			return nil
 		}
 	}
@@ -182,8 +197,9 @@ type Comparison struct {
 // Equal reports whether both tables have the same keys and canonical values.
 func (c Comparison) Equal() bool { return c.Live == c.Replay }
 
-// Compare compares the replay with a savepoint of the live processor at the same offsets. It
-// returns equal tables, too. It reads the store of the replay, so Run must have returned.
+// Compare compares the replay with a savepoint of the live processor at the same offsets, without
+// the partitions in sp.Unsettled. It returns equal tables, too. It reads the store of the replay,
+// so Run must have returned.
 func (s *Replay) Compare(ctx context.Context, sp *Savepoint) (out []Comparison, err error) {
 	if err := s.ready(); err != nil {
 		return nil, err
@@ -196,6 +212,9 @@ func (s *Replay) Compare(ctx context.Context, sp *Savepoint) (out []Comparison, 
 	for _, part := range sp.Partitions {
 		if err := ctx.Err(); err != nil {
 			return nil, err
+		}
+		if part.Unsettled {
+			continue
 		}
 		meta, err := state.Meta(state.DB, part.Partition)
 		if err != nil {
@@ -210,6 +229,11 @@ func (s *Replay) Compare(ctx context.Context, sp *Savepoint) (out []Comparison, 
 		}
 		if !maps.Equal(at, part.Next) {
 			return nil, fmt.Errorf("%w: %s is at %v in partition %d, and savepoint %s is at %v: call Run up to there first", ErrReplay, s.proc.App, at, part.Partition, sp.Name, part.Next)
+		}
+		if ok, err := settled(&s.proc, part.Partition, getOf(state)); err != nil {
+			return nil, err
+		} else if !ok {
+			return nil, fmt.Errorf("%w: partition %d of %s is not settled: call Run again", ErrReplay, part.Partition, s.proc.App)
 		}
 		got, err := hashTables(state, part.Partition, s.proc.Canonical)
 		if err != nil {

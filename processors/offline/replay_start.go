@@ -61,7 +61,7 @@ func (s *Replay) Prepare(ctx context.Context, from ReplayStart) error {
 	case there && s.state.Ready:
 		return fmt.Errorf("%w: %s began from %s and cannot begin from %s: choose another name, or drop the replay", ErrReplay, s.proc.App, s.state.From, from)
 	case there:
-		if err := s.Drop(ctx); err != nil {
+		if err := s.drop(ctx); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -175,9 +176,14 @@ func TestReplayEqualsLive(t *testing.T) {
 func (w *fixture) dropAll(fs vfs.FS, proc stream.Processor) {
 	w.t.Helper()
 	for _, name := range []string{"again-beginning", "again-savepoint"} {
-		for range 2 {
-			if err := w.replay(fs, proc, name).Drop(context.Background()); err != nil {
-				w.t.Fatal(err)
+		for _, want := range []bool{true, false} {
+			r := w.replay(fs, proc, name)
+			names, err := r.Names()
+			if err != nil || slices.Contains(names, name) != want {
+				w.t.Fatalf("the replays are %v, %v; %s is one: %t", names, err, name, want)
+			}
+			if there, err := r.Drop(context.Background()); there != want || err != nil {
+				w.t.Fatalf("Drop of %s: %t, %v; want %t", name, there, err, want)
 			}
 		}
 	}

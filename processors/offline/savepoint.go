@@ -38,7 +38,22 @@ type SavepointPart struct {
 	OwnerEpoch    uint64                        `json:"owner_epoch"`
 	Next          map[string]int64              `json:"next"` // next input offset per topic
 	ChangelogNext int64                         `json:"changelog_next"`
-	Tables        map[byte]processors.TableHash `json:"tables"` // of the logged tables, by number
+	Tables        map[byte]processors.TableHash `json:"tables"`            // of the logged tables, by number
+	Skipped       []processors.SkippedRange     `json:"skipped,omitempty"` // ranges of the inputs that are not in the state
+	// Unsettled means that the state was not a function of the inputs yet, see
+	// stream.Processor.Settled. Savepoints of earlier versions do not have it.
+	Unsettled bool `json:"unsettled,omitempty"`
+}
+
+// Size returns the number of keys in the logged tables, and the bytes of these keys and their
+// values.
+func (s *Savepoint) Size() (keys, bytes int64) {
+	for _, p := range s.Partitions {
+		for _, sum := range p.Tables {
+			keys, bytes = keys+sum.Keys, bytes+sum.Bytes
+		}
+	}
+	return keys, bytes
 }
 
 // ErrSavepoint reports a savepoint that does not exist, exists already, or cannot be used.
@@ -101,6 +116,9 @@ func (s *Savepoints) take(ctx context.Context, checkpoint func(dir string) error
 	if _, err := fs.Stat(s.path(name)); err == nil {
 		return nil, fmt.Errorf("%w: %s exists already: drop it, or choose another name", ErrSavepoint, name)
 	}
+	if err := s.checkCount(); err != nil {
+		return nil, err
+	}
 	tmp := s.path("." + name)
 	if err := fs.RemoveAll(tmp); err != nil {
 		return nil, fmt.Errorf("remove an incomplete savepoint: %w", err)
@@ -135,6 +153,22 @@ func (s *Savepoints) take(ctx context.Context, checkpoint func(dir string) error
 	return sp, syncDir(fs, s.dir())
 }
 
+// MaxSavepoints is the greatest number of savepoints of an application in one state directory. Each
+// holds the files that the store had, so an unlimited number would fill the disk.
+const MaxSavepoints = 100
+
+// checkCount returns an error if there is no room for another savepoint.
+func (s *Savepoints) checkCount() error {
+	names, err := s.cfg.FS.List(s.dir())
+	if err != nil {
+		return nil //nolint:nilerr // no savepoint was ever taken
+	}
+	if n := len(slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(n, ".") })); n >= MaxSavepoints {
+		return fmt.Errorf("%w: there are %d, which is the maximum: drop some first", ErrSavepoint, n)
+	}
+	return nil
+}
+
 func checkName(name string) error {
 	if !stream.ValidName(name) || name[0] == '.' {
 		return fmt.Errorf("%w: %q is not a legal name: use 1 to 200 letters, digits, '.', '_' or '-', and no '.' first", ErrSavepoint, name)
@@ -154,6 +188,12 @@ func (s *Savepoints) describePartitions(ctx context.Context, sp *Savepoint, dir 
 			return err
 		}
 		part := SavepointPart{Partition: n, Sequence: meta.Marker.Sequence, OwnerEpoch: meta.Marker.OwnerEpoch, Next: changelogpb.NextOffsets(meta.Marker.Inputs), ChangelogNext: meta.ChangelogNext}
+		part.Skipped = processors.SkippedRanges(meta.Marker.Skips)
+		settled, err := settled(&s.proc, n, getOf(p))
+		if err != nil {
+			return err
+		}
+		part.Unsettled = !settled
 		part.Tables, err = hashTables(p, n, s.proc.Canonical)
 		sp.Partitions = append(sp.Partitions, part)
 		return err

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,6 +163,32 @@ func TestSavepointRestored(t *testing.T) {
 		}
 		if err := all.Drop(".."); !errors.Is(err, ErrSavepoint) {
 			t.Errorf("drop of the directory above: %v", err)
+		}
+	})
+}
+
+// TestMaxSavepoints: the number of savepoints is limited, and one that is dropped makes room.
+func TestMaxSavepoints(t *testing.T) {
+	runLedger(t, 1, func(t *testing.T, w *fixture) {
+		fs, ctx := w.Disk("a"), context.Background()
+		w.foldThree()
+		all := w.savepoints(fs, ledger.Processor("in"))
+		for i := range MaxSavepoints - 1 {
+			if err := fs.MkdirAll(all.path(fmt.Sprint("s", i)), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := all.Create(ctx, "last"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := all.Create(ctx, "more"); !errors.Is(err, ErrSavepoint) || !strings.Contains(err.Error(), "drop some") {
+			t.Errorf("a savepoint beyond the limit: %v", err)
+		}
+		if err := all.Drop("last"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := all.Create(ctx, "more"); err != nil {
+			t.Error(err)
 		}
 	})
 }

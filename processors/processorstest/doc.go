@@ -45,8 +45,8 @@
 // Run checks these invariants for every processor. The numbers are those of package invariant.
 //
 //	I1, I2, I6  One undisturbed handler that folds the same records in the same transactions ends with
-//	            the same state and writes the same outputs. So no record is lost, applied twice or
-//	            invented. See Options.NoRefold.
+//	            the same state after each transaction and writes the same outputs. So no record is
+//	            lost, applied twice or invented, and no timer. See Options.NoRefold.
 //	I4          The state of every store equals a replay of the changelog up to the changelog offset
 //	            of the store.
 //	I5          No store is ever ahead of the group's committed offsets. This is sampled ten times a
@@ -57,6 +57,14 @@
 // The first check finds a handler that does not read its state after a takeover, or that uses a
 // variable outside of the handler. CaughtUp checks that every partition has one owner. The bubble
 // reports goroutines that have not ended.
+//
+// # Timers
+//
+// The comparison fires the timers of a stream.TimerHandler again, in the same transactions. Wall
+// timers fire by the time in the marker. Timers of event time fire between the records, if the
+// processor has one input. The changelog does not have the order between several inputs. There the
+// timers of event time fire at the end of the transaction, and the changelog decides about those
+// that were set in it. A handler whose result depends on that order needs Options.NoRefold.
 //
 // Harness.AddProcessor runs several processors on the same brokers.
 //

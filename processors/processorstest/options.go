@@ -3,6 +3,8 @@ package processorstest
 import (
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/stream"
 )
@@ -35,9 +37,11 @@ type Options struct {
 	DeliverAfterKill bool
 	// NoRefold leaves out the comparison with an undisturbed handler. It is for handlers whose
 	// result depends on more than the records of a partition and the ends of its transactions: on
-	// the order between inputs, on the owner epoch, on chance. Handlers with timers are left out by
-	// default.
+	// the order between inputs, on the owner epoch, on chance. See "Timers" in the package comment.
 	NoRefold bool
+	// Own reports whether an output record is of this processor, where others write to the same
+	// topic. Defaults to all records of its output topics.
+	Own func(r *kgo.Record) bool
 	// NoChecks leaves out every check at the end. It is for tests that break what the brokers
 	// promise, or that change topics and offsets behind the processor's back.
 	NoChecks bool

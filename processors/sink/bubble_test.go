@@ -364,13 +364,7 @@ func TestMutations(t *testing.T) {
 			do := c.Do
 			c.Do = func(ctx context.Context, r *stream.SinkRecord) error { _ = do(ctx, r); return nil }
 		}, "never done"},
-		"offsets are reset": {func(c *settings) {
-			c.Kafka.Options = append(c.Kafka.Options, kgo.ConsumeStartOffset(kgo.NewOffset().AtEnd()))
-		}, ""},
 	} {
-		if m.want == "" {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(6) {

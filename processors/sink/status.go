@@ -60,7 +60,7 @@ func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (failed
 			failed = fmt.Errorf("read %s: %w", c.cfg.Topic, err)
 			return
 		case errors.Is(err, kerr.FencedInstanceID):
-			failed = fmt.Errorf("%w: another process joined group %s as %s: give each process its own instance", kafka.ErrInstance, c.cfg.Group, c.cfg.Instance)
+			failed = fmt.Errorf("%w: another process joined group %s as %s: each process needs an instance name of its own", kafka.ErrInstance, c.cfg.Group, c.cfg.Instance)
 			return
 		}
 		c.mu.Lock()

@@ -32,11 +32,19 @@ type TaskState struct {
 	Duplicates     uint64                 `protobuf:"varint,2,opt,name=duplicates,proto3" json:"duplicates,omitempty"`                               // client duplicates, events and adjustments, of all time
 	Refunds        uint64                 `protobuf:"varint,3,opt,name=refunds,proto3" json:"refunds,omitempty"`                                     // adjustments applied, of all time
 	RefundedMicros int64                  `protobuf:"varint,4,opt,name=refunded_micros,json=refundedMicros,proto3" json:"refunded_micros,omitempty"` // sum over all adjustments applied, of all time
-	EarlyRotations uint64                 `protobuf:"varint,5,opt,name=early_rotations,json=earlyRotations,proto3" json:"early_rotations,omitempty"` // generations of ids dropped early because of the bound on ids
+	EarlyDrops     uint64                 `protobuf:"varint,5,opt,name=early_drops,json=earlyDrops,proto3" json:"early_drops,omitempty"`             // buckets of ids dropped early because of the bound on ids
 	Origins        []*Origin              `protobuf:"bytes,6,rep,name=origins,proto3" json:"origins,omitempty"`                                      // ordered by datacentre
 	ServingDcs     []string               `protobuf:"bytes,7,rep,name=serving_dcs,json=servingDcs,proto3" json:"serving_dcs,omitempty"`              // every serving datacentre seen, ordered
-	Ids            *Generations           `protobuf:"bytes,8,opt,name=ids,proto3" json:"ids,omitempty"`                                              // of the duplicate window
+	FloorMs        int64                  `protobuf:"varint,8,opt,name=floor_ms,json=floorMs,proto3" json:"floor_ms,omitempty"`                      // ids of events before this event time are dropped
 	Ring           *Generations           `protobuf:"bytes,9,opt,name=ring,proto3" json:"ring,omitempty"`                                            // of the 60 s ring by ingest time: from where it has to be read again
+	Unranked       bool                   `protobuf:"varint,10,opt,name=unranked,proto3" json:"unranked,omitempty"`                                  // the rankings have to be made again from the campaign days
+	Layout         uint32                 `protobuf:"varint,11,opt,name=layout,proto3" json:"layout,omitempty"`                                      // of the keys and values of the logged tables
+	Conflicts      uint64                 `protobuf:"varint,12,opt,name=conflicts,proto3" json:"conflicts,omitempty"`                                // duplicates with another price than the event that was charged, of all time
+	OverRefunds    uint64                 `protobuf:"varint,13,opt,name=over_refunds,json=overRefunds,proto3" json:"over_refunds,omitempty"`         // adjustments that raised the refunds of their campaign day above its charges, of all time
+	Corrections    []*Correction          `protobuf:"bytes,14,rep,name=corrections,proto3" json:"corrections,omitempty"`                             // promoted replays, oldest first
+	Rankings       uint32                 `protobuf:"varint,15,opt,name=rankings,proto3" json:"rankings,omitempty"`                                  // version of the rankings and totals; of an earlier version they are made again from the campaign days
+	ClosedDay      int32                  `protobuf:"varint,20,opt,name=closed_day,json=closedDay,proto3" json:"closed_day,omitempty"`               // YYYYMMDD; this budget day and those before it are charged to the lifetime rows. 0: none
+	Pass           *Pass                  `protobuf:"bytes,24,opt,name=pass,proto3" json:"pass,omitempty"`                                           // moves the rows of closed days into the lifetime rows. Without it the next pass begins at the first key
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -99,9 +107,9 @@ func (x *TaskState) GetRefundedMicros() int64 {
 	return 0
 }
 
-func (x *TaskState) GetEarlyRotations() uint64 {
+func (x *TaskState) GetEarlyDrops() uint64 {
 	if x != nil {
-		return x.EarlyRotations
+		return x.EarlyDrops
 	}
 	return 0
 }
@@ -120,11 +128,11 @@ func (x *TaskState) GetServingDcs() []string {
 	return nil
 }
 
-func (x *TaskState) GetIds() *Generations {
+func (x *TaskState) GetFloorMs() int64 {
 	if x != nil {
-		return x.Ids
+		return x.FloorMs
 	}
-	return nil
+	return 0
 }
 
 func (x *TaskState) GetRing() *Generations {
@@ -134,6 +142,348 @@ func (x *TaskState) GetRing() *Generations {
 	return nil
 }
 
+func (x *TaskState) GetUnranked() bool {
+	if x != nil {
+		return x.Unranked
+	}
+	return false
+}
+
+func (x *TaskState) GetLayout() uint32 {
+	if x != nil {
+		return x.Layout
+	}
+	return 0
+}
+
+func (x *TaskState) GetConflicts() uint64 {
+	if x != nil {
+		return x.Conflicts
+	}
+	return 0
+}
+
+func (x *TaskState) GetOverRefunds() uint64 {
+	if x != nil {
+		return x.OverRefunds
+	}
+	return 0
+}
+
+func (x *TaskState) GetCorrections() []*Correction {
+	if x != nil {
+		return x.Corrections
+	}
+	return nil
+}
+
+func (x *TaskState) GetRankings() uint32 {
+	if x != nil {
+		return x.Rankings
+	}
+	return 0
+}
+
+func (x *TaskState) GetClosedDay() int32 {
+	if x != nil {
+		return x.ClosedDay
+	}
+	return 0
+}
+
+func (x *TaskState) GetPass() *Pass {
+	if x != nil {
+		return x.Pass
+	}
+	return nil
+}
+
+// Pass is the progress of the passes over table 1. How far they are does not depend on the inputs
+// alone.
+type Pass struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	DoneDay       int32                  `protobuf:"varint,1,opt,name=done_day,json=doneDay,proto3" json:"done_day,omitempty"` // YYYYMMDD; no row of this budget day or one before it is left
+	Day           int32                  `protobuf:"varint,2,opt,name=day,proto3" json:"day,omitempty"`                        // YYYYMMDD; the pass moves the rows up to this budget day. 0: no pass has begun
+	From          []byte                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`                       // the next key of table 1
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pass) Reset() {
+	*x = Pass{}
+	mi := &file_task_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pass) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pass) ProtoMessage() {}
+
+func (x *Pass) ProtoReflect() protoreflect.Message {
+	mi := &file_task_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pass.ProtoReflect.Descriptor instead.
+func (*Pass) Descriptor() ([]byte, []int) {
+	return file_task_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Pass) GetDoneDay() int32 {
+	if x != nil {
+		return x.DoneDay
+	}
+	return 0
+}
+
+func (x *Pass) GetDay() int32 {
+	if x != nil {
+		return x.Day
+	}
+	return 0
+}
+
+func (x *Pass) GetFrom() []byte {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+// Correction is a promoted replay that changed campaign days of the task.
+type Correction struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`                    // empty: all accounts
+	UntilDay      int32                  `protobuf:"varint,2,opt,name=until_day,json=untilDay,proto3" json:"until_day,omitempty"` // YYYYMMDD; later budget days were not corrected
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Correction) Reset() {
+	*x = Correction{}
+	mi := &file_task_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Correction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Correction) ProtoMessage() {}
+
+func (x *Correction) ProtoReflect() protoreflect.Message {
+	mi := &file_task_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Correction.ProtoReflect.Descriptor instead.
+func (*Correction) Descriptor() ([]byte, []int) {
+	return file_task_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Correction) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *Correction) GetUntilDay() int32 {
+	if x != nil {
+		return x.UntilDay
+	}
+	return 0
+}
+
+// Total is the value of table 10: the sums over all campaign days of a budget day and currency.
+type Total struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	ChargedMicros  int64                  `protobuf:"varint,1,opt,name=charged_micros,json=chargedMicros,proto3" json:"charged_micros,omitempty"`
+	RefundedMicros int64                  `protobuf:"varint,2,opt,name=refunded_micros,json=refundedMicros,proto3" json:"refunded_micros,omitempty"`
+	Events         uint64                 `protobuf:"varint,3,opt,name=events,proto3" json:"events,omitempty"` // without duplicates
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Total) Reset() {
+	*x = Total{}
+	mi := &file_task_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Total) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Total) ProtoMessage() {}
+
+func (x *Total) ProtoReflect() protoreflect.Message {
+	mi := &file_task_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Total.ProtoReflect.Descriptor instead.
+func (*Total) Descriptor() ([]byte, []int) {
+	return file_task_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Total) GetChargedMicros() int64 {
+	if x != nil {
+		return x.ChargedMicros
+	}
+	return 0
+}
+
+func (x *Total) GetRefundedMicros() int64 {
+	if x != nil {
+		return x.RefundedMicros
+	}
+	return 0
+}
+
+func (x *Total) GetEvents() uint64 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
+// AppliedAdjustment is the value of table 7: an adjustment that was applied once, and what arrived
+// under the same reference later.
+type AppliedAdjustment struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Campaign      string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	BudgetDay     int32                  `protobuf:"varint,2,opt,name=budget_day,json=budgetDay,proto3" json:"budget_day,omitempty"` // YYYYMMDD
+	Currency      string                 `protobuf:"bytes,3,opt,name=currency,proto3" json:"currency,omitempty"`
+	Micros        int64                  `protobuf:"varint,4,opt,name=micros,proto3" json:"micros,omitempty"`
+	ServingDc     string                 `protobuf:"bytes,5,opt,name=serving_dc,json=servingDc,proto3" json:"serving_dc,omitempty"`
+	Reason        string                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	IngestMs      int64                  `protobuf:"varint,7,opt,name=ingest_ms,json=ingestMs,proto3" json:"ingest_ms,omitempty"`
+	Duplicates    uint64                 `protobuf:"varint,8,opt,name=duplicates,proto3" json:"duplicates,omitempty"` // adjustments with the same reference; not applied
+	Conflicts     uint64                 `protobuf:"varint,9,opt,name=conflicts,proto3" json:"conflicts,omitempty"`   // of the duplicates, those with another amount, campaign day or serving datacentre
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AppliedAdjustment) Reset() {
+	*x = AppliedAdjustment{}
+	mi := &file_task_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AppliedAdjustment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AppliedAdjustment) ProtoMessage() {}
+
+func (x *AppliedAdjustment) ProtoReflect() protoreflect.Message {
+	mi := &file_task_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AppliedAdjustment.ProtoReflect.Descriptor instead.
+func (*AppliedAdjustment) Descriptor() ([]byte, []int) {
+	return file_task_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *AppliedAdjustment) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *AppliedAdjustment) GetBudgetDay() int32 {
+	if x != nil {
+		return x.BudgetDay
+	}
+	return 0
+}
+
+func (x *AppliedAdjustment) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *AppliedAdjustment) GetMicros() int64 {
+	if x != nil {
+		return x.Micros
+	}
+	return 0
+}
+
+func (x *AppliedAdjustment) GetServingDc() string {
+	if x != nil {
+		return x.ServingDc
+	}
+	return ""
+}
+
+func (x *AppliedAdjustment) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AppliedAdjustment) GetIngestMs() int64 {
+	if x != nil {
+		return x.IngestMs
+	}
+	return 0
+}
+
+func (x *AppliedAdjustment) GetDuplicates() uint64 {
+	if x != nil {
+		return x.Duplicates
+	}
+	return 0
+}
+
+func (x *AppliedAdjustment) GetConflicts() uint64 {
+	if x != nil {
+		return x.Conflicts
+	}
+	return 0
+}
+
 // Origin is the position in the events of one origin datacentre, and their sums.
 type Origin struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
@@ -141,16 +491,18 @@ type Origin struct {
 	WatermarkMs         int64                  `protobuf:"varint,2,opt,name=watermark_ms,json=watermarkMs,proto3" json:"watermark_ms,omitempty"`                         // greatest ingest time applied
 	Count               uint64                 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`                                                        // events charged, of all time
 	Micros              int64                  `protobuf:"varint,4,opt,name=micros,proto3" json:"micros,omitempty"`                                                      // sum over all events charged, of all time
-	Lost                uint64                 `protobuf:"varint,5,opt,name=lost,proto3" json:"lost,omitempty"`                                                          // offsets of the origin that were skipped
+	Lost                uint64                 `protobuf:"varint,5,opt,name=lost,proto3" json:"lost,omitempty"`                                                          // offsets of records of the origin of which no copy arrived
 	TransportDuplicates uint64                 `protobuf:"varint,6,opt,name=transport_duplicates,json=transportDuplicates,proto3" json:"transport_duplicates,omitempty"` // copied records that arrived again
 	Applied             []*Applied             `protobuf:"bytes,7,rep,name=applied,proto3" json:"applied,omitempty"`                                                     // of a copied topic; ordered by partition
+	Late                uint64                 `protobuf:"varint,8,opt,name=late,proto3" json:"late,omitempty"`                                                          // events that arrived too late to be checked for duplicates, of all time
+	Rejected            uint64                 `protobuf:"varint,9,opt,name=rejected,proto3" json:"rejected,omitempty"`                                                  // copied records that were rejected, of all time
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
 
 func (x *Origin) Reset() {
 	*x = Origin{}
-	mi := &file_task_proto_msgTypes[1]
+	mi := &file_task_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -162,7 +514,7 @@ func (x *Origin) String() string {
 func (*Origin) ProtoMessage() {}
 
 func (x *Origin) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[1]
+	mi := &file_task_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -175,7 +527,7 @@ func (x *Origin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Origin.ProtoReflect.Descriptor instead.
 func (*Origin) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{1}
+	return file_task_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Origin) GetDc() string {
@@ -227,6 +579,20 @@ func (x *Origin) GetApplied() []*Applied {
 	return nil
 }
 
+func (x *Origin) GetLate() uint64 {
+	if x != nil {
+		return x.Late
+	}
+	return 0
+}
+
+func (x *Origin) GetRejected() uint64 {
+	if x != nil {
+		return x.Rejected
+	}
+	return 0
+}
+
 // Applied is the position in one partition of an origin.
 type Applied struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -238,7 +604,7 @@ type Applied struct {
 
 func (x *Applied) Reset() {
 	*x = Applied{}
-	mi := &file_task_proto_msgTypes[2]
+	mi := &file_task_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -250,7 +616,7 @@ func (x *Applied) String() string {
 func (*Applied) ProtoMessage() {}
 
 func (x *Applied) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[2]
+	mi := &file_task_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -263,7 +629,7 @@ func (x *Applied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Applied.ProtoReflect.Descriptor instead.
 func (*Applied) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{2}
+	return file_task_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Applied) GetPartition() int32 {
@@ -292,7 +658,7 @@ type Generations struct {
 
 func (x *Generations) Reset() {
 	*x = Generations{}
-	mi := &file_task_proto_msgTypes[3]
+	mi := &file_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -304,7 +670,7 @@ func (x *Generations) String() string {
 func (*Generations) ProtoMessage() {}
 
 func (x *Generations) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[3]
+	mi := &file_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -317,7 +683,7 @@ func (x *Generations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generations.ProtoReflect.Descriptor instead.
 func (*Generations) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{3}
+	return file_task_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Generations) GetNumber() uint64 {
@@ -341,7 +707,69 @@ func (x *Generations) GetPrevious() *Mark {
 	return nil
 }
 
-// Mark is the place in the inputs at which a generation began.
+// Bucket is a record of table 6: a span of event time whose ids are remembered. Its key is the
+// begin of the span, in milliseconds (8 bytes).
+type Bucket struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ToMs          int64                  `protobuf:"varint,1,opt,name=to_ms,json=toMs,proto3" json:"to_ms,omitempty"` // end of the span
+	Since         *Mark                  `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`            // the ids of the bucket are in records from here on
+	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`     // of the first transaction whose values in table 128 belong to the bucket
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Bucket) Reset() {
+	*x = Bucket{}
+	mi := &file_task_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Bucket) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Bucket) ProtoMessage() {}
+
+func (x *Bucket) ProtoReflect() protoreflect.Message {
+	mi := &file_task_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
+func (*Bucket) Descriptor() ([]byte, []int) {
+	return file_task_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Bucket) GetToMs() int64 {
+	if x != nil {
+		return x.ToMs
+	}
+	return 0
+}
+
+func (x *Bucket) GetSince() *Mark {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Bucket) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+// Mark is a place in the inputs.
 type Mark struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	StartMs       int64                  `protobuf:"varint,1,opt,name=start_ms,json=startMs,proto3" json:"start_ms,omitempty"` // the task's greatest ingest time at that place; 0: no event yet
@@ -352,7 +780,7 @@ type Mark struct {
 
 func (x *Mark) Reset() {
 	*x = Mark{}
-	mi := &file_task_proto_msgTypes[4]
+	mi := &file_task_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -364,7 +792,7 @@ func (x *Mark) String() string {
 func (*Mark) ProtoMessage() {}
 
 func (x *Mark) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[4]
+	mi := &file_task_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -377,7 +805,7 @@ func (x *Mark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mark.ProtoReflect.Descriptor instead.
 func (*Mark) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{4}
+	return file_task_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Mark) GetStartMs() int64 {
@@ -398,15 +826,16 @@ func (x *Mark) GetTopics() []*TopicStart {
 type TopicStart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	Next          int64                  `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`      // first offset that belongs to the generation
-	Applied       []*Applied             `protobuf:"bytes,3,rep,name=applied,proto3" json:"applied,omitempty"` // of a copied topic: positions in its origin before that offset
+	Next          int64                  `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`                                  // first offset after the mark
+	Applied       []*Applied             `protobuf:"bytes,3,rep,name=applied,proto3" json:"applied,omitempty"`                             // of a copied topic: positions in its origin before that offset
+	WatermarkMs   int64                  `protobuf:"varint,4,opt,name=watermark_ms,json=watermarkMs,proto3" json:"watermark_ms,omitempty"` // of a topic of events: the greatest ingest time of its origin before that offset
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TopicStart) Reset() {
 	*x = TopicStart{}
-	mi := &file_task_proto_msgTypes[5]
+	mi := &file_task_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -418,7 +847,7 @@ func (x *TopicStart) String() string {
 func (*TopicStart) ProtoMessage() {}
 
 func (x *TopicStart) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[5]
+	mi := &file_task_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -431,7 +860,7 @@ func (x *TopicStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicStart.ProtoReflect.Descriptor instead.
 func (*TopicStart) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{5}
+	return file_task_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TopicStart) GetTopic() string {
@@ -455,6 +884,13 @@ func (x *TopicStart) GetApplied() []*Applied {
 	return nil
 }
 
+func (x *TopicStart) GetWatermarkMs() int64 {
+	if x != nil {
+		return x.WatermarkMs
+	}
+	return 0
+}
+
 // LocalState is the one record of table 129, which only the local store has: the 60 s rings by the
 // second.
 type LocalState struct {
@@ -468,7 +904,7 @@ type LocalState struct {
 
 func (x *LocalState) Reset() {
 	*x = LocalState{}
-	mi := &file_task_proto_msgTypes[6]
+	mi := &file_task_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -480,7 +916,7 @@ func (x *LocalState) String() string {
 func (*LocalState) ProtoMessage() {}
 
 func (x *LocalState) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[6]
+	mi := &file_task_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -493,7 +929,7 @@ func (x *LocalState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalState.ProtoReflect.Descriptor instead.
 func (*LocalState) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{6}
+	return file_task_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LocalState) GetProcessing() *Ring {
@@ -529,7 +965,7 @@ type Ring struct {
 
 func (x *Ring) Reset() {
 	*x = Ring{}
-	mi := &file_task_proto_msgTypes[7]
+	mi := &file_task_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -541,7 +977,7 @@ func (x *Ring) String() string {
 func (*Ring) ProtoMessage() {}
 
 func (x *Ring) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[7]
+	mi := &file_task_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -554,7 +990,7 @@ func (x *Ring) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ring.ProtoReflect.Descriptor instead.
 func (*Ring) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{7}
+	return file_task_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Ring) GetDc() string {
@@ -583,20 +1019,57 @@ var File_task_proto protoreflect.FileDescriptor
 const file_task_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"task.proto\x12\x14weir.spendcounter.v1\"\xff\x02\n" +
+	"task.proto\x12\x14weir.spendcounter.v1\"\x81\x05\n" +
 	"\tTaskState\x12!\n" +
 	"\ftimestamp_ms\x18\x01 \x01(\x03R\vtimestampMs\x12\x1e\n" +
 	"\n" +
 	"duplicates\x18\x02 \x01(\x04R\n" +
 	"duplicates\x12\x18\n" +
 	"\arefunds\x18\x03 \x01(\x04R\arefunds\x12'\n" +
-	"\x0frefunded_micros\x18\x04 \x01(\x03R\x0erefundedMicros\x12'\n" +
-	"\x0fearly_rotations\x18\x05 \x01(\x04R\x0eearlyRotations\x126\n" +
+	"\x0frefunded_micros\x18\x04 \x01(\x03R\x0erefundedMicros\x12\x1f\n" +
+	"\vearly_drops\x18\x05 \x01(\x04R\n" +
+	"earlyDrops\x126\n" +
 	"\aorigins\x18\x06 \x03(\v2\x1c.weir.spendcounter.v1.OriginR\aorigins\x12\x1f\n" +
 	"\vserving_dcs\x18\a \x03(\tR\n" +
-	"servingDcs\x123\n" +
-	"\x03ids\x18\b \x01(\v2!.weir.spendcounter.v1.GenerationsR\x03ids\x125\n" +
-	"\x04ring\x18\t \x01(\v2!.weir.spendcounter.v1.GenerationsR\x04ring\"\xe9\x01\n" +
+	"servingDcs\x12\x19\n" +
+	"\bfloor_ms\x18\b \x01(\x03R\afloorMs\x125\n" +
+	"\x04ring\x18\t \x01(\v2!.weir.spendcounter.v1.GenerationsR\x04ring\x12\x1a\n" +
+	"\bunranked\x18\n" +
+	" \x01(\bR\bunranked\x12\x16\n" +
+	"\x06layout\x18\v \x01(\rR\x06layout\x12\x1c\n" +
+	"\tconflicts\x18\f \x01(\x04R\tconflicts\x12!\n" +
+	"\fover_refunds\x18\r \x01(\x04R\voverRefunds\x12B\n" +
+	"\vcorrections\x18\x0e \x03(\v2 .weir.spendcounter.v1.CorrectionR\vcorrections\x12\x1a\n" +
+	"\brankings\x18\x0f \x01(\rR\brankings\x12\x1d\n" +
+	"\n" +
+	"closed_day\x18\x14 \x01(\x05R\tclosedDay\x12.\n" +
+	"\x04pass\x18\x18 \x01(\v2\x1a.weir.spendcounter.v1.PassR\x04pass\"G\n" +
+	"\x04Pass\x12\x19\n" +
+	"\bdone_day\x18\x01 \x01(\x05R\adoneDay\x12\x10\n" +
+	"\x03day\x18\x02 \x01(\x05R\x03day\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\fR\x04from\"C\n" +
+	"\n" +
+	"Correction\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
+	"\tuntil_day\x18\x02 \x01(\x05R\buntilDay\"o\n" +
+	"\x05Total\x12%\n" +
+	"\x0echarged_micros\x18\x01 \x01(\x03R\rchargedMicros\x12'\n" +
+	"\x0frefunded_micros\x18\x02 \x01(\x03R\x0erefundedMicros\x12\x16\n" +
+	"\x06events\x18\x03 \x01(\x04R\x06events\"\x94\x02\n" +
+	"\x11AppliedAdjustment\x12\x1a\n" +
+	"\bcampaign\x18\x01 \x01(\tR\bcampaign\x12\x1d\n" +
+	"\n" +
+	"budget_day\x18\x02 \x01(\x05R\tbudgetDay\x12\x1a\n" +
+	"\bcurrency\x18\x03 \x01(\tR\bcurrency\x12\x16\n" +
+	"\x06micros\x18\x04 \x01(\x03R\x06micros\x12\x1d\n" +
+	"\n" +
+	"serving_dc\x18\x05 \x01(\tR\tservingDc\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x1b\n" +
+	"\tingest_ms\x18\a \x01(\x03R\bingestMs\x12\x1e\n" +
+	"\n" +
+	"duplicates\x18\b \x01(\x04R\n" +
+	"duplicates\x12\x1c\n" +
+	"\tconflicts\x18\t \x01(\x04R\tconflicts\"\x99\x02\n" +
 	"\x06Origin\x12\x0e\n" +
 	"\x02dc\x18\x01 \x01(\tR\x02dc\x12!\n" +
 	"\fwatermark_ms\x18\x02 \x01(\x03R\vwatermarkMs\x12\x14\n" +
@@ -604,22 +1077,29 @@ const file_task_proto_rawDesc = "" +
 	"\x06micros\x18\x04 \x01(\x03R\x06micros\x12\x12\n" +
 	"\x04lost\x18\x05 \x01(\x04R\x04lost\x121\n" +
 	"\x14transport_duplicates\x18\x06 \x01(\x04R\x13transportDuplicates\x127\n" +
-	"\aapplied\x18\a \x03(\v2\x1d.weir.spendcounter.v1.AppliedR\aapplied\";\n" +
+	"\aapplied\x18\a \x03(\v2\x1d.weir.spendcounter.v1.AppliedR\aapplied\x12\x12\n" +
+	"\x04late\x18\b \x01(\x04R\x04late\x12\x1a\n" +
+	"\brejected\x18\t \x01(\x04R\brejected\";\n" +
 	"\aApplied\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x03R\x04next\"\x93\x01\n" +
 	"\vGenerations\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x124\n" +
 	"\acurrent\x18\x02 \x01(\v2\x1a.weir.spendcounter.v1.MarkR\acurrent\x126\n" +
-	"\bprevious\x18\x03 \x01(\v2\x1a.weir.spendcounter.v1.MarkR\bprevious\"[\n" +
+	"\bprevious\x18\x03 \x01(\v2\x1a.weir.spendcounter.v1.MarkR\bprevious\"k\n" +
+	"\x06Bucket\x12\x13\n" +
+	"\x05to_ms\x18\x01 \x01(\x03R\x04toMs\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.weir.spendcounter.v1.MarkR\x05since\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\"[\n" +
 	"\x04Mark\x12\x19\n" +
 	"\bstart_ms\x18\x01 \x01(\x03R\astartMs\x128\n" +
-	"\x06topics\x18\x02 \x03(\v2 .weir.spendcounter.v1.TopicStartR\x06topics\"o\n" +
+	"\x06topics\x18\x02 \x03(\v2 .weir.spendcounter.v1.TopicStartR\x06topics\"\x92\x01\n" +
 	"\n" +
 	"TopicStart\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x03R\x04next\x127\n" +
-	"\aapplied\x18\x03 \x03(\v2\x1d.weir.spendcounter.v1.AppliedR\aapplied\"\xaf\x01\n" +
+	"\aapplied\x18\x03 \x03(\v2\x1d.weir.spendcounter.v1.AppliedR\aapplied\x12!\n" +
+	"\fwatermark_ms\x18\x04 \x01(\x03R\vwatermarkMs\"\xaf\x01\n" +
 	"\n" +
 	"LocalState\x12:\n" +
 	"\n" +
@@ -644,34 +1124,41 @@ func file_task_proto_rawDescGZIP() []byte {
 	return file_task_proto_rawDescData
 }
 
-var file_task_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_task_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_task_proto_goTypes = []any{
-	(*TaskState)(nil),   // 0: weir.spendcounter.v1.TaskState
-	(*Origin)(nil),      // 1: weir.spendcounter.v1.Origin
-	(*Applied)(nil),     // 2: weir.spendcounter.v1.Applied
-	(*Generations)(nil), // 3: weir.spendcounter.v1.Generations
-	(*Mark)(nil),        // 4: weir.spendcounter.v1.Mark
-	(*TopicStart)(nil),  // 5: weir.spendcounter.v1.TopicStart
-	(*LocalState)(nil),  // 6: weir.spendcounter.v1.LocalState
-	(*Ring)(nil),        // 7: weir.spendcounter.v1.Ring
+	(*TaskState)(nil),         // 0: weir.spendcounter.v1.TaskState
+	(*Pass)(nil),              // 1: weir.spendcounter.v1.Pass
+	(*Correction)(nil),        // 2: weir.spendcounter.v1.Correction
+	(*Total)(nil),             // 3: weir.spendcounter.v1.Total
+	(*AppliedAdjustment)(nil), // 4: weir.spendcounter.v1.AppliedAdjustment
+	(*Origin)(nil),            // 5: weir.spendcounter.v1.Origin
+	(*Applied)(nil),           // 6: weir.spendcounter.v1.Applied
+	(*Generations)(nil),       // 7: weir.spendcounter.v1.Generations
+	(*Bucket)(nil),            // 8: weir.spendcounter.v1.Bucket
+	(*Mark)(nil),              // 9: weir.spendcounter.v1.Mark
+	(*TopicStart)(nil),        // 10: weir.spendcounter.v1.TopicStart
+	(*LocalState)(nil),        // 11: weir.spendcounter.v1.LocalState
+	(*Ring)(nil),              // 12: weir.spendcounter.v1.Ring
 }
 var file_task_proto_depIdxs = []int32{
-	1,  // 0: weir.spendcounter.v1.TaskState.origins:type_name -> weir.spendcounter.v1.Origin
-	3,  // 1: weir.spendcounter.v1.TaskState.ids:type_name -> weir.spendcounter.v1.Generations
-	3,  // 2: weir.spendcounter.v1.TaskState.ring:type_name -> weir.spendcounter.v1.Generations
-	2,  // 3: weir.spendcounter.v1.Origin.applied:type_name -> weir.spendcounter.v1.Applied
-	4,  // 4: weir.spendcounter.v1.Generations.current:type_name -> weir.spendcounter.v1.Mark
-	4,  // 5: weir.spendcounter.v1.Generations.previous:type_name -> weir.spendcounter.v1.Mark
-	5,  // 6: weir.spendcounter.v1.Mark.topics:type_name -> weir.spendcounter.v1.TopicStart
-	2,  // 7: weir.spendcounter.v1.TopicStart.applied:type_name -> weir.spendcounter.v1.Applied
-	7,  // 8: weir.spendcounter.v1.LocalState.processing:type_name -> weir.spendcounter.v1.Ring
-	7,  // 9: weir.spendcounter.v1.LocalState.origins:type_name -> weir.spendcounter.v1.Ring
-	4,  // 10: weir.spendcounter.v1.LocalState.as_of:type_name -> weir.spendcounter.v1.Mark
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	5,  // 0: weir.spendcounter.v1.TaskState.origins:type_name -> weir.spendcounter.v1.Origin
+	7,  // 1: weir.spendcounter.v1.TaskState.ring:type_name -> weir.spendcounter.v1.Generations
+	2,  // 2: weir.spendcounter.v1.TaskState.corrections:type_name -> weir.spendcounter.v1.Correction
+	1,  // 3: weir.spendcounter.v1.TaskState.pass:type_name -> weir.spendcounter.v1.Pass
+	6,  // 4: weir.spendcounter.v1.Origin.applied:type_name -> weir.spendcounter.v1.Applied
+	9,  // 5: weir.spendcounter.v1.Generations.current:type_name -> weir.spendcounter.v1.Mark
+	9,  // 6: weir.spendcounter.v1.Generations.previous:type_name -> weir.spendcounter.v1.Mark
+	9,  // 7: weir.spendcounter.v1.Bucket.since:type_name -> weir.spendcounter.v1.Mark
+	10, // 8: weir.spendcounter.v1.Mark.topics:type_name -> weir.spendcounter.v1.TopicStart
+	6,  // 9: weir.spendcounter.v1.TopicStart.applied:type_name -> weir.spendcounter.v1.Applied
+	12, // 10: weir.spendcounter.v1.LocalState.processing:type_name -> weir.spendcounter.v1.Ring
+	12, // 11: weir.spendcounter.v1.LocalState.origins:type_name -> weir.spendcounter.v1.Ring
+	9,  // 12: weir.spendcounter.v1.LocalState.as_of:type_name -> weir.spendcounter.v1.Mark
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_task_proto_init() }
@@ -685,7 +1172,7 @@ func file_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_task_proto_rawDesc), len(file_task_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -16,11 +16,13 @@ const (
 )
 
 // Commit ends the transaction at wall time nowMs, Unix ms: due timers fire, the handler flushes,
-// and state, timers, offsets and outputs are committed. A nowMs before that of an earlier Commit is
-// allowed, as clocks go backwards.
+// state, timers, offsets and outputs are committed, and a stream.CommitListener is called. Without
+// records and changes there is no transaction, as in the runtime. A nowMs before that of an earlier
+// Commit is allowed, as clocks go backwards.
 func (r *Runner) Commit(nowMs int64) {
 	r.tb.Helper()
 	r.flush(nowMs)
+	idle := !r.folded && len(r.changes.List) == 0 && !r.timers.changed()
 	for i := range r.changes.List {
 		if c := &r.changes.List[i]; c.Op == stream.OpEmit {
 			r.outputs = append(r.outputs, cloneOutput(c))
@@ -34,7 +36,13 @@ func (r *Runner) Commit(nowMs int64) {
 	}
 	r.rejected, r.rejects = append(r.rejected, r.rejects...), nil
 	r.markMs, r.folded = r.watermark.Ms(), false
+	if idle { // the runtime writes no transaction
+		return
+	}
 	r.commits++
+	if l, ok := r.handler.(stream.CommitListener); ok {
+		l.Committed(r.commits)
+	}
 }
 
 // Abort does what Commit does up to the commit itself, which fails: the handler is discarded, and a
@@ -49,12 +57,13 @@ func (r *Runner) Abort(nowMs int64) {
 func (r *Runner) flush(nowMs int64) {
 	r.tb.Helper()
 	r.nowMs = nowMs
+	r.woken.Store(false)
 	if r.watermark.Advance(time.UnixMilli(nowMs)) || !r.folded {
 		r.fire(stream.EventTime, r.watermark.Ms())
 	}
 	r.fire(stream.WallTime, nowMs)
 	r.changes.Reset()
-	c := stream.Commit{NowMs: nowMs, OwnerEpoch: 1, Sequence: r.commits + 1, Next: r.next()}
+	c := stream.Commit{NowMs: nowMs, Incarnation: 1, OwnerEpoch: 1, Sequence: r.commits + 1, Next: r.next()}
 	if err := r.handler.Flush(c, &r.changes); err != nil {
 		r.tb.Fatalf("flush: %v", err)
 	}

@@ -14,6 +14,9 @@
 // Event time advances with the records, as in the runtime: timers of event time fire between the
 // records of two grains. Wall time is what the test passes to Commit.
 //
+// Ask calls a function with the handler, Woken reports a Task.Wake, and Commit calls a
+// stream.CommitListener. So a handler that answers callers is tested here, too.
+//
 // A handler of EachRecord and one with Fold and Flush are tested in the same way. Any error or
 // panic of the handler fails the test.
 //

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ type Runner struct {
 	nowMs     int64 // wall time, as of the last Commit
 	folded    bool  // records are folded in the open transaction
 	commits   uint64
+	woken     *atomic.Bool // the handler requested a commit
 	changes   stream.Changes
 
 	rejects  []Reject // of the open transaction
@@ -179,10 +181,13 @@ func (r *Runner) Crash() {
 	if !r.open {
 		r.changes.SetOutputs(r.processor.Outputs)
 	}
+	woken := &atomic.Bool{} // of this handler: an earlier one has no effect
+	r.woken = woken
 	var err error
 	r.handler, err = r.processor.New(stream.Task{
 		Partition: r.partition, OwnerEpoch: 1, Next: r.next(),
-		Get: r.state.get, Scan: r.state.scan, Range: r.state.scanRange, Timers: &r.timers,
+		Get: r.state.get, MultiGet: stream.Get(r.state.get).Multi(), Scan: r.state.scan, Range: r.state.scanRange, Timers: &r.timers,
+		Wake: func() { woken.Store(true) },
 	})
 	if err != nil {
 		r.tb.Fatalf("make the handler: %v", err)
@@ -191,6 +196,14 @@ func (r *Runner) Crash() {
 
 // Handler is the handler that was made last.
 func (r *Runner) Handler() stream.Handler { return r.handler }
+
+// Woken reports whether the handler has called Task.Wake since the last Commit or Abort. The
+// runtime would commit now; a Runner commits when the test calls Commit.
+func (r *Runner) Woken() bool { return r.woken.Load() }
+
+// Ask calls fn with the handler as processors.Ask does: H is the type that Processor.New makes, the
+// Source of stream.FromSource, or *stream.Context for stream.EachRecord.
+func Ask[H any](r *Runner, fn func(H) error) error { return stream.Ask(r.handler, fn) }
 
 // input returns an input of the processor.
 func (r *Runner) input(topic string) *input {

@@ -4,14 +4,17 @@ package leaseloop_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/balancer"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/processorstest"
 )
 
@@ -75,6 +78,48 @@ func (l *leaseFeed) execute(region string, value []byte) {
 	if m := l.rows[x.Resource]; m.Version == x.Version && m.Owner == region {
 		m.Owner, m.AvailableMs = x.To, time.Now().UnixMilli()+3000
 		l.write(m)
+	}
+}
+
+// TestBalancerOfStandbyTakesOver kills the owner again and again. The other process continues with
+// the balancer of its standby, and the checks compare what it does with an undisturbed run.
+func TestBalancerOfStandbyTakesOver(t *testing.T) {
+	proc, err := balancer.ProcessorConfig{Regions: []string{"eu", "us"}, Partitions: 1}.Processor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	logger := zerolog.New(zerolog.SyncWriter(&log))
+	cfg := processors.Config{Workers: 1, Standbys: 1, RemainInGroup: true, Log: &logger}
+	processorstest.Run(t, processorstest.Options{Processor: proc, Partitions: 1, Brokers: 1, Config: cfg}, func(_ *testing.T, w *processorstest.Harness) {
+		l := &leaseFeed{t: t, w: w, rows: map[string]*eventspb.LeaseResource{}, read: map[string]int{}, done: map[string]int{}}
+		procs := []*processorstest.Process{w.Start("a"), w.Start("b")}
+		for i := range 100 {
+			name := fmt.Sprintf("res-%03d", i)
+			l.rows[name] = &eventspb.LeaseResource{Resource: name, Owner: "us", AvailableMs: time.Now().UnixMilli()}
+			l.write(l.rows[name])
+		}
+		at := 0
+		seconds := func(until func() bool) {
+			for n := 0; n < 10 || !until(); n++ {
+				at++
+				l.second(at)
+			}
+		}
+		for range 3 {
+			seconds(func() bool { return procs[0].Status(0).HandlerWarm || procs[1].Status(0).HandlerWarm })
+			owner := 0
+			if procs[0].Status(0).HandlerWarm {
+				owner = 1
+			}
+			procs[owner].Kill()
+			seconds(func() bool { return procs[1-owner].Status(0).State == processors.StateRunning })
+			procs[owner] = w.Start(procs[owner].Name())
+		}
+		w.CaughtUp()
+	})
+	if n := strings.Count(log.String(), `"warm":true`); n != 3 {
+		t.Errorf("%d takeovers with the balancer of a standby, want 3", n)
 	}
 }
 

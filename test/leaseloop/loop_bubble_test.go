@@ -21,7 +21,7 @@ func TestLoopHours(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds or more")
 	}
-	span := 2 * time.Minute
+	span := time.Minute
 	if s := os.Getenv("WEIR_TEST_LOOP_HOURS"); s != "" {
 		var err error
 		if span, err = time.ParseDuration(s + "h"); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/agent"
@@ -21,6 +22,7 @@ import (
 	"github.com/weirhq/weir/dedup"
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 	"github.com/weirhq/weir/liberator"
@@ -76,14 +78,15 @@ func (l *loop) balancers() *processorstest.Harness { return l.apps[0] }
 func inLoop(t *testing.T, s loopSetup, f func(l *loop)) {
 	t.Helper()
 	regions := loopRegions()
-	// Each core is a processor. The cores' own tests compare their state with their inputs.
+	// Each core is a processor. Their commands and journals are in the same topics.
 	options := func(p stream.Processor, err error) processorstest.Options {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return processorstest.Options{
-			Processor: p, Partitions: p.Partitions, Brokers: s.brokers, Seed: s.seed, NoRefold: true, CheckInterval: s.watch,
+			Processor: p, Partitions: p.Partitions, Brokers: s.brokers, Seed: s.seed, CheckInterval: s.watch,
+			NoRefold: p.App == events.BridgeApp, Own: func(r *kgo.Record) bool { return p.App == "lease-"+writer(t, r) },
 			Config: processors.Config{Workers: 1, Tick: cmp.Or(s.commit, bridge.Tick), CommitInterval: s.commit, BallastBytes: -1},
 		}
 	}
@@ -106,6 +109,32 @@ func inLoop(t *testing.T, s loopSetup, f func(l *loop)) {
 		defer l.stop()
 		f(l)
 	})
+}
+
+// writer returns the author of a command or of an entry of the journal. Each other topic has the
+// records of one application.
+func writer(t *testing.T, r *kgo.Record) string {
+	t.Helper()
+	var m interface {
+		proto.Message
+		GetBy() string
+	}
+	switch {
+	case r.Topic == events.LeaseJournalTopic:
+		m = &eventspb.LeaseJournalEntry{}
+	case strings.HasPrefix(r.Topic, events.LeaseCommandsTopic("")):
+		m = &eventspb.LeaseCommand{}
+	case r.Topic == events.LeaseHeadroomTopic:
+		return "balancer"
+	case r.Topic == events.LeaseDuplicatesTopic:
+		return "dedup"
+	default:
+		t.Fatalf("topic %s: name its writer here", r.Topic)
+	}
+	if err := proto.Unmarshal(r.Value, m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetBy()
 }
 
 // byPort sends each request to the region whose endpoint has the port.

@@ -28,6 +28,8 @@ func Mutations() []MutationCase {
 		{Mutation: "liberate at any version", Seeds: 100, By: "I20"},
 		{Mutation: "agent uses leases after their deadline", Seeds: 5, By: "I7"},
 		{Mutation: "liberator ignores the quarantine", Seeds: 3, By: "I20"},
+		{Mutation: "release keeps the holder", Seeds: 10, By: "I9"},
+		{Mutation: "liberate offers nothing", Seeds: 10, By: "I9"},
 		{Mutation: "executor ignores versions", Seeds: 60, By: "I18 I20 I7 I9"},
 		{Mutation: "transfer has no wait", Seeds: 60, By: "I18"},
 		{Mutation: "dedup prefers the last lease", Seeds: 60, By: "I8"},
@@ -97,6 +99,12 @@ func mutate(mutation Mutation, rules *lease.Rules) {
 		if mutation == Mutation(r.Name+" at any version") {
 			r.When = slices.DeleteFunc(slices.Clone(r.When), func(c lease.Condition) bool { return c.Attr == lease.AttrVersion })
 		}
+	}
+	switch mutation {
+	case "release keeps the holder": // a row that is available and leased
+		rules.Release.Remove = nil
+	case "liberate offers nothing": // a row that is neither
+		rules.Liberate.Set = nil
 	}
 }
 

@@ -89,7 +89,7 @@ func runAll(first, many uint64) []run {
 func TestHomeLost(t *testing.T) {
 	t.Parallel()
 	moved, back, adopted, on := 0, 0, 0, 0
-	seeds := number(t, "WEIR_TEST_SIM_SEEDS", 200)
+	seeds := number(t, "WEIR_TEST_SIM_SEEDS", 80)
 	for seed := range seeds {
 		s := homeLost(seed)
 		h := Run(s, "", false)

@@ -78,7 +78,7 @@ func (t *task) crash() {
 	}
 	t.off = w.off(t.rng)
 	var err error
-	if t.core, err = t.make(stream.Task{Next: next, Get: t.get, Scan: t.scan, Timers: t}); err != nil {
+	if t.core, err = t.make(stream.Task{Next: next, Get: t.get, Scan: t.scan, Timers: t, Wake: func() {}}); err != nil {
 		w.h.fail(err)
 	}
 }

@@ -26,6 +26,8 @@ const _ = connect.IsAtLeastVersion1_13_0
 const (
 	// SpendServiceName is the fully-qualified name of the SpendService service.
 	SpendServiceName = "weir.v1.SpendService"
+	// AdjustmentServiceName is the fully-qualified name of the AdjustmentService service.
+	AdjustmentServiceName = "weir.v1.AdjustmentService"
 	// ClusterServiceName is the fully-qualified name of the ClusterService service.
 	ClusterServiceName = "weir.v1.ClusterService"
 	// StateServiceName is the fully-qualified name of the StateService service.
@@ -42,8 +44,17 @@ const (
 const (
 	// SpendServiceGetSpendProcedure is the fully-qualified name of the SpendService's GetSpend RPC.
 	SpendServiceGetSpendProcedure = "/weir.v1.SpendService/GetSpend"
+	// SpendServicePollSpendProcedure is the fully-qualified name of the SpendService's PollSpend RPC.
+	SpendServicePollSpendProcedure = "/weir.v1.SpendService/PollSpend"
+	// SpendServiceListSpendProcedure is the fully-qualified name of the SpendService's ListSpend RPC.
+	SpendServiceListSpendProcedure = "/weir.v1.SpendService/ListSpend"
+	// SpendServiceTopSpendProcedure is the fully-qualified name of the SpendService's TopSpend RPC.
+	SpendServiceTopSpendProcedure = "/weir.v1.SpendService/TopSpend"
 	// SpendServiceListHealthProcedure is the fully-qualified name of the SpendService's ListHealth RPC.
 	SpendServiceListHealthProcedure = "/weir.v1.SpendService/ListHealth"
+	// AdjustmentServiceListAdjustmentsProcedure is the fully-qualified name of the AdjustmentService's
+	// ListAdjustments RPC.
+	AdjustmentServiceListAdjustmentsProcedure = "/weir.v1.AdjustmentService/ListAdjustments"
 	// ClusterServiceGetClusterProcedure is the fully-qualified name of the ClusterService's GetCluster
 	// RPC.
 	ClusterServiceGetClusterProcedure = "/weir.v1.ClusterService/GetCluster"
@@ -68,6 +79,19 @@ type SpendServiceClient interface {
 	// the choices. Unavailable: a partition that could change the answer cannot be read. Errors have
 	// the AsOf of the partitions that were read as details.
 	GetSpend(context.Context, *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error)
+	// PollSpend is a long poll: it answers GetSpend again as soon as a commit has changed the answer
+	// that the caller has, or without an answer after wait_ms. A caller that polls in a loop gets the
+	// newest answer each time: answers between two polls are skipped. Unavailable: the partition has
+	// moved, or the process is stopping; send the request again, with the same version.
+	// ResourceExhausted: too many requests wait.
+	PollSpend(context.Context, *connect.Request[weirpb.PollSpendRequest]) (*connect.Response[weirpb.PollSpendResponse], error)
+	// ListSpend returns the spend of an account: its campaign days, or their sums. NotFound: the
+	// account was never charged.
+	ListSpend(context.Context, *connect.Request[weirpb.ListSpendRequest]) (*connect.Response[weirpb.ListSpendResponse], error)
+	// TopSpend returns the campaigns with the greatest figures of a budget day. Each currency has a
+	// ranking of its own. NotFound: no campaign has spend on that day. Unavailable: a partition
+	// cannot be read.
+	TopSpend(context.Context, *connect.Request[weirpb.TopSpendRequest]) (*connect.Response[weirpb.TopSpendResponse], error)
 	// ListHealth returns the newest SpendHistogram of each shard, from all processes. Shards that
 	// cannot be read now are in gaps.
 	ListHealth(context.Context, *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error)
@@ -91,6 +115,27 @@ func NewSpendServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		pollSpend: connect.NewClient[weirpb.PollSpendRequest, weirpb.PollSpendResponse](
+			httpClient,
+			baseURL+SpendServicePollSpendProcedure,
+			connect.WithSchema(spendServiceMethods.ByName("PollSpend")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listSpend: connect.NewClient[weirpb.ListSpendRequest, weirpb.ListSpendResponse](
+			httpClient,
+			baseURL+SpendServiceListSpendProcedure,
+			connect.WithSchema(spendServiceMethods.ByName("ListSpend")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		topSpend: connect.NewClient[weirpb.TopSpendRequest, weirpb.TopSpendResponse](
+			httpClient,
+			baseURL+SpendServiceTopSpendProcedure,
+			connect.WithSchema(spendServiceMethods.ByName("TopSpend")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		listHealth: connect.NewClient[weirpb.ListHealthRequest, weirpb.ListHealthResponse](
 			httpClient,
 			baseURL+SpendServiceListHealthProcedure,
@@ -104,12 +149,30 @@ func NewSpendServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 // spendServiceClient implements SpendServiceClient.
 type spendServiceClient struct {
 	getSpend   *connect.Client[weirpb.GetSpendRequest, weirpb.GetSpendResponse]
+	pollSpend  *connect.Client[weirpb.PollSpendRequest, weirpb.PollSpendResponse]
+	listSpend  *connect.Client[weirpb.ListSpendRequest, weirpb.ListSpendResponse]
+	topSpend   *connect.Client[weirpb.TopSpendRequest, weirpb.TopSpendResponse]
 	listHealth *connect.Client[weirpb.ListHealthRequest, weirpb.ListHealthResponse]
 }
 
 // GetSpend calls weir.v1.SpendService.GetSpend.
 func (c *spendServiceClient) GetSpend(ctx context.Context, req *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error) {
 	return c.getSpend.CallUnary(ctx, req)
+}
+
+// PollSpend calls weir.v1.SpendService.PollSpend.
+func (c *spendServiceClient) PollSpend(ctx context.Context, req *connect.Request[weirpb.PollSpendRequest]) (*connect.Response[weirpb.PollSpendResponse], error) {
+	return c.pollSpend.CallUnary(ctx, req)
+}
+
+// ListSpend calls weir.v1.SpendService.ListSpend.
+func (c *spendServiceClient) ListSpend(ctx context.Context, req *connect.Request[weirpb.ListSpendRequest]) (*connect.Response[weirpb.ListSpendResponse], error) {
+	return c.listSpend.CallUnary(ctx, req)
+}
+
+// TopSpend calls weir.v1.SpendService.TopSpend.
+func (c *spendServiceClient) TopSpend(ctx context.Context, req *connect.Request[weirpb.TopSpendRequest]) (*connect.Response[weirpb.TopSpendResponse], error) {
+	return c.topSpend.CallUnary(ctx, req)
 }
 
 // ListHealth calls weir.v1.SpendService.ListHealth.
@@ -124,6 +187,19 @@ type SpendServiceHandler interface {
 	// the choices. Unavailable: a partition that could change the answer cannot be read. Errors have
 	// the AsOf of the partitions that were read as details.
 	GetSpend(context.Context, *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error)
+	// PollSpend is a long poll: it answers GetSpend again as soon as a commit has changed the answer
+	// that the caller has, or without an answer after wait_ms. A caller that polls in a loop gets the
+	// newest answer each time: answers between two polls are skipped. Unavailable: the partition has
+	// moved, or the process is stopping; send the request again, with the same version.
+	// ResourceExhausted: too many requests wait.
+	PollSpend(context.Context, *connect.Request[weirpb.PollSpendRequest]) (*connect.Response[weirpb.PollSpendResponse], error)
+	// ListSpend returns the spend of an account: its campaign days, or their sums. NotFound: the
+	// account was never charged.
+	ListSpend(context.Context, *connect.Request[weirpb.ListSpendRequest]) (*connect.Response[weirpb.ListSpendResponse], error)
+	// TopSpend returns the campaigns with the greatest figures of a budget day. Each currency has a
+	// ranking of its own. NotFound: no campaign has spend on that day. Unavailable: a partition
+	// cannot be read.
+	TopSpend(context.Context, *connect.Request[weirpb.TopSpendRequest]) (*connect.Response[weirpb.TopSpendResponse], error)
 	// ListHealth returns the newest SpendHistogram of each shard, from all processes. Shards that
 	// cannot be read now are in gaps.
 	ListHealth(context.Context, *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error)
@@ -143,6 +219,27 @@ func NewSpendServiceHandler(svc SpendServiceHandler, opts ...connect.HandlerOpti
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	spendServicePollSpendHandler := connect.NewUnaryHandler(
+		SpendServicePollSpendProcedure,
+		svc.PollSpend,
+		connect.WithSchema(spendServiceMethods.ByName("PollSpend")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	spendServiceListSpendHandler := connect.NewUnaryHandler(
+		SpendServiceListSpendProcedure,
+		svc.ListSpend,
+		connect.WithSchema(spendServiceMethods.ByName("ListSpend")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	spendServiceTopSpendHandler := connect.NewUnaryHandler(
+		SpendServiceTopSpendProcedure,
+		svc.TopSpend,
+		connect.WithSchema(spendServiceMethods.ByName("TopSpend")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	spendServiceListHealthHandler := connect.NewUnaryHandler(
 		SpendServiceListHealthProcedure,
 		svc.ListHealth,
@@ -154,6 +251,12 @@ func NewSpendServiceHandler(svc SpendServiceHandler, opts ...connect.HandlerOpti
 		switch r.URL.Path {
 		case SpendServiceGetSpendProcedure:
 			spendServiceGetSpendHandler.ServeHTTP(w, r)
+		case SpendServicePollSpendProcedure:
+			spendServicePollSpendHandler.ServeHTTP(w, r)
+		case SpendServiceListSpendProcedure:
+			spendServiceListSpendHandler.ServeHTTP(w, r)
+		case SpendServiceTopSpendProcedure:
+			spendServiceTopSpendHandler.ServeHTTP(w, r)
 		case SpendServiceListHealthProcedure:
 			spendServiceListHealthHandler.ServeHTTP(w, r)
 		default:
@@ -169,20 +272,107 @@ func (UnimplementedSpendServiceHandler) GetSpend(context.Context, *connect.Reque
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.SpendService.GetSpend is not implemented"))
 }
 
+func (UnimplementedSpendServiceHandler) PollSpend(context.Context, *connect.Request[weirpb.PollSpendRequest]) (*connect.Response[weirpb.PollSpendResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.SpendService.PollSpend is not implemented"))
+}
+
+func (UnimplementedSpendServiceHandler) ListSpend(context.Context, *connect.Request[weirpb.ListSpendRequest]) (*connect.Response[weirpb.ListSpendResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.SpendService.ListSpend is not implemented"))
+}
+
+func (UnimplementedSpendServiceHandler) TopSpend(context.Context, *connect.Request[weirpb.TopSpendRequest]) (*connect.Response[weirpb.TopSpendResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.SpendService.TopSpend is not implemented"))
+}
+
 func (UnimplementedSpendServiceHandler) ListHealth(context.Context, *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.SpendService.ListHealth is not implemented"))
+}
+
+// AdjustmentServiceClient is a client for the weir.v1.AdjustmentService service.
+type AdjustmentServiceClient interface {
+	// ListAdjustments returns the adjustments of an account. NotFound: the account has none.
+	ListAdjustments(context.Context, *connect.Request[weirpb.ListAdjustmentsRequest]) (*connect.Response[weirpb.ListAdjustmentsResponse], error)
+}
+
+// NewAdjustmentServiceClient constructs a client for the weir.v1.AdjustmentService service. By
+// default, it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses,
+// and sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the
+// connect.WithGRPC() or connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewAdjustmentServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) AdjustmentServiceClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	adjustmentServiceMethods := weirpb.File_weir_proto.Services().ByName("AdjustmentService").Methods()
+	return &adjustmentServiceClient{
+		listAdjustments: connect.NewClient[weirpb.ListAdjustmentsRequest, weirpb.ListAdjustmentsResponse](
+			httpClient,
+			baseURL+AdjustmentServiceListAdjustmentsProcedure,
+			connect.WithSchema(adjustmentServiceMethods.ByName("ListAdjustments")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// adjustmentServiceClient implements AdjustmentServiceClient.
+type adjustmentServiceClient struct {
+	listAdjustments *connect.Client[weirpb.ListAdjustmentsRequest, weirpb.ListAdjustmentsResponse]
+}
+
+// ListAdjustments calls weir.v1.AdjustmentService.ListAdjustments.
+func (c *adjustmentServiceClient) ListAdjustments(ctx context.Context, req *connect.Request[weirpb.ListAdjustmentsRequest]) (*connect.Response[weirpb.ListAdjustmentsResponse], error) {
+	return c.listAdjustments.CallUnary(ctx, req)
+}
+
+// AdjustmentServiceHandler is an implementation of the weir.v1.AdjustmentService service.
+type AdjustmentServiceHandler interface {
+	// ListAdjustments returns the adjustments of an account. NotFound: the account has none.
+	ListAdjustments(context.Context, *connect.Request[weirpb.ListAdjustmentsRequest]) (*connect.Response[weirpb.ListAdjustmentsResponse], error)
+}
+
+// NewAdjustmentServiceHandler builds an HTTP handler from the service implementation. It returns
+// the path on which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewAdjustmentServiceHandler(svc AdjustmentServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	adjustmentServiceMethods := weirpb.File_weir_proto.Services().ByName("AdjustmentService").Methods()
+	adjustmentServiceListAdjustmentsHandler := connect.NewUnaryHandler(
+		AdjustmentServiceListAdjustmentsProcedure,
+		svc.ListAdjustments,
+		connect.WithSchema(adjustmentServiceMethods.ByName("ListAdjustments")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/weir.v1.AdjustmentService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case AdjustmentServiceListAdjustmentsProcedure:
+			adjustmentServiceListAdjustmentsHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedAdjustmentServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedAdjustmentServiceHandler struct{}
+
+func (UnimplementedAdjustmentServiceHandler) ListAdjustments(context.Context, *connect.Request[weirpb.ListAdjustmentsRequest]) (*connect.Response[weirpb.ListAdjustmentsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.AdjustmentService.ListAdjustments is not implemented"))
 }
 
 // ClusterServiceClient is a client for the weir.v1.ClusterService service.
 type ClusterServiceClient interface {
 	// GetCluster returns the broker addresses and the names that a producer needs.
 	GetCluster(context.Context, *connect.Request[weirpb.GetClusterRequest]) (*connect.Response[weirpb.GetClusterResponse], error)
-	// CreateSavepoint takes a savepoint of the committed state of this process. The savepoint is in
-	// the data directory of the process; `weir savepoint list` lists it. FailedPrecondition: the name
-	// exists.
+	// CreateSavepoint takes a savepoint of the committed state of an application in this process. The
+	// savepoint is in the data directory of the process; `weir savepoint list` lists it.
+	// FailedPrecondition: the name exists.
 	CreateSavepoint(context.Context, *connect.Request[weirpb.CreateSavepointRequest]) (*connect.Response[weirpb.CreateSavepointResponse], error)
-	// ListPartitions returns the tasks of all processes, with standbys: owner, state, offsets, lag,
-	// and the reason of a stop.
+	// ListPartitions returns the tasks of the applications that run in this process, with the tasks
+	// that other processes have of them, and with standbys: owner, state, offsets, lag, and the
+	// reason of a stop.
 	ListPartitions(context.Context, *connect.Request[weirpb.ListPartitionsRequest]) (*connect.Response[weirpb.ListPartitionsResponse], error)
 }
 
@@ -246,12 +436,13 @@ func (c *clusterServiceClient) ListPartitions(ctx context.Context, req *connect.
 type ClusterServiceHandler interface {
 	// GetCluster returns the broker addresses and the names that a producer needs.
 	GetCluster(context.Context, *connect.Request[weirpb.GetClusterRequest]) (*connect.Response[weirpb.GetClusterResponse], error)
-	// CreateSavepoint takes a savepoint of the committed state of this process. The savepoint is in
-	// the data directory of the process; `weir savepoint list` lists it. FailedPrecondition: the name
-	// exists.
+	// CreateSavepoint takes a savepoint of the committed state of an application in this process. The
+	// savepoint is in the data directory of the process; `weir savepoint list` lists it.
+	// FailedPrecondition: the name exists.
 	CreateSavepoint(context.Context, *connect.Request[weirpb.CreateSavepointRequest]) (*connect.Response[weirpb.CreateSavepointResponse], error)
-	// ListPartitions returns the tasks of all processes, with standbys: owner, state, offsets, lag,
-	// and the reason of a stop.
+	// ListPartitions returns the tasks of the applications that run in this process, with the tasks
+	// that other processes have of them, and with standbys: owner, state, offsets, lag, and the
+	// reason of a stop.
 	ListPartitions(context.Context, *connect.Request[weirpb.ListPartitionsRequest]) (*connect.Response[weirpb.ListPartitionsResponse], error)
 }
 

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafka"
@@ -29,40 +29,37 @@ func Main(list ...stream.Processor) {
 	dir := flag.String("dir", filepath.Join("data", list[len(list)-1].App), "directory of the state; one process per directory")
 	instance := flag.String("instance", "", "name of this process among those of the application (default: the host name)")
 	partitions := flag.Int("partitions", 4, "partitions of topics that do not exist yet")
+	listen := flag.String("listen", "127.0.0.1:0", "address of the API for weir's commands; port 0: any free port, which the log has")
+	ops := flag.String("ops-listen", "127.0.0.1:0", "address of /readyz and /metrics")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := zerolog.New(os.Stderr).Level(zerolog.InfoLevel).With().Timestamp().Logger()
-	if err := run(ctx, list, int32(*partitions), processors.Config{
+	cfg := local.ProgramConfig{Listen: *listen, OpsListen: *ops, Processors: processors.Config{
 		Kafka:    kafka.Cluster{Brokers: strings.Split(*brokers, ",")},
 		Dir:      *dir,
 		Instance: *instance,
 		Log:      &log,
-	}); err != nil {
+	}}
+	if err := run(ctx, list, int32(*partitions), cfg); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-// run creates the topics that are missing and runs each processor in a directory below cfg.Dir.
-func run(ctx context.Context, list []stream.Processor, partitions int32, cfg processors.Config) error {
+// run creates the topics that are missing, runs the processors and serves the API over them.
+func run(ctx context.Context, list []stream.Processor, partitions int32, cfg local.ProgramConfig) error {
 	var topics []events.Topic
 	for _, p := range list {
 		topics = append(topics, kafkaadmin.ProcessorTopics(p, partitions, 7*24*time.Hour)...)
 	}
-	if err := kafkaadmin.CreateMissing(ctx, cfg.Kafka, topics, kafkaadmin.Defaults{}); err != nil {
+	if err := kafkaadmin.CreateMissing(ctx, cfg.Processors.Kafka, topics, kafkaadmin.Defaults{}); err != nil {
 		return fmt.Errorf("create topics: %w", err)
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	for _, p := range list {
-		own := cfg
-		own.Dir = filepath.Join(cfg.Dir, p.App)
-		rt, err := processors.New(own, p)
-		if err != nil {
-			return err
-		}
-		g.Go(func() error { return rt.Run(ctx) })
+	program, err := local.NewProgram(cfg, list...)
+	if err != nil {
+		return err
 	}
-	return g.Wait()
+	return program.Run(ctx)
 }

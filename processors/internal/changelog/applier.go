@@ -29,9 +29,24 @@ type Applier struct {
 	open        bool                // batch has changes after its last marker
 	Count       int
 	Progress    Progress
+	Skips       Skips // instructions behind the last marker
+
+	follower Follower // gets what is applied; may be nil
 
 	rewritten uint64 // sequence of the last transaction that replaced state from outside
 }
+
+// Follower gets what an Applier reads, while the store still has the state before it.
+type Follower interface {
+	// Change gets a change of the open transaction.
+	Change(rec *kgo.Record)
+	// Commit gets the marker of the open transaction, and the changelog offset behind it.
+	Commit(m *changelogpb.Marker, next int64)
+}
+
+// Follow makes the Applier pass what it reads to f, and write each transaction by itself. The
+// Applier must have read nothing that the store does not have.
+func (a *Applier) Follow(f Follower) { a.follower = f }
 
 var (
 	// ErrEnd is returned when the barrier of this takeover has been read.
@@ -126,6 +141,9 @@ func (a *Applier) apply(rec *kgo.Record) error {
 	}
 	a.Count++
 	if !changelogpb.IsSystem(rec.Key) {
+		if a.follower != nil {
+			a.follower.Change(rec)
+		}
 		if a.open = true; a.bulk != nil {
 			return a.bulk.Put(rec.Key, rec.Value)
 		}
@@ -137,9 +155,13 @@ func (a *Applier) apply(rec *kgo.Record) error {
 		if err != nil {
 			return err
 		}
-		a.Meta.Marker, a.Meta.ChangelogNext, a.open = m, rec.Offset+1, false
+		a.Meta.Marker, a.Meta.ChangelogNext, a.open, a.Skips = m, rec.Offset+1, false, nil
 		if m.Rewritten {
 			a.Meta.Local, a.rewritten = nil, m.Sequence
+		}
+		if a.follower != nil {
+			a.follower.Commit(m, rec.Offset+1)
+			return a.Flush()
 		}
 		if a.batch.Len() > MaxBatchBytes || a.bulk != nil && rec.Offset+1 >= a.bulkUntil {
 			return a.Flush()
@@ -151,6 +173,14 @@ func (a *Applier) apply(rec *kgo.Record) error {
 		}
 		if b.Token == a.Token {
 			return ErrEnd
+		}
+	default:
+		s, err := changelogpb.DecodeSkip(rec.Key, rec.Value)
+		if err != nil {
+			return Stopped(a.Partition, err)
+		}
+		if s != nil {
+			a.Skips = append(a.Skips, s)
 		}
 	}
 	return nil

@@ -107,14 +107,16 @@ func (f *BrokerState) OffsetsStable(p int32) (err error) {
 
 // GroupOffset is the offset that the group committed for one input of a partition.
 type GroupOffset struct {
-	At       int64  // -1 if the group committed none
-	Metadata string // names the transaction that committed it, see CommitMetadata
+	At        int64  // -1 if the group committed none
+	Metadata  string // names the transaction that committed it, see CommitMetadata
+	Changelog string // to which that transaction wrote; empty if it is not known
 }
 
 // Committed returns the group's committed offset of an input partition.
 func (f *BrokerState) Committed(topic string, p int32) GroupOffset {
 	if o, ok := f.offsets.Lookup(topic, p); ok && o.At >= 0 {
-		return GroupOffset{o.At, o.Metadata}
+		by, log := SplitNote(o.Metadata)
+		return GroupOffset{o.At, by, log}
 	}
 	return GroupOffset{At: -1}
 }
@@ -144,6 +146,9 @@ func (f *BrokerState) checkTopicIDs(p int32, meta *changelogpb.TaskMeta) error {
 	// In order, so that all partitions name the same topic if several were created again.
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		id := stored[name]
+		if was := meta.GetChangelogTopic(); name == f.proc.Changelog && was != "" && was != name {
+			return Stopped(p, OtherChangelog("the store", was, name))
+		}
 		if now := f.IDs[name]; len(id) > 0 && now != nil && !bytes.Equal(id, now) {
 			return Stopped(p, fmt.Errorf("topic %s was deleted and created again (id %x, was %x): its offsets have another meaning now. Nothing was changed. To begin with empty state, stop the application, delete its group and changelog, and remove the state directory", name, now, id))
 		}

@@ -3,6 +3,8 @@ package replayrange
 import (
 	"context"
 	"math"
+
+	"github.com/weirhq/weir/processors/changelogpb"
 )
 
 // Offsets are offsets by topic and partition.
@@ -16,6 +18,8 @@ type Range struct {
 	From Offsets
 	// Until is the first offset that is not folded. A partition that is not in it is not folded.
 	Until Offsets
+	// Skips are the ranges that the live processor skipped, by partition.
+	Skips map[int32][]*changelogpb.Skip
 }
 
 type key struct{}
@@ -49,4 +53,12 @@ func (r *Range) End(topic string, partition int32) int64 {
 		return math.MaxInt64
 	}
 	return r.Until[topic][partition]
+}
+
+// SkipsOf returns the ranges that are not folded in a partition.
+func (r *Range) SkipsOf(partition int32) []*changelogpb.Skip {
+	if r == nil {
+		return nil
+	}
+	return r.Skips[partition]
 }

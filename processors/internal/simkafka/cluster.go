@@ -1,6 +1,7 @@
 package simkafka
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -22,6 +23,7 @@ type Cluster struct {
 	mu            sync.Mutex
 	answersToLose map[kmsg.Key]int // number of answers to lose, by kind of request
 	lost          int
+	damaged       []byte // what answers have with another first byte
 }
 
 // New starts a cluster of three brokers and creates topics with the given number of partitions.
@@ -68,6 +70,28 @@ func (c *Cluster) takeLoss(key kmsg.Key) bool {
 	}
 	c.answersToLose[key]--
 	return true
+}
+
+// Damage changes the first byte of text wherever an answer of the brokers has it, as a bad disk
+// does. An empty text ends the damage.
+func (c *Cluster) Damage(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.damaged = []byte(text)
+}
+
+// damage changes what Damage has named.
+func (c *Cluster) damage(answer []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := 0; len(c.damaged) > 0; i++ {
+		next := bytes.Index(answer[i:], c.damaged)
+		if next < 0 {
+			return
+		}
+		i += next
+		answer[i] ^= 1
+	}
 }
 
 // Read returns all committed records of a topic, partition by partition.

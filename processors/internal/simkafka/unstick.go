@@ -20,10 +20,14 @@ const (
 // that retry every few seconds wait for ever. Unstick refuses joins for a while, so that the
 // timeout passes and the count restarts at 0.
 func (c *Cluster) Unstick(group string) {
+	expiry := newExpiry(c, group)
 	c.unstick.Go(func() {
 		since, epoch := time.Now(), int32(-1)
-		for c.pause(5 * time.Second) {
+		for c.pause(time.Second) {
 			g := c.GroupInfo(group)
+			if g != nil {
+				expiry.check(g)
+			}
 			if g == nil || g.State != "PreparingRebalance" || g.Epoch != epoch {
 				since, epoch = time.Now(), -1
 				if g != nil {

@@ -4,11 +4,13 @@ package simkafka
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -69,6 +71,13 @@ func (m *member) sync() {
 	}
 }
 
+// heartbeat sends a heartbeat.
+func (m *member) heartbeat() {
+	req := kmsg.NewPtrHeartbeatRequest()
+	req.Group, req.InstanceID, req.MemberID, req.Generation = "g", &m.name, m.id, m.gen
+	m.ask(req, time.Second)
+}
+
 // TestUnstick: a static member comes back while its former session waits in a sync. Without Unstick
 // the group never becomes stable. When this test fails, kfake counts correctly and Unstick can be
 // removed.
@@ -106,5 +115,52 @@ func TestUnstick(t *testing.T) {
 				t.Errorf("with Unstick: %t; the group became stable: %t", with, got)
 			}
 		})
+	}
+}
+
+// TestExpiry: a member dies while it waits in a join. Without Unstick it can be a member for ever:
+// kfake loses its session timeout in about half of the runs. When this test fails, kfake watches
+// the session timeout and expiry can be removed.
+func TestExpiry(t *testing.T) {
+	for _, with := range []bool{false, true} {
+		stayed := 0
+		for range 30 {
+			synctest.Test(t, func(t *testing.T) {
+				c, err := New(1, "in")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				if with {
+					c.Unstick("g")
+				}
+				a, b := &member{t: t, c: c, name: "a"}, &member{t: t, c: c, name: "b"}
+				if !a.join(time.Second) || b.join(time.Second) || !a.join(time.Second) {
+					t.Fatal("a did not join twice, or b did not die")
+				}
+				req := kmsg.NewPtrSyncGroupRequest()
+				req.Group, req.InstanceID, req.MemberID, req.Generation = "g", &a.name, a.id, a.gen
+				if resp, _ := a.ask(req, time.Second).(*kmsg.SyncGroupResponse); resp == nil || resp.ErrorCode != 0 {
+					t.Fatal("the leader's sync failed")
+				}
+				there := func() bool {
+					return slices.ContainsFunc(c.GroupInfo("g").Members, func(m kfake.GroupMember) bool { return *m.InstanceID == "b" })
+				}
+				for range 4 {
+					time.Sleep(10 * time.Second)
+					a.heartbeat()
+				}
+				if !there() {
+					t.Errorf("with Unstick: %t; the dead member was removed before its session timeout", with)
+				}
+				time.Sleep(10 * time.Second)
+				if there() {
+					stayed++
+				}
+			})
+		}
+		if with != (stayed == 0) {
+			t.Errorf("with Unstick: %t; the dead member stayed in %d of 30 runs", with, stayed)
+		}
 	}
 }

@@ -21,14 +21,13 @@ import (
 type BulkLoader struct {
 	store   *Store
 	p       int32
-	limit   int // bytes of one table, before compression
-	buf     []byte
-	list    []change
-	spare   bulkBuffer
-	writing chan error // the table that is being written
+	limit   int         // bytes of one table, before compression
+	full    *bulkBuffer // the changes that are being collected; nil: none
+	writing chan error  // the table that is being written
 	files   int
 }
 
+// bulkBuffer has the changes of one table. Buffers are used again, because their growth takes time.
 type bulkBuffer struct {
 	buf  []byte
 	list []change
@@ -36,10 +35,13 @@ type bulkBuffer struct {
 
 // change is one record in the buffer of a BulkLoader: key, then value.
 type change struct {
-	prefix       uint64 // first 8 bytes of the key after the partition, for a fast comparison
+	prefix       uint64 // the 8 bytes of the key behind what all keys have in common
 	at, key, end int
 	deleted      bool
 }
+
+// size estimates the memory of the changes.
+func (f *bulkBuffer) size() int { return len(f.buf) + 40*len(f.list) }
 
 // bulkLimit returns the memory of one load: the restoring partitions share half of what is reserved
 // for memtables, which a bulk load does not use.
@@ -56,33 +58,52 @@ func NewBulkLoader(s *Store, p int32) *BulkLoader {
 
 // Put adds a change and copies it. A nil value deletes the key.
 func (b *BulkLoader) Put(key, value []byte) error {
-	at := len(b.buf)
-	b.buf = binary.BigEndian.AppendUint16(b.buf, uint16(b.p))
-	b.buf = append(append(b.buf, key...), value...)
-	c := change{at: at, key: at + 2 + len(key), end: len(b.buf), deleted: value == nil}
-	var head [8]byte
-	copy(head[:], key)
-	c.prefix = binary.BigEndian.Uint64(head[:])
-	if b.list = append(b.list, c); len(b.buf)+40*len(b.list) < b.limit {
+	f := b.full
+	if f == nil {
+		var former bool
+		if f, former = b.store.bulkBuffers.Get().(*bulkBuffer); !former {
+			f = &bulkBuffer{}
+		}
+		b.full = f
+	}
+	at := len(f.buf)
+	f.buf = binary.BigEndian.AppendUint16(f.buf, uint16(b.p))
+	f.buf = append(append(f.buf, key...), value...)
+	f.list = append(f.list, change{at: at, key: at + 2 + len(key), end: len(f.buf), deleted: value == nil})
+	if f.size() < b.limit {
 		return nil
 	}
-	return b.spill()
+	return b.Spill()
 }
 
-// spill starts to write the collected changes.
-func (b *BulkLoader) spill() error {
-	if err := b.Wait(); err != nil || len(b.list) == 0 {
+// Bytes estimates the memory of the collected changes.
+func (b *BulkLoader) Bytes() int {
+	if b.full == nil {
+		return 0
+	}
+	return b.full.size()
+}
+
+// Spill starts to write the collected changes, after the table in progress is written.
+func (b *BulkLoader) Spill() error {
+	if err := b.Wait(); err != nil || b.full == nil {
 		return err
 	}
-	full := bulkBuffer{b.buf, b.list}
-	b.buf, b.list = b.spare.buf[:0], b.spare.list[:0]
-	b.spare = full
+	full, done := b.full, make(chan error, 1)
 	b.files++
 	name := path.Join(b.store.dir, fmt.Sprintf("%s%d-%d.sst", bulkPrefix, b.p, b.files))
-	b.writing = make(chan error, 1)
-	go func() { b.writing <- full.write(b.store, name) }()
+	b.full, b.writing = nil, done
+	go func() {
+		err := full.write(b.store, name)
+		full.buf, full.list = full.buf[:0], full.list[:0]
+		b.store.bulkBuffers.Put(full)
+		done <- err
+	}()
 	return nil
 }
+
+// Writing reports whether a table is in progress.
+func (b *BulkLoader) Writing() bool { return b.writing != nil && len(b.writing) == 0 }
 
 // Wait waits until the table in progress is written.
 func (b *BulkLoader) Wait() error {
@@ -95,13 +116,24 @@ func (b *BulkLoader) Wait() error {
 }
 
 // Finish writes the remaining changes.
-func (b *BulkLoader) Finish() error { return errors.Join(b.spill(), b.Wait()) }
+func (b *BulkLoader) Finish() error { return errors.Join(b.Spill(), b.Wait()) }
 
 // bulkPrefix begins the names of tables that Pebble has not ingested yet.
 const bulkPrefix = "bulk-"
 
-// write writes the last change of each key to a table and ingests it.
-func (f bulkBuffer) write(s *Store, name string) error {
+// sort sorts the changes by key, the last change of a key first.
+func (f *bulkBuffer) sort() {
+	common := f.buf[f.list[0].at:f.list[0].key]
+	for _, c := range f.list {
+		for !bytes.HasPrefix(f.buf[c.at:c.key], common) {
+			common = common[:len(common)-1]
+		}
+	}
+	for i := range f.list {
+		c, head := &f.list[i], [8]byte{}
+		copy(head[:], f.buf[c.at+len(common):c.key])
+		c.prefix = binary.BigEndian.Uint64(head[:])
+	}
 	slices.SortFunc(f.list, func(a, b change) int {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
@@ -111,6 +143,11 @@ func (f bulkBuffer) write(s *Store, name string) error {
 		}
 		return b.at - a.at
 	})
+}
+
+// write writes the last change of each key to a table and ingests it.
+func (f *bulkBuffer) write(s *Store, name string) error {
+	f.sort()
 	file, err := s.disk.Create(name, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return fmt.Errorf("write a table: %w", err)

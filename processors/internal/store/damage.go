@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -51,16 +52,25 @@ func (d *damage) err() error {
 	}
 }
 
-// AwaitFailure waits for damage or a failure of the disk and returns it. It returns nil if ctx ends
-// first.
+// presenceCheck is the time between two looks whether the database still exists.
+const presenceCheck = 2 * time.Second
+
+// AwaitFailure waits for damage, a failure of the disk or the removal of the database, and returns
+// it. It returns nil if ctx ends first.
 func (s *Store) AwaitFailure(ctx context.Context) error {
-	select {
-	case <-s.damage.found:
-		return s.damage.err()
-	case <-s.disk.failed:
-		return s.disk.err()
-	case <-ctx.Done():
-		return nil
+	t := time.NewTicker(presenceCheck)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.damage.found:
+			return s.damage.err()
+		case <-s.disk.failed:
+			return s.disk.err()
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+			s.disk.check()
+		}
 	}
 }
 

@@ -22,6 +22,9 @@ var (
 	ErrDisk = errors.New("the disk of the state directory failed")
 )
 
+// errRemoved means that the directory of the database was removed while it was open.
+var errRemoved = errors.New("the state directory was removed while the process used it; a restart rebuilds the state from the changelog")
+
 // errDropped means that the disk was abandoned and the change was not made.
 var errDropped = errors.New("the disk was given up")
 
@@ -39,6 +42,7 @@ type disk struct {
 	log    zerolog.Logger
 
 	ballast string
+	db      atomic.Pointer[string] // directory of the open database
 	state   atomic.Int32
 	stalled atomic.Bool // a commit waits for a compaction
 	memFS   *vfs.MemFS  // files that were created after the disk was abandoned
@@ -83,7 +87,7 @@ func (s *Store) LateFiles(dir string) []string {
 // not exist are not.
 func isWriteRefusal(err error) bool {
 	var no syscall.Errno
-	return errors.As(err, &no) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist)
+	return errors.Is(err, errRemoved) || errors.As(err, &no) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist)
 }
 
 func isNoSpace(err error) bool { return vfs.IsNoSpaceError(err) || errors.Is(err, syscall.EDQUOT) }
@@ -108,7 +112,7 @@ func (d *disk) try(change func() error) error {
 		if at == diskAbandoned {
 			return errDropped
 		}
-		err := change()
+		err := d.explain(change())
 		if !isWriteRefusal(err) {
 			return err
 		}
@@ -201,7 +205,37 @@ func (d *disk) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if d.inMemory(name) {
 		return d.memFS.Open(name, opts...)
 	}
-	return d.FS.Open(name, opts...)
+	f, err := d.FS.Open(name, opts...)
+	if err = d.explain(err); errors.Is(err, errRemoved) {
+		d.onRefusal(diskNoSpace, err)
+	}
+	return f, err
+}
+
+// explain replaces an error about a file that does not exist by errRemoved if the whole database
+// does not exist. Pebble ends the program where one of its files is missing.
+func (d *disk) explain(err error) error {
+	if errors.Is(err, fs.ErrNotExist) && d.removed() {
+		return errRemoved
+	}
+	return err
+}
+
+// removed reports whether the directory of the open database does not exist.
+func (d *disk) removed() bool {
+	dir := d.db.Load()
+	if dir == nil {
+		return false
+	}
+	_, err := d.FS.Stat(*dir)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// check abandons the disk if the directory of the open database does not exist.
+func (d *disk) check() {
+	if d.removed() {
+		d.onRefusal(diskNoSpace, errRemoved)
+	}
 }
 
 // OpenDir implements vfs.FS.

@@ -63,8 +63,8 @@ func (p *Offline) Meta(r pebble.Reader, n int32) (*changelogpb.TaskMeta, error) 
 }
 
 // EachPartition calls fn with the number of every partition that has a key, in order.
-func (p *Offline) EachPartition(ctx context.Context, fn func(n int32) error) (err error) {
-	it, err := p.DB.NewIter(nil)
+func EachPartition(ctx context.Context, r pebble.Reader, fn func(n int32) error) (err error) {
+	it, err := r.NewIter(nil)
 	if err != nil {
 		return fmt.Errorf("read partitions: %w", err)
 	}
@@ -81,6 +81,11 @@ func (p *Offline) EachPartition(ctx context.Context, fn func(n int32) error) (er
 		ok = next != nil && it.SeekGE(next)
 	}
 	return it.Error()
+}
+
+// EachPartition calls fn with the number of every partition that has a key, in order.
+func (p *Offline) EachPartition(ctx context.Context, fn func(n int32) error) error {
+	return EachPartition(ctx, p.DB, fn)
 }
 
 // Metas returns the positions of all partitions that have a marker. It returns nil for a nil p.

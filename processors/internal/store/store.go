@@ -30,15 +30,16 @@ const metaFormat = 1
 // Store is the Pebble database of one processor in one process. A store key is
 // [partition u16][table u8][key]; table 0 holds the task's meta.
 type Store struct {
-	DB     *pebble.DB
-	cache  *pebble.Cache
-	App    string
-	lock   io.Closer
-	disk   *disk
-	dir    string                   // of this application, below Options.Dir
-	tables sstable.WriterOptions    // for tables of BulkLoader
-	ingest func(table string) error // ingests a table and removes its file
-	Log    zerolog.Logger
+	DB          *pebble.DB
+	cache       *pebble.Cache
+	App         string
+	lock        io.Closer
+	disk        *disk
+	dir         string                   // of this application, below Options.Dir
+	tables      sstable.WriterOptions    // for tables of BulkLoader
+	ingest      func(table string) error // ingests a table and removes its file
+	bulkBuffers sync.Pool                // of *bulkBuffer
+	Log         zerolog.Logger
 
 	mu            sync.Mutex
 	owners        map[int32]chan struct{} // closed when the owner releases the partition
@@ -131,6 +132,7 @@ func (s *Store) open(dir string) error {
 		return fmt.Errorf("open store %s: %w", dir, err)
 	}
 	s.opened.Store(true)
+	s.disk.db.Store(&dir)
 	o := opts()
 	o.EnsureDefaults()
 	s.tables = o.MakeWriterOptions(0, s.DB.TableFormat())
@@ -239,15 +241,37 @@ func (s *Store) CloseAfter(o *Options, err error) error {
 	return damaged
 }
 
+// slowClose is the time after which Close logs what it waits for, again and again.
+const slowClose = 5 * time.Second
+
 // Close flushes the memtables and closes the database.
 func (s *Store) Close() error {
+	var waitsFor atomic.Pointer[string]
+	began, step := time.Now(), func(what string) { waitsFor.Store(&what) }
+	step("queries to release their snapshots")
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		t := time.NewTicker(slowClose)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				s.Log.Warn().Str("waits_for", *waitsFor.Load()).Dur("for", time.Since(began)).Msg("store_close_slow")
+			case <-ended:
+				return
+			}
+		}
+	}()
 	close(s.stop)
 	<-s.done
 	s.openSnapshots.Wait()
 	var err error
 	if s.disk.state.Load() != diskAbandoned {
+		step("a flush of the memtables")
 		err = s.DB.Flush()
 	}
+	step("the end of a compaction, which takes long if it has found a damaged block")
 	err = errors.Join(err, s.DB.Close(), s.lock.Close(), s.disk.err()) // Pebble does not see the failure of the disk
 	s.cache.Unref()
 	return err

@@ -67,6 +67,44 @@ func (l *WriteBuffer) Get(key []byte) (value []byte, known bool) {
 	return append(make([]byte, 0, len(v.bytes)), v.bytes...), true
 }
 
+// MultiGet is the function MultiGet over the store and the buffered changes.
+func (l *WriteBuffer) MultiGet(r pebble.Reader, prefix []byte, keys [][]byte, fn func(i int, value []byte) error) error {
+	if len(l.keys) == 0 {
+		return MultiGet(r, prefix, keys, fn)
+	}
+	at := slices.Clone(prefix)
+	known := func(i int) (value bufferedValue, known bool) {
+		at = append(at[:len(prefix)], keys[i]...)
+		value, known = l.keys[string(at)]
+		return value, known
+	}
+	next := 0
+	buffered := func(end int) error { // the buffered values of keys[next:end]
+		for ; next < end; next++ {
+			if v, known := known(next); known && !v.deleted {
+				if err := fn(next, v.bytes); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	err := MultiGet(r, prefix, keys, func(i int, value []byte) error {
+		if err := buffered(i); err != nil {
+			return err
+		}
+		if _, known := known(i); known {
+			return nil // the next call of buffered
+		}
+		next = i + 1
+		return fn(i, value)
+	})
+	if err != nil {
+		return err
+	}
+	return buffered(len(keys))
+}
+
 // Scan is the function Scan over the store and the buffered changes.
 func (l *WriteBuffer) Scan(r pebble.Reader, prefix []byte, fn func(key, value []byte) error) error {
 	return l.ScanRange(r, prefix, stream.PrefixEnd(prefix), fn)

@@ -54,6 +54,11 @@ func TestWriteBufferReadsLikeTheStore(t *testing.T) {
 					rt.Fatalf("prefix %q: got %s, want %s", prefix, got, want)
 				}
 			}
+			keys := rapid.SliceOf(rapid.StringMatching(`[abc]{0,3}`)).Draw(rt, "keys")
+			slices.Sort(keys)
+			if got, want := multi(rt, s, &l, p, keys), picked(want, keys); got != want {
+				rt.Fatalf("keys %q: got %s, want %s", keys, got, want)
+			}
 			for _, k := range []string{"", "a", "ba"} {
 				got, known := l.Get(Key(p, 1, []byte(k)))
 				if !known {
@@ -68,6 +73,43 @@ func TestWriteBufferReadsLikeTheStore(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestMultiGetNeedsOrder: keys out of order are an error, because an iterator that goes back would
+// read each block again.
+func TestMultiGetNeedsOrder(t *testing.T) {
+	s := memStore(t, vfs.NewMem())
+	defer func() { _ = s.Close() }()
+	none := func(int, []byte) error { return nil }
+	if err := MultiGet(s.DB, Key(3, 1, nil), [][]byte{[]byte("b"), []byte("a")}, none); err == nil {
+		t.Error("keys in descending order were read")
+	}
+}
+
+func multi(t *rapid.T, s *Store, l *WriteBuffer, p int32, keys []string) string {
+	var list []string
+	bytes := make([][]byte, len(keys))
+	for i := range keys {
+		bytes[i] = []byte(keys[i])
+	}
+	if err := l.MultiGet(s.DB, Key(p, 1, nil), bytes, func(i int, v []byte) error {
+		list = append(list, fmt.Sprintf("%d %s=%s", i, keys[i], v))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(list)
+}
+
+// picked is what multi returns for a store with the rows of m.
+func picked(m map[string]string, keys []string) string {
+	var list []string
+	for i, k := range keys {
+		if v, ok := m[k]; ok {
+			list = append(list, fmt.Sprintf("%d %s=%s", i, k, v))
+		}
+	}
+	return fmt.Sprint(list)
 }
 
 func scanned(t *rapid.T, s *Store, l *WriteBuffer, p int32, prefix string) string {

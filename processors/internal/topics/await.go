@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -44,7 +45,7 @@ func Await(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n Count,
 
 // check compares the numbers of partitions once.
 func check(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n Count, err error) {
-	list, err := adm.ListTopics(ctx, append(p.WrittenTopics(), p.Inputs...)...)
+	list, err := adm.ListTopics(kafka.Uncached(ctx), append(p.WrittenTopics(), p.Inputs...)...)
 	if err != nil {
 		return n, fmt.Errorf("read topics: %w", err)
 	}

@@ -106,6 +106,16 @@ func (a *App) IsTerminal() bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
+// ClearScreen clears a terminal at stdout before an answer that replaces the last one.
+func (a *App) ClearScreen() error {
+	f, ok := a.Stdout.(*os.File)
+	if !ok || !isatty.IsTerminal(f.Fd()) {
+		return nil
+	}
+	_, err := f.WriteString("\x1b[H\x1b[2J")
+	return err
+}
+
 // Color reports whether messages on stderr may have colours (see https://no-color.org).
 func (a *App) Color() bool {
 	return a.IsTerminal() && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb"

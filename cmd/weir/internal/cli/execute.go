@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -31,8 +32,14 @@ func (a *App) addGlobalFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.server, "server", "", "server of client commands, host:port or URL (default: "+config.EnvServer+", then api.listen)")
 	flags.StringSlice("brokers", nil, "Kafka brokers, host:port,... (default: kafka.brokers)")
 	flags.String("log-level", "", "minimum log level: trace, debug, info, warn or error (default: log.level)")
+	flags.String("ca-file", "", "PEM file of the certificate authorities of the server (default: api.ca_file)")
+	flags.String("token-file", "", "file with the token of the server (default: api.token_file)")
 	a.Bind(flags, "brokers", "kafka.brokers")
 	a.Bind(flags, "log-level", "log.level")
+	a.Bind(flags, "ca-file", "api.ca_file")
+	a.Bind(flags, "token-file", "api.token_file")
+	Enum(flags, "output", formatNames()...)
+	Enum(flags, "log-level", "trace", "debug", "info", "warn", "error")
 }
 
 // Execute runs root, prints its error, and returns the exit code. A panic is exit code 70.
@@ -70,6 +77,8 @@ func (a *App) prepare(c *cobra.Command) {
 		c.Args = cobra.ArbitraryArgs
 		c.RunE = group
 	}
+	plainTypes(c.Flags())
+	a.addCompletion(c)
 	for _, sub := range c.Commands() {
 		a.prepare(sub)
 	}
@@ -87,6 +96,9 @@ func group(c *cobra.Command, args []string) error {
 		}
 	}
 	do := fmt.Sprintf("`%s --help` lists the commands", c.CommandPath())
+	if len(known) <= 8 {
+		do = fmt.Sprintf("the commands of `%s` are: %s", c.CommandPath(), strings.Join(known, ", "))
+	}
 	if n, ok := config.Nearest(args[0], known); ok {
 		do = fmt.Sprintf("did you mean `%s %s`?", c.CommandPath(), n)
 	}

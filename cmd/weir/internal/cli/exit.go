@@ -127,7 +127,7 @@ func explainRPC(f *Failure, err *connect.Error) {
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeResourceExhausted:
 		f.Code, f.What, f.Do = ExitUnavailable, "the server cannot answer now", "`weir doctor` checks the partitions and what they need; `weir lag` shows their owners and how far they are"
 	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
-		f.Code, f.What, f.Do = ExitAuth, "the server denies access", "set api.token_file to a file with the token of the server"
+		f.Code, f.What, f.Do = ExitAuth, "the server denies access", "set --token-file or api.token_file to a file with the token of the server"
 	case connect.CodeInvalidArgument, connect.CodeOutOfRange:
 		f.Code, f.What, f.Do = ExitUsage, "the server rejects the request", fieldRemedy
 	case connect.CodeNotFound:
@@ -153,7 +153,7 @@ func explainNoAnswer(f *Failure, err *connect.Error) bool {
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded:
 		f.Code, f.What, f.Do = ExitUnavailable, "the server does not answer", "check --server, and that `weir run` or `weir dev` is running and ready; `weir lag` shows the partitions"
 		if errors.As(err, &certificate) {
-			f.What, f.Do = "the certificate of the server is not trusted", "set api.ca_file to the certificate authority of the server, or to the certificate itself if it is self-signed; the name in --server must be in the certificate"
+			f.What, f.Do = "the certificate of the server is not trusted", "set --ca-file or api.ca_file to the certificate authority of the server, or to the certificate itself if it is self-signed; the name in --server must be in the certificate"
 		}
 	case connect.CodeUnimplemented, connect.CodeUnknown, connect.CodeInternal:
 		f.Code, f.What, f.Do = ExitUnavailable, "no weir API answers at this address", "set --server to the address that `weir run` or `weir dev` prints after \"API\", with https:// if the server has TLS"

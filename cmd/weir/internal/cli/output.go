@@ -23,12 +23,13 @@ const (
 	FormatJSON  Format = "json"  // one document
 	FormatYAML  Format = "yaml"  // one document
 	FormatJSONL Format = "jsonl" // a document for each row
+	FormatCSV   Format = "csv"   // a header, and a line for each row
 )
 
 func outputFormats() string { return strings.Join(formatNames(), ", ") }
 
 func formatNames() []string {
-	return []string{string(formatTable), string(FormatWide), string(FormatJSON), string(FormatYAML), string(FormatJSONL)}
+	return []string{string(formatTable), string(FormatWide), string(FormatJSON), string(FormatYAML), string(FormatJSONL), string(FormatCSV)}
 }
 
 // Set parses the value of -o.
@@ -70,6 +71,8 @@ func PrintRows[T any](a *App, rows []T) error {
 				}
 			}
 			return nil
+		case FormatCSV:
+			return writeCSV(w, rows)
 		case formatTable, FormatWide:
 		}
 		return WriteTable(w, rows, a.Format == FormatWide)
@@ -79,11 +82,22 @@ func PrintRows[T any](a *App, rows []T) error {
 // PrintOne prints a struct as a document, or as a table of names and values.
 func PrintOne[T any](a *App, v T) error {
 	return a.Print(func(w io.Writer) error {
-		if a.Structured() {
+		switch {
+		case a.Format == FormatCSV:
+			return writeCSV(w, []T{v})
+		case a.Structured():
 			return encode(w, a.Format, v)
 		}
 		return writePairs(w, v, a.Format == FormatWide)
 	})
+}
+
+// NoCSV returns a usage error if the format is CSV, for commands whose answer is not rows.
+func (a *App) NoCSV() error {
+	if a.Format != FormatCSV {
+		return nil
+	}
+	return UsageError("the answer of this command is not a list, so it has no CSV form", "use -o json or -o yaml")
 }
 
 // Print calls fn with a buffered stdout. A failed write is exit code 74.

@@ -13,7 +13,8 @@ import (
 
 // column is a field of the struct of a row.
 type column struct {
-	name    string
+	name    string // as in a table
+	key     string // as in JSON
 	index   []int
 	numeric bool
 }
@@ -31,7 +32,7 @@ func columnsOf(t reflect.Type, wide bool) []column {
 		if name == "" {
 			name = f.Name
 		}
-		cols = append(cols, column{strings.ReplaceAll(name, "_", " "), f.Index, numeric(f.Type)})
+		cols = append(cols, column{strings.ReplaceAll(name, "_", " "), name, f.Index, numeric(f.Type)})
 	}
 	return cols
 }
@@ -107,26 +108,31 @@ func writeLines(w io.Writer, cols []column, lines [][]string) error {
 	return nil
 }
 
-// cell returns the text of a value, "-" for an empty one. Characters that are not printable are
-// escaped, because a name from outside must not control the terminal.
-func cell(v reflect.Value) string {
+// text returns the text of a value, empty for a nil pointer and for no time.
+func text(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
-			return "-"
+			return ""
 		}
 		v = v.Elem()
 	}
-	var s string
 	switch x := v.Interface().(type) {
 	case time.Time:
-		if !x.IsZero() {
-			s = x.Format(time.RFC3339Nano)
+		if x.IsZero() {
+			return ""
 		}
+		return x.Format(time.RFC3339Nano)
 	case []string:
-		s = strings.Join(x, ",")
+		return strings.Join(x, ",")
 	default:
-		s = fmt.Sprint(x)
+		return fmt.Sprint(x)
 	}
+}
+
+// cell returns the text of a value, "-" for an empty one. Characters that are not printable are
+// escaped, because a name from outside must not control the terminal.
+func cell(v reflect.Value) string {
+	s := text(v)
 	if s == "" {
 		return "-"
 	}

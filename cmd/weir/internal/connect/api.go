@@ -32,15 +32,18 @@ func APIClient(a *cli.App) (*api.Client, error) {
 // PrintAnswer sends a request with ask and prints the answer in the format of -o: as the JSON of
 // doc, or as the text of table.
 func PrintAnswer[R any](a *cli.App, ask func(*api.Client) (R, error), doc func(R) ([]byte, error), table func(R) string) error {
-	client, err := APIClient(a)
+	if err := a.NoCSV(); err != nil {
+		return err
+	}
+	res, err := answer(a, ask)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	res, err := ask(client)
-	if err != nil {
-		return err
-	}
+	return Print(a, res, doc, table)
+}
+
+// Print prints an answer as PrintAnswer does.
+func Print[R any](a *cli.App, res R, doc func(R) ([]byte, error), table func(R) string) error {
 	return a.Print(func(w io.Writer) error {
 		if !a.Structured() {
 			_, err := fmt.Fprintln(w, strings.TrimRight(table(res), "\n"))
@@ -61,4 +64,33 @@ func PrintAnswer[R any](a *cli.App, ask func(*api.Client) (R, error), doc func(R
 		cli.BlockStyle(&node)
 		return yaml.NewEncoder(w).Encode(&node)
 	})
+}
+
+// answer sends a request with ask.
+func answer[R any](a *cli.App, ask func(*api.Client) (R, error)) (res R, err error) {
+	client, err := APIClient(a)
+	if err != nil {
+		return res, err
+	}
+	defer client.Close()
+	return ask(client)
+}
+
+// List formats an answer R that has rows.
+type List[R, Row any] struct {
+	Doc   func(R) ([]byte, error) // one JSON document
+	Table func(R) string
+	Rows  func(R) []Row // for -o csv and -o jsonl
+}
+
+// PrintList is PrintAnswer for an answer that has rows.
+func PrintList[R, Row any](a *cli.App, ask func(*api.Client) (R, error), l List[R, Row]) error {
+	if a.Format != cli.FormatCSV && a.Format != cli.FormatJSONL {
+		return PrintAnswer(a, ask, l.Doc, l.Table)
+	}
+	res, err := answer(a, ask)
+	if err != nil {
+		return err
+	}
+	return cli.PrintRows(a, l.Rows(res))
 }

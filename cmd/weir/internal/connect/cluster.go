@@ -23,6 +23,9 @@ func Cluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
 func Partitions(ctx context.Context, k kafka.Cluster, topic string) (int32, error) {
 	ends, err := kafka.EndOffsets(ctx, k, topic)
 	if err != nil {
+		if f := refusal("cannot read the partitions of topic "+topic, err); f != nil {
+			return 0, f
+		}
 		return 0, cli.Fail(cli.ExitUnavailable, "cannot read the partitions of topic "+topic, err,
 			"check --brokers and spend.generation; `weir topics plan` shows what is missing")
 	}

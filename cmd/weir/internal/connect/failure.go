@@ -8,6 +8,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/spendcounter"
 )
 
@@ -55,7 +56,13 @@ func RunFailure(err error) error {
 
 // runFailure explains an error of a runtime. what is for errors without a remedy.
 func runFailure(err error, what string) error {
+	if f := refusal(what, err); f != nil {
+		return f
+	}
 	switch {
+	case errors.Is(err, kafka.ErrInstance):
+		return cli.Fail(cli.ExitConfig, "another process has the name of this one, and has taken its place", err,
+			"set another instance for one of the two (--instance); without it the name is that of the host. Nothing is lost. Check that the other process runs")
 	case errors.Is(err, processors.ErrLocked):
 		return cli.Fail(cli.ExitLocked, "cannot use the state directory", err, "stop the other process, or set another data_dir")
 	case errors.Is(err, processors.ErrNewer):
@@ -75,6 +82,9 @@ func runFailure(err error, what string) error {
 		return cli.Fail(cli.ExitConfig, "the counter would begin again at zero", err,
 			"run `weir repartition` with this configuration, which moves the state; or restore spend.generation. "+
 				"To begin at zero, delete the former topics")
+	case errors.Is(err, processors.ErrSettings):
+		return cli.Fail(cli.ExitConfig, "the processes have different settings", err,
+			"set spend.duplicate_window, spend.late_events, spend.max_ids, spend.hours, spend.parts and spend.retention to the same values in all processes; `weir doctor` compares them")
 	case errors.Is(err, processors.ErrTransactions):
 		return cli.Fail(cli.ExitUnavailable, "the brokers do not support what weir needs", err,
 			"use Kafka 4.0 or newer and upgrade it with `kafka-features.sh upgrade --feature transaction.version=2`; `weir doctor` shows what the brokers lack")
@@ -84,4 +94,25 @@ func runFailure(err error, what string) error {
 		return cli.Fail(cli.ExitConfig, what, err, "restore the order of leases.regions; new regions come at its end")
 	}
 	return cli.Fail(0, what, err, "")
+}
+
+// refusal explains an error of brokers that do not accept this client, or that it does not accept.
+// It returns nil for other errors.
+func refusal(what string, err error) error {
+	switch kafka.RefusalOf(err) {
+	case kafka.BadCredentials:
+		return cli.Fail(cli.ExitAuth, what, err,
+			"correct kafka.sasl.mechanism, kafka.sasl.user and the password, or kafka.tls.cert_file and kafka.tls.key_file if the brokers "+
+				"require a client certificate: it must be valid now, and of an authority that the brokers trust")
+	case kafka.NoPermission:
+		return cli.Fail(cli.ExitAuth, what, err, "`weir doctor --acls` prints the ACLs that the user needs")
+	case kafka.UntrustedBroker:
+		return cli.Fail(cli.ExitUnavailable, what, err,
+			"set kafka.tls.ca_file to the authority of the brokers' certificates; these must be valid now, and must contain the names in kafka.brokers")
+	case kafka.TLSMismatch:
+		return cli.Fail(cli.ExitUnavailable, what, err,
+			"set kafka.tls.enabled and kafka.sasl.mechanism as the listener in kafka.brokers requires, and check that the broker runs")
+	case kafka.NotRefused:
+	}
+	return nil
 }

@@ -1,8 +1,11 @@
 package connect
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,6 +15,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/spendcounter"
 )
@@ -30,18 +34,21 @@ func TestNodeFailure(t *testing.T) {
 	}
 	for _, r := range node.Roles() {
 		for name, f := range map[string]failure{
-			"topics":       {fmt.Errorf("%w: 4 partitions", processors.ErrTopics), 69, "--for " + r.Group.Name},
-			"repartition":  {fmt.Errorf("%w: 4 partitions", processors.ErrTopics), 69, r.Group.Repartition},
-			"full disk":    {fmt.Errorf("%w: %w", processors.ErrDiskFull, syscall.ENOSPC), 74, "free space there"},
-			"bad disk":     {fmt.Errorf("%w: damaged 3 times", processors.ErrDisk), 74, "on a disk that works"},
-			"lock":         {fmt.Errorf("%w: by 7", processors.ErrLocked), 73, "another data_dir"},
-			"newer":        {fmt.Errorf("%w: format 9", processors.ErrNewer), 78, "newer version"},
-			"foreign":      {fmt.Errorf("%w: x", processors.ErrForeign), 78, "each application needs its own"},
-			"not moved":    {fmt.Errorf("%w: x is empty", processors.ErrNotMoved), 78, "weir repartition"},
-			"transactions": {fmt.Errorf("%w: version 1", processors.ErrTransactions), 69, "transaction.version=2"},
-			"sums":         {fmt.Errorf("7 micros more: %w", spendcounter.ErrInconsistent), 1, "weir replay"},
-			"regions":      {fmt.Errorf("%w: eu", bridge.ErrRegionOrder), 78, "leases.regions"},
-			"other":        {errors.New("broken"), 1, "weir doctor"},
+			"topics":               {fmt.Errorf("%w: 4 partitions", processors.ErrTopics), 69, "--for " + r.Group.Name},
+			"repartition":          {fmt.Errorf("%w: 4 partitions", processors.ErrTopics), 69, r.Group.Repartition},
+			"full disk":            {fmt.Errorf("%w: %w", processors.ErrDiskFull, syscall.ENOSPC), 74, "free space there"},
+			"bad disk":             {fmt.Errorf("%w: damaged 3 times", processors.ErrDisk), 74, "on a disk that works"},
+			"lock":                 {fmt.Errorf("%w: by 7", processors.ErrLocked), 73, "another data_dir"},
+			"newer":                {fmt.Errorf("%w: format 9", processors.ErrNewer), 78, "newer version"},
+			"foreign":              {fmt.Errorf("%w: x", processors.ErrForeign), 78, "each application needs its own"},
+			"not moved":            {fmt.Errorf("%w: x is empty", processors.ErrNotMoved), 78, "weir repartition"},
+			"transactions":         {fmt.Errorf("%w: version 1", processors.ErrTransactions), 69, "transaction.version=2"},
+			"sums":                 {fmt.Errorf("7 micros more: %w", spendcounter.ErrInconsistent), 1, "weir replay"},
+			"regions":              {fmt.Errorf("%w: eu", bridge.ErrRegionOrder), 78, "leases.regions"},
+			"instance":             {fmt.Errorf("%w: a", kafka.ErrInstance), 78, "--instance"},
+			"broker's certificate": {fmt.Errorf("dial: %w", &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), 69, "kafka.tls.ca_file"},
+			"client's certificate": {fmt.Errorf("read: %w", &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}), 77, "kafka.tls.cert_file"},
+			"other":                {errors.New("broken"), 1, "weir doctor"},
 		} {
 			cases[r.Name+" "+name] = failure{&node.RoleError{Role: r, Err: f.err}, f.code, f.want}
 		}

@@ -15,6 +15,7 @@ func LeaseFlags(a *cli.App, f *pflag.FlagSet) {
 	a.Bind(f, "regions", "leases.regions")
 	f.String("home", "", "home region, the same in all processes (default: leases.home, then the first of leases.regions)")
 	a.Bind(f, "home", "leases.home")
+	cli.Region(f, "home")
 	TableFlag(a, f)
 }
 
@@ -29,4 +30,5 @@ func TableFlag(a *cli.App, f *pflag.FlagSet) {
 func RegionFlag(a *cli.App, f *pflag.FlagSet, what string) {
 	f.String("region", "", what+" (default: leases.region, then the first of leases.regions)")
 	a.Bind(f, "region", "leases.region")
+	cli.Region(f, "region")
 }

@@ -21,6 +21,9 @@ func TopicFailure(code int, what string, err error) error {
 	case errors.Is(err, kafkaadmin.ErrReplication):
 		return cli.Fail(cli.ExitFailed, what, err, "lower topics.replication_factor and topics.min_insync, or start more brokers")
 	}
+	if f := refusal(what, err); f != nil {
+		return f
+	}
 	return cli.Fail(code, what, err, "check --brokers; `weir doctor` checks what weir needs of them")
 }
 
@@ -36,6 +39,9 @@ func DeadLetterFailure(what string, err error) error {
 		return cli.Fail(0, what, err, "`weir doctor --acls` checks the brokers and prints the ACLs that the command needs")
 	case errors.Is(err, kafkaadmin.ErrUnknownTopic):
 		return TopicFailure(0, what, err)
+	}
+	if f := refusal(what, err); f != nil {
+		return f
 	}
 	return cli.Fail(0, what, err, "repeat the command: it continues with the records that are left, each once")
 }

@@ -30,6 +30,7 @@ func TopicDefaults(c *config.Config, groups []string) kafkaadmin.Defaults {
 // ForFlag adds --for, a list of groups of roles. CheckFor checks its value.
 func ForFlag(f *pflag.FlagSet, groups *[]string) {
 	f.StringSliceVar(groups, "for", node.GroupNames()[:1], "groups of roles: "+strings.Join(node.GroupNames(), ", "))
+	cli.Enum(f, "for", node.GroupNames()...)
 }
 
 // CheckFor returns a usage error if groups is empty or names a group that does not exist.

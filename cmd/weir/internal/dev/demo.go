@@ -116,12 +116,20 @@ func (d *demo) use(ctx context.Context) {
 	g.Wait()
 }
 
-// held describes the leases and the calls of the users.
-func (d *demo) held() string {
-	var held, got, renewed, released, refused int64
+// leaseCounts is the leases and the calls of the users.
+type leaseCounts struct {
+	held, got, renewed, released, refused int64
+}
+
+func (d *demo) counts() (c leaseCounts) {
 	for _, u := range d.users {
-		held, got, renewed = held+u.Held.Load(), got+u.Got.Load(), renewed+u.Renewed.Load()
-		released, refused = released+u.Released.Load(), refused+u.Refused.Load()+u.Failed.Load()
+		c.held, c.got, c.renewed = c.held+u.Held.Load(), c.got+u.Got.Load(), c.renewed+u.Renewed.Load()
+		c.released, c.refused = c.released+u.Released.Load(), c.refused+u.Refused.Load()+u.Failed.Load()
 	}
-	return fmt.Sprintf("leases %d held, %d got, %d renewed, %d released, %d refused", held, got, renewed, released, refused)
+	return c
+}
+
+// String describes the counts.
+func (c leaseCounts) String() string {
+	return fmt.Sprintf("leases %d held, %d got, %d renewed, %d released, %d refused", c.held, c.got, c.renewed, c.released, c.refused)
 }

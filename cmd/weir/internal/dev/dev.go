@@ -16,11 +16,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weirhq/weir/api/render"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
-	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/loadgen"
 	"github.com/weirhq/weir/internal/obs"
@@ -30,21 +28,24 @@ import (
 
 // dev is a run of `weir dev`.
 type dev struct {
-	a       *cli.App
-	cfg     *config.Config
-	noLoad  bool
-	rate    int64
-	port    int  // of the dev broker; 0: any free port
-	dbPort  int  // of DynamoDB in the first region; 0: the ports of leases.regions, or free ones
-	keep    bool // the user gave --data-dir
-	broker  *devbroker.Broker
-	node    *node.Node
-	leases  *devLeases
-	log     zerolog.Logger
-	started time.Time
-	fault   []string
-	faults  []fault
-	regions []string // of the configuration; cfg has the regions with their addresses
+	a      *cli.App
+	cfg    *config.Config
+	noLoad bool
+	rate   int64
+	port   int  // of the dev broker; 0: any free port
+	dbPort int  // of DynamoDB in the first region; 0: the ports of leases.regions, or free ones
+	keep   bool // the user gave --data-dir
+	broker *devbroker.Broker
+	node   *node.Node
+	leases *devLeases
+	log    zerolog.Logger
+	// statusLog writes the status where standard error is no terminal. Its level is info also where
+	// that of log is warn.
+	statusLog zerolog.Logger
+	started   time.Time
+	fault     []string
+	faults    []fault
+	regions   []string // of the configuration; cfg has the regions with their addresses
 }
 
 // Commands returns `weir dev`, `weir load` and `weir dynamodb`.
@@ -115,12 +116,12 @@ func (d *dev) run(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(d.cfg.DataDir)) }()
 	}
-	level := d.cfg.Log.Level
-	if level == "info" {
-		level = "warn" // the status line replaces the log
-	}
-	if d.log, err = obs.NewLogger(d.a.Stderr, level, d.cfg.Log.Format); err != nil {
+	if d.statusLog, err = obs.NewLogger(d.a.Stderr, d.cfg.Log.Level, d.cfg.Log.Format); err != nil {
 		return cli.Fail(cli.ExitConfig, "cannot set up the log", err, "correct log.level and log.format")
+	}
+	d.log = d.statusLog
+	if d.cfg.Log.Level == "info" {
+		d.log = d.log.Level(zerolog.WarnLevel) // the status replaces the log
 	}
 	if d.port == 0 && portIsFree(ctx, 9092) {
 		d.port = 9092
@@ -241,49 +242,4 @@ func (d *dev) load(ctx context.Context, k kafka.Cluster) error {
 		rate = 0
 	}
 	return produceEvents(ctx, k, node.SpendCounter(d.cfg).Layout, rate, nil)
-}
-
-// watch prints a status line: every second on a terminal, in place, else every ten seconds.
-func (d *dev) watch(ctx context.Context) error {
-	every, before, after := 10*time.Second, "", "\n"
-	if d.a.IsTerminal() {
-		every, before, after = time.Second, "\r\x1b[K", ""
-	}
-	t := time.NewTicker(every)
-	defer t.Stop()
-	var last int64
-	lastAt := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			if after == "" {
-				fmt.Fprintln(d.a.Stderr)
-			}
-			return nil
-		case now := <-t.C:
-			var count, micros, lag int64
-			err := d.node.Spend.Health(ctx, func(h *eventspb.SpendHistogram) error {
-				for _, o := range h.Origins {
-					count += int64(o.CumulativeCount)
-					micros += o.CumulativeMicros
-				}
-				return nil
-			})
-			if err != nil {
-				continue
-			}
-			parts, _ := d.node.Cluster.Partitions(ctx)
-			running := 0
-			for _, p := range parts {
-				lag += p.GetLag()
-				if p.State == "running" {
-					running++
-				}
-			}
-			perSec := float64(count-last) / now.Sub(lastAt).Seconds()
-			fmt.Fprintf(d.a.Stderr, "%s%s  %d events  %.0f/s  charged %s  behind %d  partitions %d/%d running  %s%s",
-				before, now.Format(time.TimeOnly), count, perSec, render.Money(micros), lag, running, len(parts), d.leases.held(), after)
-			last, lastAt = count, now
-		}
-	}
 }

@@ -52,6 +52,7 @@ func newDynamoDBCmd(a *cli.App) *cobra.Command {
 	f.IntVar(&d.port, "port", 8000, "port of the first region")
 	f.StringVar(&d.host, "host", "127.0.0.1", "address to listen on")
 	f.StringVar(&d.profile, "profile", "friendly", "behaviour of the regions: ideal, friendly (some lag) or hostile (lag, faults, new shards)")
+	cli.Enum(f, "profile", "ideal", "friendly", "hostile")
 	f.StringVar(&d.dir, "data-dir", "", "directory of the tables (default: in memory)")
 	f.StringVar(&d.access, "access-key-id", "", "the only accepted access key id (default: any); required if --host is not loopback")
 	f.StringSliceVar(&d.hosts, "allowed-hosts", nil, "names in the Host header that are answered beside --host, localhost and IP addresses, such as the name of a service in docker compose")

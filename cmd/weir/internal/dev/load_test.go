@@ -5,7 +5,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/processors/kafka"
 )
@@ -45,7 +45,7 @@ func TestLoad(t *testing.T) {
 	}
 	for range 2 {
 		before := produced(t, broker.Addrs())
-		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		ctx, stop := context.WithTimeout(t.Context(), testlimit.Limit)
 		ended := make(chan int, 1)
 		out := &clitest.Buffer{}
 		go func() {

@@ -66,6 +66,7 @@ func newRegionAdoptCmd(a *cli.App) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&o.By, "by", "", "region that gets the resources")
+	cli.Region(f, "by")
 	f.StringVar(&since, "dead-since", "", "time since which nothing was written through the lost region, as RFC 3339")
 	f.IntVar(&o.Rate, "rate", 0, "maximum number of rows a second (default: until the table throttles)")
 	f.BoolVar(&wait, "wait", false, "wait for the end of the region's write lease, in place of an error with that time")

@@ -40,19 +40,15 @@ type planRow struct {
 
 func newBalancerPlanCmd(a *cli.App) *cobra.Command {
 	q := &statusQuery{}
-	var dry bool
 	c := &cobra.Command{
-		Use:   "plan --dry-run",
+		Use:   "plan",
 		Short: "Show the transfers that the balancer would make now, with reasons",
 		Long: "Show the transfers that the balancer would make now, each with its reason, and the state of the\n" +
 			"other regions. The plan uses the balancer's last figures of each pool and region, and the settings\n" +
 			"leases.balancer of this configuration. The balancer makes its own plan every\n" +
-			"leases.balancer.plan_interval and carries it out.",
+			"leases.balancer.plan_interval and carries it out; this command never does.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !dry {
-				return cli.UsageError("only the balancer can carry out a plan", "give --dry-run, or run the role balancer")
-			}
 			cfg, k, err := connect.Cluster(a)
 			if err != nil {
 				return err
@@ -77,7 +73,8 @@ func newBalancerPlanCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	q.flags(c)
-	c.Flags().BoolVar(&dry, "dry-run", false, "required: the command only prints the plan")
+	c.Flags().Bool("dry-run", true, "has no effect: the command only prints the plan")
+	cli.Must(c.Flags().MarkHidden("dry-run"))
 	return c
 }
 

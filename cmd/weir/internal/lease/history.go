@@ -39,6 +39,7 @@ func newLeaseHistoryCmd(a *cli.App) *cobra.Command {
 	o.keyFlag(c)
 	c.Flags().StringVar(&o.resource, "resource", "", "resource, in place of --pool and --key")
 	c.Flags().StringVar(&o.from, "from", fromAuto, "source: kafka, streams, or auto: kafka if a broker has the topic, else streams")
+	cli.Enum(c.Flags(), "from", fromAuto, "kafka", "streams")
 	c.Flags().DurationVar(&o.since, "since", 24*time.Hour, "maximum age of the changes")
 	return c
 }

@@ -39,8 +39,8 @@ func newResourceImportCmd(a *cli.App) *cobra.Command {
 			"Blanks around a name and a byte order mark are removed. A line that is not a valid name, and a\n" +
 			"resource that exists in another pool, are rejected: the first ten are printed, and all are kept in\n" +
 			"FILE.rejects.jsonl. A name with control characters or invisible ones, such as U+202E, is not valid.\n" +
-			"If more lines are rejected than --max-rejects allows, the exit code is 65. A\n" +
-			"share is checked from 1,000 lines on, and at the end.",
+			"If more lines are rejected than --max-rejects allows, the exit code is 65. A percentage is tested\n" +
+			"from the 1,000th line, and at the end.",
 		Example: "  weir resource import domains.txt --client acme --pool domains --region us-east-1 --rate 10000",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -137,6 +137,7 @@ func newLeaseReleaseCmd(a *cli.App) *cobra.Command {
 		"other regions than the lease's keep its deadline, but the next `weir lease get` there may begin a\n" +
 		"lease with another resource. No other key gets the resource before the end and the quarantine."
 	c.Flags().StringVar(&o.region, "region", "", "release only the lease of this region (default: of all regions)")
+	cli.Region(c.Flags(), "region")
 	dryRun(c.Flags(), &o.dry)
 	return c
 }
@@ -223,6 +224,7 @@ func newLeaseListCmd(a *cli.App) *cobra.Command {
 	})
 	o.keyFlag(c)
 	c.Flags().StringVar(&f.Region, "in-region", "", "only leases of this region")
+	cli.Region(c.Flags(), "in-region")
 	c.Flags().IntVar(&f.Limit, "limit", 0, "maximum number of leases (default: all)")
 	return c
 }

@@ -32,6 +32,9 @@ func newPoolCmd(a *cli.App) *cobra.Command {
 			f.StringVar(&p.Balance, "balance", p.Balance, "whether the balancer transfers free resources between regions: on or off (default on)")
 			f.StringVar(&p.Duplicates, "duplicates", p.Duplicates, "what dedup does about a key that two regions lease: observe, supersede or release (default supersede)")
 			f.StringVar(&p.Forecast, "forecast", p.Forecast, "forecast of demand: auto, ewma, holt or seasonal (default auto)")
+			cli.Enum(f, "balance", "on", "off")
+			cli.Enum(f, "duplicates", "observe", "supersede", "release")
+			cli.Enum(f, "forecast", "auto", "ewma", "holt", "seasonal")
 			descriptionFlag(f, &p.StoredRow)
 		},
 		note: func(p *admin.Pool) string {

@@ -22,6 +22,7 @@ func newRegionCmd(a *cli.App) *cobra.Command {
 		parents: func(*pflag.FlagSet, *admin.Region) {},
 		fields: func(f *pflag.FlagSet, r *admin.Region) {
 			f.StringVar(&r.SwingTo, "swing-to", r.SwingTo, "region that will get a part of this region's traffic; the balancer transfers resources first")
+			cli.Region(f, "swing-to")
 			f.IntVar(&r.SwingPercent, "swing-percent", r.SwingPercent, "percentage of the traffic that moves to --swing-to")
 			f.DurationVar((*time.Duration)(&r.WriteLease), "write-lease", time.Duration(r.WriteLease),
 				"term of the region's write lease: without a renewal its agents stop at the end, and another region may adopt its resources; 0: no limit")

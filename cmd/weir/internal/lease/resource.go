@@ -141,6 +141,8 @@ func newResourceListCmd(a *cli.App) *cobra.Command {
 	c.Flags().StringVar(&f.Pool, "pool", "", "only resources of this pool")
 	c.Flags().StringVar(&f.Region, "in-region", "", "only resources of this region")
 	c.Flags().StringVar(&state, "state", "", "only resources in this state: available, leased, quarantine or retired")
+	cli.Region(c.Flags(), "in-region")
+	cli.Enum(c.Flags(), "state", "available", "leased", "quarantine", "retired")
 	c.Flags().StringVar(&f.Prefix, "prefix", "", "only resources whose name has this prefix")
 	c.Flags().IntVar(&f.Limit, "limit", 0, "maximum number of resources (default: all)")
 	return c

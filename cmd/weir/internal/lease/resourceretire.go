@@ -1,11 +1,8 @@
 package lease
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,7 +57,14 @@ func (r *resources) retireAll(ctx context.Context, l *node.LeaseTable, file stri
 			defer func() { _ = opened.Close() }()
 			in = opened
 		}
-		o.Names = func(yield func(string) error) error { return eachLine(in, yield) }
+		o.Names = func(yield func(string) error) error {
+			return admin.EachLine(in, func(_ int64, name string) error {
+				if name == "" {
+					return nil
+				}
+				return yield(name)
+			})
+		}
 	}
 	sum, err := l.RetireAll(ctx, o)
 	if failed > shownRejects {
@@ -77,19 +81,4 @@ func (r *resources) retireAll(ctx context.Context, l *node.LeaseTable, file stri
 			"repeat the command when their leases have ended; `weir lease release` ends them earlier")
 	}
 	return connect.LeaseFailure("cannot retire all resources", err)
-}
-
-// eachLine calls yield for each line that is not blank, as an import reads it.
-func eachLine(in io.Reader, yield func(string) error) error {
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		name := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
-		if name == "" {
-			continue
-		}
-		if err := yield(name); err != nil {
-			return err
-		}
-	}
-	return lines.Err()
 }

@@ -21,7 +21,7 @@ func TestRetireMany(t *testing.T) {
 		}
 		return path
 	}
-	two, odd := file("\ufeffr1\n\n r2 \r\n"), file("r1\nq1\nnone\n")
+	two, odd := file("\ufeffr1\n\n r2 \r\n"), file("r1\nq1\n"+strings.Repeat("x", 100_000)+"\nnone\n")
 	for _, step := range []struct {
 		line   string
 		code   int
@@ -42,7 +42,7 @@ func TestRetireMany(t *testing.T) {
 		{"resource delete --file missing --client c", cli.ExitIO, "", "missing"},
 		{"resource delete --file " + two + " --client c --dry-run -o json", cli.ExitOK, `"retired": 2`, "nothing is changed"},
 		{"resource delete --file " + two + " --client c -o json", cli.ExitOK, `"retired": 2`, ""},
-		{"resource delete --file " + odd + " --client c --pool p -o json", cli.ExitFailed, `"failed": 2`, `it is in pool "q"`},
+		{"resource delete --file " + odd + " --client c --pool p -o json", cli.ExitFailed, `"failed": 3`, `it is in pool "q"`},
 		{"resource list --client c --state retired -o json", cli.ExitOK, `"r2"`, ""},
 		{"resource delete --pool none --client c", cli.ExitFailed, "", "not found"},
 		{"resource delete --pool p --client c -o json", cli.ExitOK, `"retired": 2`, "repeat the command with --yes"},

@@ -64,12 +64,11 @@ func newTableCmd(a *cli.App) *cobra.Command {
 }
 
 // roleNames lists the values of --role.
-func roleNames() string {
-	var names []string
+func roleNames() (names []string) {
 	for _, r := range admin.Roles() {
 		names = append(names, string(r))
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 func newPolicyCmd(a *cli.App) *cobra.Command {
@@ -92,7 +91,8 @@ func newPolicyCmd(a *cli.App) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&role, "role", string(admin.RoleAgent), "user of the table: "+roleNames())
+	c.Flags().StringVar(&role, "role", string(admin.RoleAgent), "user of the table: "+strings.Join(roleNames(), ", "))
+	cli.Enum(c.Flags(), "role", roleNames()...)
 	c.Flags().StringVar(&account, "account", "*", "id of the AWS account")
 	connect.TableFlag(a, c.Flags())
 	return c

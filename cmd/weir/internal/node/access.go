@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -41,6 +42,9 @@ func NewAccess(c *config.Config) (x Access, err error) {
 	if x.token = strings.TrimSpace(string(token)); x.token == "" {
 		return x, &ConfigError{"cannot use " + keyToken, errors.New(c.API.TokenFile + " is empty"), "write at least 16 bytes of text to it, for example with `openssl rand -hex 16`"}
 	}
+	if len(x.token) < api.MinToken {
+		return x, &ConfigError{"cannot use " + keyToken, fmt.Errorf("the token in %s has %d bytes and could be guessed", c.API.TokenFile, len(x.token)), "write at least 16 bytes of text to it, for example with `openssl rand -hex 16`"}
+	}
 	return x, nil
 }
 
@@ -62,9 +66,9 @@ func authorities(key, file string) (*x509.CertPool, error) {
 }
 
 // Client returns a client of the server at addr, host:port or a URL. A host:port is reached with
-// https if the processes have TLS.
+// https if the processes have TLS, or if there are certificate authorities for it.
 func (x Access) Client(addr string) *api.Client {
-	if !strings.Contains(addr, "://") && x.TLS {
+	if !strings.Contains(addr, "://") && (x.TLS || x.Roots != nil) {
 		addr = "https://" + addr
 	}
 	return api.NewClientWith(api.ClientConfig{Server: addr, Token: x.token, Roots: x.Roots})

@@ -10,8 +10,18 @@ func balancerRole() Role {
 	return leaseProcessorRole(Role{
 		Name: "balancer", Summary: "forecasts demand and transfers free resources between regions",
 		// It keeps a row of every resource.
-		Weight: 4, Memory: coreMemory,
+		Weight: 4, Memory: balancerMemory,
 	}, balancerProcessor)
+}
+
+// balancerMemory adds the balancers that standbys keep, whose counts are small beside their rows.
+func balancerMemory(c *config.Config, share int64) Allocation {
+	a := coreMemory(c, share)
+	if c.Processor.Standbys > 0 {
+		a.Handlers = share / 16
+		a.Uses = append(a.Uses, Use{"standby handlers", a.Handlers, "of partitions that other processes own; without room a takeover reads all rows"})
+	}
+	return a
 }
 
 // BalancerConfig returns the balancer's configuration by the settings leases.balancer.

@@ -23,6 +23,7 @@ type Allocation struct {
 	WriteBuffers int64 // of the store
 	Fetch        int64 // fetches of each reader, as they arrive from the brokers
 	Changes      int64 // changes of all open transactions
+	Handlers     int64 // handlers of standbys
 }
 
 // Use is one line of `weir config memory`.

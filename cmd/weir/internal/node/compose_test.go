@@ -131,17 +131,14 @@ func TestComposeMetrics(t *testing.T) {
 			exprs[r.Alert+" "+what] = text
 		}
 	}
-	var board struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
-		}
-	}
-	composeFile(t, "grafana/weir.json", &board)
+	board := readDashboard(t)
 	for _, p := range board.Panels {
 		for i, q := range p.Targets {
 			exprs[fmt.Sprint(p.Title, " ", i)] = q.Expr
 		}
+	}
+	for _, v := range board.Templating.List {
+		exprs["variable "+v.Name] = v.Query
 	}
 	if len(rules.Groups[0].Rules) < 5 || len(board.Panels) < 5 {
 		t.Errorf("%d rules and %d panels", len(rules.Groups[0].Rules), len(board.Panels))

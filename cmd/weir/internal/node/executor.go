@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/executor"
 	"github.com/weirhq/weir/internal/config"
@@ -16,8 +17,16 @@ func executorRole() Role {
 	return leaseRole(Role{
 		Name: "executor", Summary: "carries out commands as writes to DynamoDB, and renews the write leases of regions",
 		Weight: 1, Memory: executorMemory, Settings: []string{"leases.regions", "leases.region"}, New: newExecutors,
-		ACLs: executorACLs,
+		ACLs: executorACLs, Apps: executorApps,
 	})
+}
+
+// executorApps returns the executors of all regions.
+func executorApps(c *config.Config) (apps []App, err error) {
+	for _, r := range regionNames(c) {
+		apps = append(apps, App{Name: events.LeaseExecutorGroup(r), Inputs: []string{events.LeaseCommandsTopic(r)}})
+	}
+	return apps, nil
 }
 
 // executorACLs lists the rights for the executors of this process.
@@ -76,7 +85,28 @@ func newExecutors(s *Setup) (Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, e := range list {
+		s.API.Apps = append(s.API.Apps, api.App{Name: e.Sink().Group, Instance: s.Config.Instance, Tasks: executorTasks{e, s.Config.Instance}})
+	}
 	return &executorPart{list, writeLeaseRenewal{s.Table, executorRegions(s.Config), s.Log}}, nil
+}
+
+// executorTasks are the partitions of an executor in this process.
+type executorTasks struct {
+	executor *executor.Executor
+	instance string
+}
+
+// Tasks implements api.TaskSource.
+func (t executorTasks) Tasks(context.Context) (list []*weirpb.Partition, err error) {
+	for _, s := range t.executor.Status() {
+		p := &weirpb.Partition{App: t.executor.Sink().Group, Partition: s.Partition, State: processors.StateRunning, Instance: t.instance}
+		if s.Stopped != nil {
+			p.State, p.Reason = processors.StateStopped, s.Stopped.Error()
+		}
+		list = append(list, p)
+	}
+	return list, nil
 }
 
 // Run implements Part.
@@ -103,6 +133,6 @@ func (p *executorPart) Ready(context.Context) Readiness {
 			texts = append(texts, "executor of "+e.Region()+" "+text)
 		}
 	}
-	r.addStopped(texts, stopped < r.Partitions)
+	r.AddStopped(texts, stopped < r.Partitions)
 	return r
 }

@@ -7,13 +7,24 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// Kafka returns the connection settings of the brokers. Its error is a *ConfigError.
-func Kafka(c *config.Config) (kafka.Cluster, error) {
-	k := kafka.Cluster{Brokers: c.Kafka.Brokers}
-	if t := c.Kafka.TLS; t.Enabled {
+// Kafka returns the connection settings of the brokers of this datacentre. Its error is a
+// *ConfigError.
+func Kafka(c *config.Config) (kafka.Cluster, error) { return cluster("kafka", c.Kafka) }
+
+// PeerKafka returns the connection settings of the brokers of another datacentre. Its error is a
+// *ConfigError.
+func PeerKafka(d config.DC) (kafka.Cluster, error) { return cluster(peerSection(d), d.Kafka()) }
+
+// peerSection names the settings of another datacentre in errors.
+func peerSection(d config.DC) string { return "dcs[" + d.Name + "]" }
+
+// cluster returns the connection settings of a section of the configuration.
+func cluster(section string, s config.Kafka) (kafka.Cluster, error) {
+	k := kafka.Cluster{Brokers: s.Brokers}
+	if t := s.TLS; t.Enabled {
 		cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 		var err error
-		if cfg.RootCAs, err = authorities("kafka.tls.ca_file", t.CAFile); err != nil {
+		if cfg.RootCAs, err = authorities(section+".tls.ca_file", t.CAFile); err != nil {
 			return k, err
 		}
 		if t.CertFile != "" {
@@ -25,9 +36,9 @@ func Kafka(c *config.Config) (kafka.Cluster, error) {
 		}
 		k.WithTLS(cfg)
 	}
-	if s := c.Kafka.SASL; s.Mechanism != "" {
-		if err := k.WithSASL(s.Mechanism, s.Credentials); err != nil {
-			return k, &ConfigError{"cannot authenticate at Kafka", err, "correct kafka.sasl.mechanism"}
+	if s.SASL.Mechanism != "" {
+		if err := k.WithSASL(s.SASL.Mechanism, s.SASL.Credentials); err != nil {
+			return k, &ConfigError{"cannot authenticate at Kafka", err, "correct " + section + ".sasl.mechanism"}
 		}
 	}
 	return k, nil

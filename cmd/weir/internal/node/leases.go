@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/bridge"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
@@ -65,21 +66,26 @@ const leaseBallast = 16 << 20
 // leaseProcessorRole is leaseRole for a role with one processor, which proc returns.
 func leaseProcessorRole(r Role, proc func(*Setup) (stream.Processor, error)) Role {
 	r.Settings = []string{"leases.regions"}
-	r.ACLs = processorACLs(func(c *config.Config) (stream.Processor, error) { // the list needs no connection
+	described := func(c *config.Config) (stream.Processor, error) { // a description needs no connection
 		return proc(&Setup{Config: c, Table: &LeaseTable{}, Registry: obs.NewRegistry("")})
-	})
+	}
+	r.ACLs = processorACLs(described)
+	// A replay would not give the same state: timers go by the time of day, and the bridge reads
+	// DynamoDB.
+	r.Apps = func(c *config.Config) ([]App, error) { return processorApp(described(c)) }
 	r.New = func(s *Setup) (Part, error) {
 		p, err := proc(s)
 		if err != nil {
 			return nil, err
 		}
-		rt, err := s.runtime(s.LeaseMetrics().Meter(p, regionNames(s.Config)), func(pc *processors.Config) {
+		part, err := s.processor(s.LeaseMetrics().Meter(p, regionNames(s.Config)), nil, func(pc *processors.Config) {
 			pc.Tick, pc.BallastBytes = bridge.Tick, leaseBallast
 		})
 		if err != nil {
 			return nil, err
 		}
-		return processorPart{rt}, nil
+		s.API.Leases = local.Leases{Kafka: s.Kafka}
+		return part, nil
 	}
 	return leaseRole(r)
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/api/metrics"
 	"github.com/weirhq/weir/internal/buildinfo"
 	"github.com/weirhq/weir/internal/config"
@@ -27,14 +28,16 @@ import (
 // Node is one weir process: its roles, and the API over their state.
 type Node struct {
 	Server *api.Server
-	// Spend and Cluster answer requests of the API. Nil: no role of the process does.
-	Spend   api.SpendSource
-	Cluster api.ClusterSource
+	// Spend answers requests of the API. Nil: no role of the process does.
+	Spend api.SpendSource
+	// Apps are the applications of the process.
+	Apps []api.App
 
 	parts       []rolePart
 	registry    *obs.Registry
 	endpoint    string        // address of the API for other processes; empty: where it listens
 	stopTimeout time.Duration // bounds a stop
+	log         zerolog.Logger
 }
 
 // rolePart is a role of the process.
@@ -58,8 +61,8 @@ type Config struct {
 // New makes a node. It starts nothing. Its error is a *ConfigError.
 func New(c *config.Config, cfg Config) (*Node, error) {
 	debug.SetGCPercent(GCPercent)
-	n := &Node{registry: obs.NewRegistry(buildinfo.Read().Version), endpoint: c.API.Advertise, stopTimeout: c.Processor.ShutdownTimeout}
-	serve := api.Config{Listen: c.API.Listen, OpsListen: c.API.OpsListen, Ready: n.ready, Registry: n.registry, Logger: cfg.Log}
+	n := &Node{registry: obs.NewRegistry(buildinfo.Read().Version), endpoint: c.API.Advertise, stopTimeout: c.Processor.ShutdownTimeout, log: cfg.Log}
+	serve := api.Config{Listen: c.API.Listen, OpsListen: c.API.OpsListen, Ready: n.ready, Waiting: n.waiting, Registry: n.registry, Logger: cfg.Log}
 	x, err := NewAccess(c)
 	if err != nil {
 		return nil, err
@@ -68,18 +71,25 @@ func New(c *config.Config, cfg Config) (*Node, error) {
 	if serve.TLS, err = serverTLS(c); err != nil {
 		return nil, err
 	}
+	n.registry.MustRegister(newCertificateCollector(serve.TLS))
 	if host, _, err := net.SplitHostPort(c.API.Advertise); err == nil {
 		serve.AllowedHosts = []string{host} // other processes send this name in the Host header
 	}
+	cluster := &local.ClusterInfo{Kafka: cfg.Kafka, Version: buildinfo.Read().Version}
+	if cfg.Table != nil {
+		cluster.LeaseRegions = cfg.Table.Config.Regions
+	}
+	serve.Cluster, serve.Find, serve.SpendApp = cluster, local.Find(cfg.Kafka), SpendCounter(c).App()
 	setup := Setup{
-		Config: c, Kafka: cfg.Kafka, Table: cfg.Table, Log: cfg.Log, Traces: cfg.Traces, StreamPoll: cfg.StreamPoll,
+		Config: c, Cluster: cluster, Kafka: cfg.Kafka, Table: cfg.Table, Log: cfg.Log, Traces: cfg.Traces, StreamPoll: cfg.StreamPoll,
 		Access: x, API: &serve, Registry: n.registry, Runtime: processors.NewMetrics(n.registry),
 		LeaseMetrics: sync.OnceValue(func() *metrics.Lease { return metrics.NewLease(n.registry) }),
+		RoleMetrics:  newRoleMetrics(n.registry),
 	}
 	if err := n.addParts(setup, cfg.Roles); err != nil {
 		return nil, err
 	}
-	n.Spend, n.Cluster = serve.Spend, serve.Cluster
+	n.Spend, n.Apps = serve.Spend, serve.Apps
 	if n.Server, err = api.New(serve); err != nil {
 		return nil, &ConfigError{"cannot set up the API", err, apiRemedy(err)}
 	}
@@ -115,6 +125,9 @@ func (n *Node) addParts(s Setup, roles []Role) error {
 		}
 		if err != nil {
 			return r.configError(err)
+		}
+		if r.Remote != nil && r.Remote(s.Config) != "" {
+			part = newSupervisor(r, part, &setup)
 		}
 		n.parts = append(n.parts, rolePart{r, part})
 	}
@@ -170,9 +183,7 @@ func (n *Node) work(ctx context.Context, ready func()) error {
 		}
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	for _, p := range n.parts {
-		g.Go(func() error { return roleFailure(p.role, p.Run(ctx)) })
-	}
+	g.Go(func() error { return n.runParts(ctx) })
 	g.Go(func() error { return n.Server.Run(ctx) })
 	g.Go(func() error {
 		if n.wait(ctx) {
@@ -183,6 +194,15 @@ func (n *Node) work(ctx context.Context, ready func()) error {
 	return g.Wait()
 }
 
+// runParts runs the parts of all roles. The first error ends all of them.
+func (n *Node) runParts(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, p := range n.parts {
+		g.Go(func() error { return roleFailure(p.role, p.Run(ctx)) })
+	}
+	return g.Wait()
+}
+
 // wait returns true once all roles are ready, false if ctx ended before.
 func (n *Node) wait(ctx context.Context) bool {
 	select {
@@ -190,9 +210,14 @@ func (n *Node) wait(ctx context.Context) bool {
 		return false
 	case <-n.Server.Ready():
 	}
+	report := startReport{began: time.Now()}
 	for ctx.Err() == nil {
-		if n.ready(ctx).Ready {
+		r := n.ready(ctx)
+		if r.Ready {
 			return true
+		}
+		if report.due(time.Now()) {
+			n.log.Warn().Strs("reasons", r.Reasons).Dur("after_ms", time.Since(report.began)).Msg("start_waiting")
 		}
 		if !pause.Poll(ctx) {
 			return false

@@ -13,7 +13,7 @@ func TestAdvertised(t *testing.T) {
 		"WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=127.0.0.1:0", "WEIR_API_ADVERTISE=weir-0.example:443", "WEIR_DATA_DIR=" + t.TempDir(),
 	})
 	for host, want := range map[string]int{"weir-0.example:443": http.StatusOK, "weir-1.example:443": http.StatusForbidden} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+n.Server.Addr()+"/style.css", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+n.Server.Addr()+"/weir.css", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/processors"
 )
 
@@ -32,13 +34,20 @@ type closer interface {
 	Close()
 }
 
-// processorPart is a role with one runtime.
+// processorPart is a role with one runtime, whose application the API serves.
 type processorPart struct {
 	runtime *processors.Runtime
+	state   *api.Router
 }
 
 // Run implements Part.
 func (p processorPart) Run(ctx context.Context) error { return p.runtime.Run(ctx) }
 
 // Ready implements Part.
-func (p processorPart) Ready(context.Context) Readiness { return runtimeReadiness(p.runtime) }
+func (p processorPart) Ready(context.Context) Readiness { return local.RuntimeReadiness(p.runtime) }
+
+// Advertise implements advertiser.
+func (p processorPart) Advertise(endpoint string) { p.runtime.Advertise(endpoint) }
+
+// Close implements closer.
+func (p processorPart) Close() { p.state.Close() }

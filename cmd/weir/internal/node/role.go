@@ -32,9 +32,9 @@ type Role struct {
 
 	// Topics returns the topics that must exist. Two roles may return the same topic. Nil: none.
 	Topics func(c *config.Config) []events.Topic
-	// App returns the application whose state directory and partitions `weir doctor` examines. Nil:
-	// doctor examines neither.
-	App func(c *config.Config) string
+	// Apps returns the applications of the role in the whole deployment, for commands that name
+	// one. Nil: it has none.
+	Apps func(c *config.Config) ([]App, error)
 	// ACLs returns the rights that the role needs of Kafka, one a line.
 	ACLs func(c *config.Config) ([]string, error)
 	// Doctor returns further checks of `weir doctor`. Nil: none.
@@ -44,6 +44,10 @@ type Role struct {
 	Settings []string
 	// Check returns an error if settings contradict each other. Nil: they cannot.
 	Check func(c *config.Config) error
+	// Remote returns the name of the other cluster that the role depends on, such as a datacentre.
+	// A role that depends on one is supervised: its errors do not end the process. Run of its part
+	// is called again after an error, so it must be able to begin again. Nil or empty: none.
+	Remote func(c *config.Config) string
 	// LeaseTable is whether the role needs Setup.Table.
 	LeaseTable bool
 	// New makes the role's part of a process. It starts nothing.

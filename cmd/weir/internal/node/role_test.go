@@ -30,13 +30,13 @@ func loadConfig(t *testing.T, environ ...string) *config.Config {
 
 // Each entry of the role table is complete.
 func TestRoles(t *testing.T) {
-	c := loadConfig(t, "WEIR_DC=eu", "WEIR_PEERS=us", "WEIR_SPEND_GENERATION=2")
+	c := loadConfig(t, "WEIR_DC=eu", "WEIR_DCS=eu,us=127.0.0.1:2", "WEIR_SPEND_GENERATION=2")
 	var keys []string
 	for _, e := range c.Entries() {
 		keys = append(keys, e.Key)
 	}
 	topics := catalog(c)
-	var names []string
+	var names, applications []string
 	for _, r := range Roles() {
 		if !regexp.MustCompile(`^[a-z]+$`).MatchString(r.Name) || slices.Contains(names, r.Name) {
 			t.Errorf("%q: not a name, or the name of two roles", r.Name)
@@ -56,6 +56,30 @@ func TestRoles(t *testing.T) {
 				t.Errorf("%s: topic %s with %d partitions is not in the catalog of events", r.Name, topic.Name, topic.Partitions)
 			}
 		}
+		apps, err := Apps(c, []Role{r})
+		if err != nil {
+			t.Fatalf("%s: %v", r.Name, err)
+		}
+		for _, a := range apps {
+			if a.Name == "" || slices.Contains(applications, a.Name) {
+				t.Errorf("%s: application %q has no name of its own", r.Name, a.Name)
+			}
+			applications = append(applications, a.Name)
+			if len(a.Inputs) == 0 {
+				t.Errorf("%s: %s has no inputs", r.Name, a.Name)
+			}
+			for _, input := range a.Inputs {
+				if !slices.ContainsFunc(topics, func(o events.Topic) bool { return o.Name == input }) {
+					t.Errorf("%s: input %s of %s is not in the catalog of events", r.Name, input, a.Name)
+				}
+			}
+			if p := a.Processor; p != nil && (p.App != a.Name || len(p.Tables) == 0 || p.DLQ == "") {
+				t.Errorf("%s: %s is described as %s with %d tables, dead letters in %q", r.Name, a.Name, p.App, len(p.Tables), p.DLQ)
+			}
+			if found, err := FindApp(c, a.Name); err != nil || found.Role != r.Name {
+				t.Errorf("%s is found at role %q, %v", a.Name, found.Role, err)
+			}
+		}
 		if len(r.Settings) == 0 {
 			t.Errorf("%s: no settings to correct", r.Name)
 		}
@@ -68,6 +92,13 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s: %v", r.Name, err)
 		}
 	}
+	if want := []string{"spendcounter.g2", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer"}; len(applications) < 6 || !slices.Equal(applications[:5], want) {
+		t.Errorf("the applications are %q", applications)
+	}
+	var unknown *UnknownAppError
+	if _, err := FindApp(c, "spendcounter"); !errors.As(err, &unknown) || len(unknown.Known) != len(applications) { // generation 2 has another name
+		t.Errorf("an unknown application: %v", err)
+	}
 	for _, g := range Groups() {
 		if others := InGroups(g.Name); len(others) > 1 && slices.Contains(names, g.Name) {
 			t.Errorf("%s is a role and a group of %d roles", g.Name, len(others))
@@ -79,7 +110,7 @@ func TestRoles(t *testing.T) {
 func catalog(c *config.Config) []events.Topic {
 	layout := events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}
 	topics := append(events.Catalog(c.DC, layout), events.LeaseCatalog(regionNames(c), int32(c.Leases.Partitions))...)
-	for _, peer := range c.Peers {
+	for _, peer := range c.PeerNames() {
 		topics = append(topics, events.CopiedTopic(peer, layout))
 	}
 	return topics

@@ -3,10 +3,12 @@ package node
 import (
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/api/metrics"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
@@ -30,23 +32,30 @@ type Setup struct {
 	Access Access
 	// API is the configuration of the process's API. A role adds the sources of what it serves.
 	API *api.Config
+	// Cluster is the source of API.Cluster. A role adds what producers of its topics need.
+	Cluster *local.ClusterInfo
 
 	Registry     *obs.Registry
 	Runtime      *processors.Metrics   // of the runtimes of all roles
 	LeaseMetrics func() *metrics.Lease // registers the metrics of the lease loop at the first call
+	// RoleMetrics returns the metrics of a role that depends on another cluster.
+	RoleMetrics func(role string) (waiting prometheus.Gauge, failed prometheus.Counter)
 }
 
-// runtime makes the runtime of a processor. adjust changes its configuration.
-func (s *Setup) runtime(p stream.Processor, adjust func(*processors.Config)) (*processors.Runtime, error) {
+// processor makes the part of a processor, whose application the API serves. check may be nil.
+// adjust changes the configuration of the runtime.
+func (s *Setup) processor(p stream.Processor, check local.StateCheck, adjust func(*processors.Config)) (processorPart, error) {
 	c := processorConfig(s.Config, s.Kafka, &s.Log, s.Memory)
 	c.Metrics = s.Runtime
 	adjust(&c)
 	rt, err := processors.New(c, p)
 	if err != nil {
-		return nil, &ConfigError{"cannot set up the processor " + p.App, err, "correct the configuration; `weir config print` shows it"}
+		return processorPart{}, &ConfigError{"cannot set up the processor " + p.App, err, "correct the configuration; `weir config print` shows it"}
 	}
 	s.Registry.MustRegister(rt.Collector())
-	return rt, nil
+	app := local.NewApp(local.AppConfig{Runtime: rt, Kafka: s.Kafka, Check: check, TLS: s.Access.TLS, Roots: s.Access.Roots})
+	s.API.Apps = append(s.API.Apps, app)
+	return processorPart{rt, app.State}, nil
 }
 
 // processorConfig returns the configuration of a runtime that has memory.
@@ -55,7 +64,7 @@ func processorConfig(c *config.Config, k kafka.Cluster, log *zerolog.Logger, mem
 	return processors.Config{
 		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: log,
 		Workers: memory.Workers, CommitInterval: p.CommitInterval, CommitIntervalMax: p.CommitIntervalMax,
-		CommitRecords: p.CommitRecords, CommitBytes: int(memory.Changes), PollRecords: p.PollRecords, PoisonLimit: p.PoisonLimit,
+		CommitRecords: p.CommitRecords, CommitBytes: int(memory.Changes), StandbyHandlerBytes: memory.Handlers, PollRecords: p.PollRecords, PoisonLimit: p.PoisonLimit,
 		Standbys: p.Standbys, SessionTimeout: p.SessionTimeout, TransactionTimeout: p.TransactionTimeout,
 		CacheBytes: memory.Cache, MemtableBytes: memory.WriteBuffers, FetchBytes: int32(memory.Fetch),
 	}

@@ -4,15 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/api/metrics"
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/internal/buildinfo"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/processors/offline"
 	"github.com/weirhq/weir/spendcounter"
 	"github.com/weirhq/weir/stream"
 )
@@ -33,26 +32,65 @@ func spendCounterRole() Role {
 		// It reads a thousand times as many records as the lease loop.
 		Weight: 8, Memory: spendMemory,
 		Topics:   func(c *config.Config) []events.Topic { return SpendCounter(c).Topics() },
-		App:      func(c *config.Config) string { return SpendCounter(c).Layout.Name(spendcounter.App) },
+		Apps:     spendApps,
 		ACLs:     processorACLs(func(c *config.Config) (stream.Processor, error) { return SpendCounter(c).Processor() }),
 		Doctor:   formerTopics,
-		Settings: []string{"dc", "peers"},
+		Settings: []string{"dc", "dcs"},
 		New:      newSpendPart,
 	}
+}
+
+// spendApps returns the application of the spend counter.
+func spendApps(c *config.Config) ([]App, error) {
+	counter := OfflineSpendCounter(c)
+	apps, err := processorApp(counter.Processor())
+	if err != nil {
+		return nil, err
+	}
+	apps[0].Replay = &ReplayRules{
+		Migrated: counter.Migrated(),
+		Select: func(account string, live stream.Get, c stream.Commit) (offline.Selector, error) {
+			return counter.Promotion(account, live, c)
+		},
+	}
+	apps[0].Route = func(l *kafkaadmin.DeadLetter, partitions int32) (int32, error) {
+		return spendRoute(l, partitions, counter.Layout.Partitions())
+	}
+	return apps, nil
+}
+
+// spendRoute returns the partition for a replayed record of a topic with some partitions: that of
+// its account if it was rejected for being in the partition of others, or else the one that it was
+// in.
+func spendRoute(l *kafkaadmin.DeadLetter, partitions, shards int32) (int32, error) {
+	if l.Reason != spendcounter.ReasonWrongPartition {
+		return l.Origin.Partition, nil
+	}
+	account, err := spendcounter.AccountOf(l.Origin.Topic, l.Value)
+	if err != nil {
+		return 0, err
+	}
+	if partitions < shards { // an administrator may have added some, which the counter ignores
+		return 0, fmt.Errorf("%s has %d partitions, and the configuration %d (spend.partitions, spend.generation)",
+			l.Origin.Topic, partitions, shards)
+	}
+	return events.Shard(account, shards), nil
 }
 
 // SpendCounter returns the spend counter of a configuration: its topics and its application id.
 // The duplicate window and memory are the defaults.
 func SpendCounter(c *config.Config) spendcounter.ProcessorConfig {
 	return spendcounter.ProcessorConfig{
-		DC: c.DC, Peers: c.Peers, Layout: events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation},
+		DC: c.DC, Peers: c.PeerNames(), Layout: events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation},
 	}
 }
 
 // countingConfig adds to SpendCounter what determines the result of the count.
 func countingConfig(c *config.Config, memory Allocation) spendcounter.ProcessorConfig {
 	s := SpendCounter(c)
-	s.DuplicateWindow, s.MaxIDs, s.Memory = c.Spend.DuplicateWindow, c.Spend.MaxIDs, campaignBytes(memory.Share)
+	s.DuplicateWindow, s.RejectLate = c.Spend.DuplicateWindow, c.Spend.LateEvents == "reject"
+	s.Hours, s.Parts, s.Retention = c.Spend.Hours, c.Spend.Parts, c.Spend.Retention
+	s.MaxIDs, s.Memory = c.Spend.MaxIDs, campaignBytes(memory.Share)
 	return s
 }
 
@@ -79,8 +117,6 @@ func spendMemory(c *config.Config, share int64) Allocation {
 // spendPart is the spend counter with the sources of the API.
 type spendPart struct {
 	processorPart
-	info   *local.ClusterInfo
-	router *api.Router
 }
 
 func newSpendPart(s *Setup) (Part, error) {
@@ -91,40 +127,37 @@ func newSpendPart(s *Setup) (Part, error) {
 		return nil, err
 	}
 	proc = metrics.NewSpend(s.Registry).Meter(proc)
-	rt, err := s.runtime(proc, func(pc *processors.Config) {
+	part, err := s.processor(proc, local.CheckSpend, func(pc *processors.Config) {
 		pc.Traces, pc.FormerChangelogs = s.Traces, formerChangelogs(c)
 	})
 	if err != nil {
 		return nil, err
 	}
-	p := &spendPart{processorPart: processorPart{rt}}
-	p.info = &local.ClusterInfo{Runtime: rt, Kafka: s.Kafka, DC: c.DC, Layout: counter.Layout, Version: buildinfo.Read().Version}
-	if s.Table != nil {
-		p.info.LeaseRegions = s.Table.Config.Regions
-	}
-	p.router = api.NewRouter(api.RouterConfig{
-		State: local.NewStateReader(rt, counter.Layout), Peers: local.Peers{Kafka: s.Kafka, App: proc.App},
-		TLS: s.Access.TLS, Roots: s.Access.Roots,
-	})
-	s.API.Spend = &local.SpendReader{State: p.router, Kafka: s.Kafka, Inputs: proc.Inputs, DC: c.DC, Shards: proc.Partitions}
-	s.API.Cluster, s.API.Savepoints, s.API.State = p.info, p.info, p.router
-	return p, nil
+	s.Cluster.DC, s.Cluster.Layout = c.DC, &counter.Layout
+	reader := &local.SpendReader{State: part.state, Kafka: s.Kafka, Inputs: proc.Inputs, DC: c.DC, Shards: proc.Partitions}
+	s.API.Spend, s.API.Adjustments = reader, reader
+	s.API.DefaultApp = proc.App
+	return &spendPart{part}, nil
 }
 
 // Ready implements Part.
 func (p *spendPart) Ready(context.Context) Readiness {
-	r := runtimeReadiness(p.runtime)
-	if r.Partitions = p.info.Owned(); r.Partitions == 0 && len(r.Reasons) == 0 { // standbys only
+	r := local.RuntimeReadiness(p.runtime)
+	if r.Partitions = p.owned(); r.Partitions == 0 && len(r.Reasons) == 0 { // standbys only
 		r.Reasons = []string{p.runtime.App() + " has no partition assigned yet"}
 	}
 	return r
 }
 
-// Advertise implements advertiser.
-func (p *spendPart) Advertise(endpoint string) { p.runtime.Advertise(endpoint) }
-
-// Close implements closer.
-func (p *spendPart) Close() { p.router.Close() }
+// owned returns the number of partitions that this process owns.
+func (p *spendPart) owned() (n int) {
+	for _, s := range p.runtime.Status() {
+		if s.State != processors.StateStandby {
+			n++
+		}
+	}
+	return n
+}
 
 // formerChangelogs lists the changelogs of all former generations, the last one first.
 func formerChangelogs(c *config.Config) (topics []string) {

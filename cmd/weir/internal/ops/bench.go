@@ -116,10 +116,11 @@ func newBenchSpendCmd(a *cli.App) *cobra.Command {
 		Use:   "spend",
 		Short: "Measure the throughput of the spend counter, and of a plain consumer",
 		Long: "Measure the throughput of the spend counter, and of a plain consumer of the same log.\n\n" +
-			"It fills a topic, which it keeps for the next run. In each round a read_committed group consumer\n" +
-			"reads the topic, then the spend counter counts it exactly once into an empty store. The first\n" +
-			"quarter of each run is not timed. It prints medians; the ratio is the median of the ratios of all\n" +
-			"rounds. The names of the topics begin with weir.bench.",
+			"It fills a topic, which it keeps for the next run. A read_committed group consumer reads the topic\n" +
+			"until two passes in a row are about equally fast, six times at most: a broker that has just started\n" +
+			"is slower. In each round the consumer reads the topic, then the spend counter counts it exactly once\n" +
+			"into an empty store. The first quarter of each run is not timed. It prints medians; the ratio is the\n" +
+			"median of the ratios of all rounds. The names of the topics begin with weir.bench.",
 		Example: "  weir bench spend --brokers 127.0.0.1:9092 --rounds 3",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/config"
 )
 
@@ -58,16 +59,19 @@ func newConfigPrintCmd(a *cli.App) *cobra.Command {
 
 // checked is the output of `weir config check`.
 type checked struct {
-	Valid    bool     `json:"valid"`
-	Changed  int      `json:"changed"` // settings from a source other than the defaults
-	Warnings []string `json:"warnings"`
+	Valid      bool     `json:"valid"`
+	NotDefault int      `json:"settings_not_default"` // from the file, the environment or a flag
+	Default    int      `json:"settings_default"`
+	Warnings   []string `json:"warnings"`
 }
 
 func newConfigCheckCmd(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration; the exit code is 78 if it is not valid",
-		Args:  cobra.NoArgs,
+		Long: "Check the configuration and the files that it names: certificates, keys, token and password. The\n" +
+			"exit code is 78 if `weir run` would refuse them. Warnings do not change the exit code.",
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			c, err := a.LoadConfig()
 			if err != nil {
@@ -75,9 +79,14 @@ func newConfigCheckCmd(a *cli.App) *cobra.Command {
 			}
 			answer := checked{Valid: true, Warnings: []string{}}
 			for _, e := range c.Entries() {
-				if e.Origin != config.OriginDefault {
-					answer.Changed++
+				if e.Origin == config.OriginDefault {
+					answer.Default++
+				} else {
+					answer.NotDefault++
 				}
+			}
+			if problems := node.CheckFiles(c); len(problems) > 0 {
+				return &config.Error{Problems: problems}
 			}
 			for _, w := range c.Warnings() {
 				answer.Warnings = append(answer.Warnings, w.String())

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,22 +49,67 @@ func TestConfigPrint(t *testing.T) {
 }
 
 func TestConfigCheck(t *testing.T) {
-	r := clitest.Run(t, Commands, nil, "config", "check", "-o", "json", "-f", configFile(t, "topics: {replication_factor: 1, min_insync: 1}"))
-	var got struct {
-		Valid    bool
-		Changed  int
-		Warnings []string
-	}
+	r := clitest.Run(t, Commands, nil, "config", "check", "-o", "json", "-f", configFile(t, "data_dir: /var/lib/weir\ntopics: {replication_factor: 1, min_insync: 1}"))
+	var got checked
 	if err := json.Unmarshal([]byte(r.Stdout), &got); err != nil || r.Code != 0 {
 		t.Fatalf("code %d, %v in %s", r.Code, err, r.Stdout)
 	}
-	if !got.Valid || got.Changed != 2 || len(got.Warnings) != 1 || !strings.Contains(r.Stderr, "warning: ") {
+	if !got.Valid || got.NotDefault != 3 || got.Default < 40 || len(got.Warnings) != 1 || !strings.Contains(r.Stderr, "warning: ") {
 		t.Errorf("%+v, stderr %s", got, r.Stderr)
 	}
 	r = clitest.Run(t, Commands, nil, "config", "check", "-f", configFile(t, "kafka:\n  brokerz: x\nmemory: 1"))
-	for _, w := range []string{"weir.yaml:2:", `did you mean "kafka.brokers"?`, "weir.yaml:3:", "out of range"} {
+	for _, w := range []string{"weir.yaml:2:", `did you mean "kafka.brokers"?`, "weir.yaml:3:", "out of range: 128MiB to 1TiB: the default is 768MiB; `weir config print"} {
 		if r.Code != 78 || r.Stdout != "" || !strings.Contains(r.Stderr, w) {
 			t.Errorf("code %d, no %q in\n%s", r.Code, w, r.Stderr)
 		}
+	}
+}
+
+// TestConfigCheckFiles: check reads the files that the configuration names, and refuses what a
+// process would refuse. A token that every user can read is a warning.
+func TestConfigCheckFiles(t *testing.T) {
+	dir := t.TempDir()
+	if r := clitest.Run(t, Commands, nil, "tls", "create", "--dir", dir, "--host", "weir-0"); r.Code != 0 {
+		t.Fatal(r.Stderr)
+	}
+	short := filepath.Join(dir, "short")
+	if err := os.WriteFile(short, []byte("x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	api := func(cert, key, ca, token string) string {
+		at := func(name string) string { return filepath.Join(dir, name) }
+		return fmt.Sprintf("data_dir: /var/lib/weir\napi: {tls_cert_file: %s, tls_key_file: %s, ca_file: %s, token_file: %s}", at(cert), at(key), at(ca), at(token))
+	}
+	kafka := "kafka: {tls: {enabled: true, cert_file: none.pem, key_file: none.key}, sasl: {mechanism: PLAIN, user: u, password_file: none.txt}}"
+	peer := "dc: eu\ndcs: [eu, {name: us, brokers: ['us:1'], tls: {enabled: true, ca_file: none.pem}, sasl: {mechanism: PLAIN, user: u, password_file: none.txt}}]"
+	for name, c := range map[string]struct {
+		file string
+		want []string // in the message; none: valid
+	}{
+		"valid":               {api("cert.pem", "key.pem", "cert.pem", "token"), nil},
+		"no token":            {api("cert.pem", "key.pem", "cert.pem", "none"), []string{"api.token_file", "none: no such file"}},
+		"a token of one byte": {api("cert.pem", "key.pem", "cert.pem", "short"), []string{"api.token_file", "has 1 bytes and could be guessed"}},
+		"key for certificate": {api("key.pem", "key.pem", "cert.pem", "token"), []string{"api.tls_cert_file and api.tls_key_file"}},
+		"no authorities":      {api("cert.pem", "key.pem", "token", "token"), []string{"api.ca_file", "no certificate in"}},
+		"several":             {api("none", "key.pem", "cert.pem", "short"), []string{"api.tls_cert_file", "api.token_file"}},
+		"files for Kafka":     {kafka, []string{"kafka.tls.cert_file", "none.pem", "kafka.sasl.password_file", "none.txt"}},
+		"files for a peer":    {peer, []string{"dcs[us].tls.ca_file", "none.pem", "dcs[us].sasl.password_file", "none.txt"}},
+	} {
+		r := clitest.Run(t, Commands, nil, "config", "check", "-f", configFile(t, c.file))
+		if (r.Code == 0) != (c.want == nil) || r.Code != 0 && r.Code != 78 {
+			t.Errorf("%s: code %d\n%s", name, r.Code, r.Stderr)
+		}
+		for _, w := range c.want {
+			if !strings.Contains(r.Stderr, w) {
+				t.Errorf("%s: no %q in\n%s", name, w, r.Stderr)
+			}
+		}
+	}
+	if err := os.Chmod(filepath.Join(dir, "token"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := clitest.Run(t, Commands, nil, "config", "check", "-f", configFile(t, api("cert.pem", "key.pem", "cert.pem", "token")))
+	if r.Code != 0 || !strings.Contains(r.Stderr, "can be read by every user") || !strings.Contains(r.Stderr, "chmod 600") {
+		t.Errorf("code %d, stderr %s", r.Code, r.Stderr)
 	}
 }

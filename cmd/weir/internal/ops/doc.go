@@ -1,3 +1,3 @@
-// Package ops has the commands that run, check and measure weir: run, ready, config, doctor, tls,
-// version and bench.
+// Package ops has the commands that run, check and measure weir: run, ready, config, doctor,
+// partition, tls, version and bench.
 package ops

@@ -26,7 +26,7 @@ func newDoctorCmd(a *cli.App) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check brokers, topics, clocks, disk, partitions and lease table",
 		Long: "Check whether brokers, topics, clocks and disk are as weir needs them, and whether the partitions of\n" +
-			"the running spend counter run. Each check that fails has a remedy.\n\n" +
+			"running processes run. Each check that fails has a remedy.\n\n" +
 			"With --for leases it also checks the topics of the lease loop and, in each region: the table, its\n" +
 			"index and stream, the clock, the settings, and the time of the bridge's last heartbeat.",
 		Example: "  weir doctor --for spend,leases --brokers k1:9092",
@@ -71,15 +71,17 @@ func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, groups [
 		Topics: connect.RequiredTopics(cfg, groups), Defaults: connect.TopicDefaults(cfg, groups), StateDir: cfg.DataDir,
 		SessionTimeout: cfg.Processor.SessionTimeout, TransactionTimeout: cfg.Processor.TransactionTimeout, DevCluster: devbroker.ClusterID,
 	}
-	for _, r := range roles {
-		if r.App != nil && o.App == "" {
-			o.App = r.App(cfg)
+	apps, err := node.Apps(cfg, roles)
+	if err != nil {
+		f := cli.Explain(connect.NodeFailure(err))
+		return []kafkaadmin.Check{{Name: "configuration", Severity: kafkaadmin.Error, Detail: f.Error(), Remedy: f.Do}}
+	}
+	for _, app := range apps {
+		if app.Processor != nil {
+			o.Apps = append(o.Apps, app.Name)
 		}
 	}
-	checks := kafkaadmin.Doctor(ctx, k, o)
-	if o.App != "" {
-		checks = append(checks, partitionChecks(ctx, cfg, k, o.App)...)
-	}
+	checks := append(kafkaadmin.Doctor(ctx, k, o), partitionChecks(ctx, cfg, k, apps)...)
 	for _, r := range roles {
 		if r.Doctor != nil {
 			checks = append(checks, r.Doctor(ctx, cfg, k)...)

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 	"github.com/weirhq/weir/cmd/weir/internal/lease"
 	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
@@ -60,8 +62,12 @@ func TestLeaseChecks(t *testing.T) {
 		"region us: the table has no row of the region")
 	do("region create eu")
 	do("region create us")
-	for wait := time.Now(); len(look(env)) != 2 && time.Since(wait) < 10*time.Second; { // replication
-	}
+	testlimit.Within(t, "replication", func(context.Context) error {
+		if lines := look(env); len(lines) != 2 {
+			return fmt.Errorf("doctor prints %d lines", len(lines))
+		}
+		return nil
+	})
 	has(look(env), "warning region eu: no bridge has run", "warning region us: no bridge has run")
 
 	var turned []string

@@ -78,6 +78,9 @@ func checkReady(ctx context.Context, a *cli.App, cfg *config.Config) error {
 		return cli.Fail(cli.ExitTempFail, "the process is not ready", errors.New(strings.Join(answer.Reasons, "\n")), do)
 	}
 	a.Notef("ready")
+	for _, s := range answer.Waiting {
+		a.Notef("%s", s)
+	}
 	for _, s := range answer.Stopped {
 		a.Notef("%s; `weir doctor` has what to do", s)
 	}

@@ -3,6 +3,7 @@ package ops
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -18,7 +19,7 @@ import (
 
 // Commands returns the commands that run and check processes.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{newRunCmd(a), newReadyCmd(a), newDoctorCmd(a), newConfigCmd(a), newTLSCmd(a), newVersionCmd(a), newBenchCmd(a)}
+	return []*cobra.Command{newRunCmd(a), newReadyCmd(a), newDoctorCmd(a), newPartitionCmd(a), newConfigCmd(a), newTLSCmd(a), newVersionCmd(a), newBenchCmd(a)}
 }
 
 func newRunCmd(a *cli.App) *cobra.Command {
@@ -71,6 +72,7 @@ func roleHelp() string {
 
 func rolesFlag(f *pflag.FlagSet, roles *[]string) {
 	f.StringSliceVar(roles, "roles", node.DefaultRoles(), "roles of the process: "+strings.Join(node.RoleNames(), ", "))
+	cli.Enum(f, "roles", node.RoleNames()...)
 }
 
 // selectRoles returns the roles that --roles names, or a usage error.
@@ -123,7 +125,11 @@ func runRoles(a *cli.App, cmd *cobra.Command, names []string) error {
 	}
 	node.NewBudget(cfg, roles).LimitHeap(0)
 	return connect.NodeFailure(n.Run(cmd.Context(), func() {
-		a.Notef("ready: API %s://%s, metrics %[1]s://%[3]s/metrics, %[4]d partitions",
-			n.Server.Scheme(), n.Server.Addr(), n.Server.OpsAddr(), n.Owned(cmd.Context()))
+		dir, err := filepath.Abs(cfg.DataDir)
+		if err != nil {
+			dir = cfg.DataDir
+		}
+		a.Notef("ready: API %s://%s, metrics %[1]s://%[3]s/metrics, %[4]d partitions, state in %[5]s",
+			n.Server.Scheme(), n.Server.Addr(), n.Server.OpsAddr(), n.Owned(cmd.Context()), dir)
 	}))
 }

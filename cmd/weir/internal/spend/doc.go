@@ -1,2 +1,2 @@
-// Package spend has the commands about ad spend: weir ingest and weir spend.
+// Package spend has the commands about ad spend: weir ingest, weir spend and weir adjust.
 package spend

@@ -2,32 +2,35 @@ package spend
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/ingest"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
 func newIngestCmd(a *cli.App) *cobra.Command {
 	in := ingestion{a: a}
 	opt := &in.opt
-	var columns, delimiter, decimal, limit string
+	var d dialect
 	c := &cobra.Command{
 		Use:   "ingest FILE|- --format " + strings.Join(ingest.Formats(), "|"),
 		Short: "Produce a file of ad events to ads.events",
 		Long: "Produce a file of ad events to ads.events, idempotently and with acks=all.\n\n" +
-			"A row without an event id gets one from its content and position. So a file that is ingested again\n" +
-			"within spend.duplicate_window (10m) of ingest time counts as duplicates. After that time it would\n" +
-			"be counted again; use `weir replay` to count events again.\n\n" +
+			"The rows of a file are counted once, however often and whenever the file is ingested: the import has\n" +
+			"an id, the digest of the file or --import-id, and the counter remembers how far it has come. Rows\n" +
+			"of an import that were counted before are counted as duplicates. Standard input and pipes need\n" +
+			"--import-id for this. To count events again, use `weir replay`. A row without an event id gets one\n" +
+			"from its content and position.\n\n" +
 			"The input may be compressed by gzip or zstd.\n\n" +
 			"Rejected rows are reported, and kept in FILE.rejects.jsonl. If more than --max-rejects of the rows\n" +
 			"are rejected, the import stops with exit code 65. A percentage is tested from the 1,000th row,\n" +
@@ -36,28 +39,16 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 			"  weir ingest - --format jsonl < events.jsonl",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
 			in.name = args[0]
-			if columns != "" {
-				if opt.Map, err = ingest.ParseMap(columns); err != nil {
-					return cli.UsageError(err.Error(), "write --map field=column,field=column; the fields are: "+strings.Join(ingest.Fields(), ", "))
-				}
-			}
-			if in.limit, err = ingest.ParseRejectLimit(limit); err != nil {
-				return cli.UsageError(err.Error(), "write --max-rejects 100 or --max-rejects 10%")
-			}
-			if opt.Delimiter, err = oneByte(delimiter); err != nil {
-				return cli.UsageError("--delimiter: "+err.Error(), "write --delimiter ';' or --delimiter tab")
-			}
-			if opt.Decimal, err = oneByte(decimal); err != nil {
-				return cli.UsageError("--decimal: "+err.Error(), "write --decimal ',' or --decimal .")
+			if err := d.parse(dialectTo{&opt.Map, &opt.Delimiter, &opt.Decimal, &in.limit}, ingest.Fields()); err != nil {
+				return err
 			}
 			return in.run(cmd)
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&opt.Format, "format", "", "format of the input: "+strings.Join(ingest.Formats(), ", "))
-	f.StringVar(&columns, "map", "", "csv: field=column,... (fields: "+strings.Join(ingest.Fields(), ", ")+")")
+	f.StringVar(&d.columns, "map", "", "csv: field=column,... (fields: "+strings.Join(ingest.Fields(), ", ")+")")
 	f.StringVar(&opt.Account, "account", "", "account of rows without one")
 	f.StringVar(&opt.Currency, "currency", "", "currency of rows without one, such as USD")
 	f.StringVar(&opt.TZ, "tz", "", "time zone of the budget day and of times without a zone, such as Asia/Shanghai (default: UTC)")
@@ -65,12 +56,12 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&opt.Price, "price", "", "price of an impression if the input has no prices")
 	f.StringVar(&opt.ClickPrice, "click-price", "", "price of a click, in formats whose rows imply one")
 	f.StringVar(&opt.DC, "dc", "", "serving datacentre of rows without one")
+	f.StringVar(&in.importID, "import-id", "", "name of the import, whose rows are counted once (default: the digest of the file)")
 	f.StringVar(&opt.IDSpace, "id-space", "", "text that is part of generated event ids; it distinguishes files with equal rows")
-	f.StringVar(&delimiter, "delimiter", "", "csv: character between columns, or tab (default: ,)")
-	f.StringVar(&decimal, "decimal", "", "csv: decimal mark of prices, a point or a comma (default: .)")
+	d.add(f, "csv: ", "prices")
 	f.StringVar(&opt.TimeFormat, "time-format", "", "csv: format of times, such as '%d/%m/%Y %H:%M' or '02/01/2006 15:04' (default: RFC 3339 and Unix times)")
-	f.StringVar(&limit, "max-rejects", "10%", "stop with exit code 65 if more rows are rejected: a number, or a percentage")
 	f.StringVar(&in.rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl)")
+	cli.Enum(f, "format", ingest.Formats()...)
 	cli.Must(c.MarkFlagRequired("format"))
 	return c
 }
@@ -79,121 +70,144 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 type ingestion struct {
 	a             *cli.App
 	name, rejects string
+	importID      string
 	opt           ingest.Options
 	limit         ingest.RejectLimit
 }
 
-// oneByte returns the character of a flag: 0 if it is not given.
-func oneByte(text string) (byte, error) {
-	switch {
-	case text == "":
-		return 0, nil
-	case text == "tab" || text == `\t`:
-		return '\t', nil
-	case len(text) == 1:
-		return text[0], nil
-	}
-	return 0, fmt.Errorf("%q is not one ASCII character", text)
-}
-
 func (i ingestion) run(cmd *cobra.Command) error {
-	a, name, rejects := i.a, i.name, i.rejects
-	src, err := ingest.Open(name, a.Stdin)
+	a := i.a
+	r := importRun{
+		a: a, name: i.name, rejects: i.rejects, limit: i.limit, noun: "events", acknowledged: "acknowledged", unit: "--price-unit", format: "--format or --map",
+		reader:     "`weir ingest --help` shows the flags",
+		stopped:    "Events so far are counted. With a greater --max-rejects the same command continues after them; corrected rows are a file of their own",
+		incomplete: "run the same command again: events that arrived count as duplicates",
+	}
+	src, err := r.open()
 	if err != nil {
-		return cli.Fail(0, "cannot open the input", err, "check the path; - reads standard input")
+		return err
 	}
 	defer func() { _ = src.Close() }()
 	reader, err := ingest.NewReader(src, i.opt)
-	if errors.Is(err, ingest.ErrNoPriceUnit) {
-		return cli.UsageError(err.Error(), "add --price-unit major if prices are like 1.50 for one and a half dollars, else the unit that fits")
-	}
-	var delimiter *ingest.DelimiterError
-	if errors.As(err, &delimiter) {
-		flag := "'" + string(rune(delimiter.Looks)) + "'"
-		if delimiter.Looks == '\t' {
-			flag = "tab"
-		}
-		return cli.UsageError(err.Error(), "add --delimiter "+flag)
-	}
-	if errors.Is(err, ingest.ErrUsage) {
-		return cli.UsageError(err.Error(), "`weir ingest --help` shows the flags")
-	}
 	if err != nil {
-		return cli.Fail(cli.ExitData, fmt.Sprintf("cannot read %q", src.Name()), err, "check --format")
+		return r.readerFailure(err, src)
 	}
-	to, err := ingestTarget(cmd.Context(), a, cmd.Flags().Changed("brokers"))
+	to, err := importTarget(cmd.Context(), a, cmd.Flags().Changed("brokers"), events.EventsTopic)
+	if to.server != nil {
+		defer to.server.Close()
+	}
 	if err != nil {
 		return err
+	}
+	id, err := i.id(src)
+	if err != nil {
+		return err
+	}
+	if to.server != nil {
+		i.showEarlier(cmd.Context(), to.server, id)
 	}
 	sink, err := kafka.NewProducer(to.kafka, to.topic)
 	if err != nil {
 		return cli.Fail(0, "cannot produce", err, "")
 	}
 	defer sink.Close()
-	if rejects == "" {
-		rejects = ingest.RejectsName(filepath.Base(name))
-	}
-	file := ingest.NewRejectFile(rejects)
-	bar, done := ingestProgress(a, src.Size())
-	sum, err := ingest.Run(cmd.Context(), reader, ingest.Job{Sink: sink, Rejects: file, Shards: to.shards, MaxRejects: i.limit, First: i.showFirst, Progress: bar})
-	done()
-	if err = errors.Join(err, file.Close()); err != nil {
-		a.Notef("so far: %d rows read, %d events acknowledged, %d rows rejected", sum.Read, sum.Produced, sum.Rejected)
-		if errors.Is(err, ingest.ErrTooManyRejects) && sum.Rejected < sum.Read {
-			return cli.Fail(cli.ExitData, "the import stopped", err, fmt.Sprintf(
-				"see the reasons in %q, then run the command again within spend.duplicate_window, or with a greater --max-rejects", sum.RejectsFile))
-		}
-		if errors.Is(err, ingest.ErrTooManyRejects) {
-			return cli.Fail(cli.ExitData, "nothing was imported", fmt.Errorf("every row was rejected: %w", err),
-				fmt.Sprintf("see the reasons in %q; often --format or --map is wrong", sum.RejectsFile))
-		}
-		return cli.Fail(0, "the import is not complete", err,
-			"run the same command again within spend.duplicate_window: events that arrived count as duplicates")
-	}
-	if sum.Read == 0 {
-		a.Notef("the input has no rows: nothing was produced")
-	}
-	if sum.Rejected > 0 {
-		a.Notef("%d of %d rows were rejected: %q has each row with its line and reason", sum.Rejected, sum.Read, sum.RejectsFile)
-	}
-	if sum.Rejected == sum.Read && sum.Read > 0 {
-		return cli.Fail(cli.ExitData, "nothing was imported", errors.New("every row was rejected"), fmt.Sprintf("see the reasons in %q; often --format or --map is wrong", sum.RejectsFile))
+	sum, err := r.run(cmd.Context(), src, reader, ingest.Job{Sink: importSink{sink}, Import: id, Shards: to.shards, First: i.showFirst})
+	if err != nil {
+		return err
 	}
 	return printSummary(a, &sum)
 }
 
-// target is the topic of the events, its brokers and its partitions.
+// importSink produces the records of an import.
+type importSink struct{ *kafka.Producer }
+
+func (s importSink) Produce(ctx context.Context, partition int32, r ingest.Record) error {
+	m := stream.Message{Key: r.Key, Value: r.Value}
+	if r.Import != nil {
+		m.Headers = []stream.Header{{Key: events.ImportHeader, Value: r.Import}}
+	}
+	return s.ProduceMessage(ctx, partition, m)
+}
+
+// target is the topic of an import, its brokers and its partitions.
 type target struct {
 	kafka  kafka.Cluster
 	topic  string
 	shards int32
+	server *api.Client // nil: --brokers was given
 }
 
-// ingestTarget returns the target of --brokers if named, else the target that the server reports.
-func ingestTarget(ctx context.Context, a *cli.App, named bool) (to target, err error) {
+// id returns the import of the input. Without a name, an input that is not a file has none: it is
+// counted again when it is ingested again.
+func (i ingestion) id(src *ingest.Source) (events.ImportID, error) {
+	switch {
+	case i.importID != "":
+		return ingest.NamedImport(i.importID), nil
+	case src.Size() < 0:
+		i.a.Notef("the input is not a file: without --import-id, old events are counted again if it is ingested again")
+		return events.ImportID{}, nil
+	}
+	id, err := ingest.FileImport(i.name, i.opt.IDSpace)
+	if err != nil {
+		return id, cli.Fail(0, "cannot read the input", err, "check the file, or name the import with --import-id")
+	}
+	return id, nil
+}
+
+// showEarlier notes that the import has counted rows, so that the user does not wait for new
+// figures. A server that does not answer the question changes nothing: the counter decides.
+func (i ingestion) showEarlier(ctx context.Context, server *api.Client, id events.ImportID) {
+	if id == (events.ImportID{}) {
+		return
+	}
+	req := &weirpb.ScanStateRequest{Table: "imports", Prefix: id[:], Limit: 1}
+	for {
+		page, err := server.ScanState(ctx, req)
+		if err == nil && len(page.GetEntries()) > 0 {
+			i.a.Notef("this file was imported before: rows that were counted then count as duplicates now (--import-id starts another import)")
+		}
+		if err != nil || len(page.GetEntries()) > 0 || page.GetNextPageToken() == "" {
+			return
+		}
+		req.PageToken = page.GetNextPageToken()
+	}
+}
+
+// importTarget returns the target of --brokers if named, else the target that the server reports.
+// topic is events.EventsTopic or events.AdjustmentsTopic.
+func importTarget(ctx context.Context, a *cli.App, named bool, topic string) (to target, err error) {
 	cfg, k, err := connect.Cluster(a)
 	if err != nil {
 		return to, err
 	}
 	l := node.SpendCounter(cfg).Layout
-	to = target{k, l.Name(events.EventsTopic), l.Partitions()}
+	to = target{kafka: k, topic: l.Name(topic), shards: l.Partitions()}
 	if !named {
 		client, err := connect.APIClient(a)
 		if err != nil {
 			return to, err
 		}
-		defer client.Close()
+		to.server = client
 		cluster, err := client.GetCluster(ctx)
 		if err != nil {
 			return to, err
 		}
 		to.kafka.Brokers, to.topic, to.shards = cluster.Brokers, cluster.EventsTopic, cluster.Partitions
+		if topic == events.AdjustmentsTopic {
+			to.topic = cluster.AdjustmentsTopic
+		}
+		if to.topic == "" {
+			return to, &cli.Failure{
+				Code: cli.ExitUnavailable, What: "cannot produce to " + topic, Why: "the server does not name its topic: it counts no spend, or is an earlier version",
+				Do: "name a process with the role spendcounter in --server, or the brokers in --brokers",
+			}
+		}
 	}
 	has, err := connect.Partitions(ctx, to.kafka, to.topic)
 	if err == nil && (has < to.shards || named && has != to.shards) { // a server knows its partitions, and ignores others
 		return to, &cli.Failure{
 			Code: cli.ExitConfig, What: "cannot produce to " + to.topic,
-			Why: fmt.Sprintf("the topic has %d partitions, and the configuration %d: the spend counter would reject the events", has, to.shards),
+			Why: fmt.Sprintf("the topic has %d partitions, and the configuration %d: the spend counter would reject the records", has, to.shards),
 			Do:  fmt.Sprintf("set spend.partitions to %d, or spend.generation to the generation of the topics with %d partitions", has, to.shards),
 		}
 	}

@@ -76,7 +76,7 @@ func amount(micros int64, currency string) string {
 
 // ingestProgress draws a progress bar from the first report that has produced events. Without a
 // terminal it draws nothing.
-func ingestProgress(a *cli.App, total int64) (report func(ingest.Status), done func()) {
+func ingestProgress(a *cli.App, total int64, noun string) (report func(ingest.Status), done func()) {
 	if !a.IsTerminal() {
 		return nil, func() {}
 	}
@@ -87,7 +87,7 @@ func ingestProgress(a *cli.App, total int64) (report func(ingest.Status), done f
 		if s.Read == 0 { // the first row is shown before
 			return
 		}
-		bar.Describe(fmt.Sprintf("ingest %d events", s.Produced))
+		bar.Describe(fmt.Sprintf("ingest %d %s", s.Produced, noun))
 		_ = bar.Set64(s.BytesRead)
 	}, func() { _ = bar.Finish() }
 }

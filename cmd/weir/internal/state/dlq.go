@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
-	"os/user"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -15,11 +13,8 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
-	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
-	"github.com/weirhq/weir/spendcounter"
 )
 
 // deadLetterRow is a record of the dead-letter topic.
@@ -67,29 +62,52 @@ func rowsOf(letters []kafkaadmin.DeadLetter) []deadLetterRow {
 // dlq holds the flags that the sub-commands share.
 type dlq struct {
 	a      *cli.App
-	topic  string // the dead-letter topic
-	shards int32  // partitions of the counter
+	app    string
+	group  string
 	filter kafkaadmin.DeadLetterFilter
 	all    bool
 	yes    bool
 	why    string
+
+	topic string // the dead-letter topic
+	of    node.App
 }
 
 func newDLQCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "dlq",
-		Short: "Show, replay and drop the records that the spend counter rejected",
+		Short: "Show, replay and drop the records that an application rejected",
+		Long: "Show, replay and drop the records that an application rejected: the spend counter, another one with\n" +
+			"--app, or with --group a program of your own, whose dead-letter topic is GROUP.dlq.",
 	}
 	c.AddCommand(newDLQListCmd(a), newDLQShowCmd(a), newDLQResolveCmd(a, "replay"), newDLQResolveCmd(a, "drop"))
 	return c
 }
 
+// flags adds --app and --group.
+func (d *dlq) flags(c *cobra.Command) {
+	connect.AppFlag(c.Flags(), &d.app)
+	connect.GroupFlag(c.Flags(), &d.group)
+	c.MarkFlagsMutuallyExclusive("app", "group")
+}
+
+// open finds the dead-letter topic.
+func (d *dlq) open() (k kafka.Cluster, err error) {
+	cfg, k, err := connect.Cluster(d.a)
+	if err != nil {
+		return k, err
+	}
+	d.topic, d.of, err = connect.DeadLetterTopic(cfg, d.app, d.group)
+	return k, err
+}
+
 func newDLQListCmd(a *cli.App) *cobra.Command {
 	d := &dlq{a: a}
 	c := &cobra.Command{
-		Use:   "list",
-		Short: "List the unresolved records of the dead-letter topic",
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		Short:   "List the unresolved records of the dead-letter topic",
+		Example: "  weir dlq list --app lease-balancer\n  weir dlq list --group sessions",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, letters, err := d.list(cmd.Context())
 			if err != nil {
@@ -98,13 +116,15 @@ func newDLQListCmd(a *cli.App) *cobra.Command {
 			return cli.PrintRows(a, rowsOf(letters))
 		},
 	}
+	d.flags(c)
 	c.Flags().StringVar(&d.filter.Reason, "reason", "", "only records with this reason")
 	c.Flags().IntVar(&d.filter.Limit, "limit", 1000, "maximum number of records; 0: all")
 	return c
 }
 
 func newDLQShowCmd(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	d := &dlq{a: a}
+	c := &cobra.Command{
 		Use:   "show ORIGIN",
 		Short: "Show a rejected record; ORIGIN is topic/partition/offset, as `weir dlq list` prints it",
 		Args:  cobra.ExactArgs(1),
@@ -113,11 +133,11 @@ func newDLQShowCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return cli.UsageError(err.Error(), "`weir dlq list` prints the origins")
 			}
-			cfg, k, err := connect.Cluster(a)
+			k, err := d.open()
 			if err != nil {
 				return err
 			}
-			l, err := kafkaadmin.ReadDeadLetter(cmd.Context(), k, deadLetterTopic(cfg), origin)
+			l, err := kafkaadmin.ReadDeadLetter(cmd.Context(), k, d.topic, origin)
 			if err != nil {
 				return cli.Fail(0, "cannot show the record", err, "`weir dlq list` shows the unresolved records")
 			}
@@ -137,13 +157,15 @@ func newDLQShowCmd(a *cli.App) *cobra.Command {
 			}{r.Origin, r.Reason, r.Refused, r.Key, r.Headers, l.Detail, r.Value})
 		},
 	}
+	d.flags(c)
+	return c
 }
 
 func newDLQResolveCmd(a *cli.App, how string) *cobra.Command {
 	d := &dlq{a: a}
 	short := "Produce rejected records to their topics again, each once; without --yes, only list them"
-	long := "A record goes to the partition that it was in. A record that was rejected as wrong_partition goes\n" +
-		"to the partition of its account. An event is identified by account and event id, so an event that\n" +
+	long := "A record goes to the partition that it was in. An ad event that was rejected as wrong_partition goes\n" +
+		"to the partition of its account. An ad event is identified by account and event id, so an event that\n" +
 		"was counted within the duplicate window is a duplicate then."
 	why := "reason of the decision, kept in the record's tombstone"
 	if how == "drop" {
@@ -157,6 +179,7 @@ func newDLQResolveCmd(a *cli.App, how string) *cobra.Command {
 		Long:  short + ".\n\n" + long,
 		RunE:  func(cmd *cobra.Command, args []string) error { return d.resolve(cmd.Context(), how, args) },
 	}
+	d.flags(c)
 	c.Flags().BoolVar(&d.all, "all", false, "all unresolved records, or all with --reason")
 	c.Flags().StringVar(&d.filter.Reason, "reason", "", "with --all: only records with this reason")
 	c.Flags().BoolVar(&d.yes, "yes", false, how+" the records; without it they are only listed")
@@ -165,11 +188,10 @@ func newDLQResolveCmd(a *cli.App, how string) *cobra.Command {
 }
 
 func (d *dlq) list(ctx context.Context) (kafka.Cluster, []kafkaadmin.DeadLetter, error) {
-	cfg, k, err := connect.Cluster(d.a)
+	k, err := d.open()
 	if err != nil {
 		return k, nil, err
 	}
-	d.topic, d.shards = deadLetterTopic(cfg), node.SpendCounter(cfg).Layout.Partitions()
 	list, err := kafkaadmin.ListDeadLetters(ctx, k, d.topic, d.filter)
 	if err != nil {
 		return k, nil, connect.TopicFailure(0, "cannot read the dead-letter topic", err)
@@ -197,7 +219,7 @@ func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 		d.a.Notef("%d records would be %s: repeat the command with --yes", len(letters), map[string]string{"replay": "replayed", "drop": "dropped"}[how])
 		return cli.PrintRows(d.a, rowsOf(letters))
 	}
-	order := kafkaadmin.ResolveOptions{Topic: d.topic, By: userName(), Why: d.why, Partition: d.partition}
+	order := kafkaadmin.ResolveOptions{Topic: d.topic, By: cli.UserName(), Why: d.why, Partition: d.of.Route}
 	do := kafkaadmin.ReplayDeadLetters
 	if how == "drop" {
 		do = kafkaadmin.DropDeadLetters
@@ -208,28 +230,6 @@ func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 		return connect.DeadLetterFailure("not all records are resolved", err)
 	}
 	return cli.PrintOne(d.a, out)
-}
-
-// partition returns the partition for a replayed record: that of its account if it was rejected for
-// being in the partition of others, or else the one that it was in.
-func (d *dlq) partition(l *kafkaadmin.DeadLetter, partitions int32) (int32, error) {
-	if l.Reason != spendcounter.ReasonWrongPartition {
-		return l.Origin.Partition, nil
-	}
-	account, err := spendcounter.AccountOf(l.Origin.Topic, l.Value)
-	if err != nil {
-		return 0, err
-	}
-	if partitions < d.shards { // an administrator may have added some, which the counter ignores
-		return 0, fmt.Errorf("%s has %d partitions, and the configuration %d (spend.partitions, spend.generation)",
-			l.Origin.Topic, partitions, d.shards)
-	}
-	return events.Shard(account, d.shards), nil
-}
-
-// deadLetterTopic returns the dead-letter topic of the spend counter.
-func deadLetterTopic(c *config.Config) string {
-	return node.SpendCounter(c).Layout.Name(events.SpendDLQTopic)
 }
 
 // pick returns the records with these origins. An origin without a record is an error.
@@ -244,12 +244,4 @@ func pick(letters []kafkaadmin.DeadLetter, origins []string) ([]kafkaadmin.DeadL
 		out = append(out, letters[i])
 	}
 	return out, nil
-}
-
-// userName is the name of the user who runs the command, "unknown" if the system has none.
-func userName() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return "unknown"
 }

@@ -1,3 +1,3 @@
-// Package state has the commands about the state of a processor: weir state, savepoint, replay,
+// Package state has the commands about the state of an application: weir state, savepoint, replay,
 // repartition and dlq.
 package state

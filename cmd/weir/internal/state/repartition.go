@@ -137,7 +137,7 @@ func (r *repartition) open(ctx context.Context) (err error) {
 	}
 	move, source, target, err := r.to.MoveFrom(l)
 	if err != nil {
-		return cli.Fail(cli.ExitConfig, "cannot set up the spend counter", err, "correct dc and peers")
+		return cli.Fail(cli.ExitConfig, "cannot set up the spend counter", err, "correct dc and dcs")
 	}
 	r.how, r.source, r.target = spendMove(move), source, target
 	r.how.Rewrite = r.to.Rewrite

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,12 +12,14 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/offline"
-	"github.com/weirhq/weir/spendcounter"
+	"github.com/weirhq/weir/stream"
 )
 
 // replay is a run of `weir replay`.
@@ -31,7 +34,8 @@ type replay struct {
 	drop    bool
 	yes     bool
 
-	counter    spendcounter.ProcessorConfig
+	of         string
+	live       node.App
 	shadow     *offline.Replay
 	savepoints *offline.Savepoints
 }
@@ -77,6 +81,7 @@ func newReplayCmd(a *cli.App) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&r.name, "app", "", "application id of the replay, and the prefix of its topics")
+	f.StringVar(&r.of, "of", "", "application to count again (default: the spend counter)")
 	f.StringVar(&r.from, "from", "beginning", "start of the replay: beginning, savepoint:NAME, offset:N (of ads.events) or time:RFC3339")
 	f.StringVar(&r.against, "against", "", "savepoint to compare with (default: a temporary one, created now)")
 	f.BoolVar(&r.trimmed, "allow-trimmed", false, "replay even if retention or a repartition has removed the beginning of the inputs; the totals will differ")
@@ -105,8 +110,12 @@ func (r *replay) run(ctx context.Context) error {
 	}
 	switch {
 	case r.drop:
-		if err := r.shadow.Drop(ctx); err != nil {
+		there, err := r.shadow.Drop(ctx)
+		if err != nil {
 			return replayFailure("cannot remove the replay", err)
+		}
+		if !there {
+			return r.unknown()
 		}
 		r.a.Notef("replay %s is removed", r.name)
 		return nil
@@ -121,15 +130,33 @@ func (r *replay) open() error {
 	if err != nil {
 		return err
 	}
-	r.counter = node.OfflineSpendCounter(cfg)
-	live, err := r.counter.Processor()
-	if err != nil {
-		return cli.Fail(cli.ExitConfig, "cannot set up the spend counter", err, "correct dc and peers")
+	if r.live, err = connect.App(cfg, "--of", r.of); err != nil {
+		return err
 	}
-	if r.savepoints, err = offline.NewSavepoints(node.OfflineConfig(cfg, k), live); err == nil {
-		r.shadow, err = offline.NewReplay(node.OfflineConfig(cfg, k), live, r.name)
+	if r.live.Replay == nil {
+		return cli.UsageError(fmt.Sprintf("--of %s: this application cannot be replayed", r.live.Name),
+			"its decisions depend on the time of day or on another system, so that a second run would differ; `weir state hash --app` compares processes")
+	}
+	if r.savepoints, err = offline.NewSavepoints(node.OfflineConfig(cfg, k), *r.live.Processor); err == nil {
+		r.shadow, err = offline.NewReplay(node.OfflineConfig(cfg, k), *r.live.Processor, r.name)
 	}
 	return replayFailure("cannot set up the replay", err)
+}
+
+// unknown is the error for a replay that does not exist in data_dir.
+func (r *replay) unknown() error {
+	names, err := r.shadow.Names()
+	if err != nil {
+		return replayFailure("cannot list the replays", err)
+	}
+	do := "data_dir has no replay: give the --data-dir in which it ran"
+	if len(names) > 0 {
+		do = "the replays in data_dir are: " + strings.Join(names, ", ")
+	}
+	if n, ok := config.Nearest(r.name, names); ok {
+		do = "did you mean " + n + "?"
+	}
+	return cli.Fail(cli.ExitFailed, "cannot remove the replay", fmt.Errorf("%s has no replay %s", r.live.Name, r.name), do)
 }
 
 // parseStart parses --from.
@@ -166,12 +193,12 @@ func (r *replay) compare(ctx context.Context, start offline.ReplayStart) error {
 	if err != nil {
 		return err
 	}
-	start.Migrated = r.counter.Migrated()
+	start.Migrated = r.live.Replay.Migrated
 	if err := r.shadow.Prepare(ctx, start); err != nil {
 		return replayFailure("cannot start the replay", err)
 	}
 	report, done := r.progress()
-	err = r.shadow.Run(ctx, sp.Positions(), report)
+	err = r.shadow.RunTo(ctx, sp, report)
 	done()
 	if err != nil {
 		return replayFailure("the replay is not complete", err)
@@ -190,26 +217,87 @@ func (r *replay) compare(ctx context.Context, start offline.ReplayStart) error {
 	if err := cli.PrintRows(r.a, rows); err != nil {
 		return err
 	}
-	if differ > 0 {
+	waiting := sp.Unsettled()
+	switch {
+	case differ > 0:
 		return &cli.Failure{
 			Code: cli.ExitFailed, What: "the replay and the live state differ",
 			Why: fmt.Sprintf("%d of %d tables of partitions differ", differ, len(list)),
 			Do:  fmt.Sprintf("if the replay is right, stop the live counter; then `weir replay --app %s --promote` shows the changes", r.name),
 		}
+	case len(waiting) > 0:
+		return unsettledFailure(fmt.Errorf("%w: rows of closed days are being moved in partitions %v; %d tables of other partitions are equal", offline.ErrUnsettled, waiting, len(list)))
 	}
 	r.a.Notef("all %d tables of %d partitions are equal; `weir replay --app %s --drop` removes the replay", len(list), len(sp.Partitions), r.name)
 	return nil
 }
 
-// target returns the savepoint to compare with. A temporary savepoint is dropped at once, because
-// the comparison needs its description only.
+// settleLimit is the longest time that the command waits for a live state that is not settled.
+const settleLimit = 10 * time.Minute
+
+// target returns the savepoint to compare with: a settled one, if the live counter settles in time.
 func (r *replay) target(ctx context.Context) (*offline.Savepoint, error) {
 	if r.against != "" {
 		sp, err := r.savepoints.Get(r.against)
 		return sp, savepointFailure("cannot read the savepoint", err)
 	}
+	return awaitSettled(ctx, r.a.Notef, r.savepoint)
+}
+
+// standsLimit limits the wait for partitions that are not settled and have no transactions: no
+// process works on them. An idle partition commits once a second, and a takeover lasts some
+// seconds.
+const standsLimit = time.Minute
+
+// awaitSettled takes savepoints until one is settled, or the limit is over, and returns the last
+// one. It ends early if the partitions that are not settled had no transaction for standsLimit.
+func awaitSettled(
+	ctx context.Context,
+	note func(string, ...any),
+	take func(context.Context) (*offline.Savepoint, error),
+) (*offline.Savepoint, error) {
+	limit := time.Now().Add(settleLimit)
+	var last *offline.Savepoint
+	var progress time.Time // of the first look, or of the last one at which a partition had advanced
+	for wait := 2 * time.Second; ; wait = min(2*wait, 30*time.Second) {
+		sp, err := take(ctx)
+		if err != nil || len(sp.Unsettled()) == 0 || time.Now().Add(wait).After(limit) {
+			return sp, err
+		}
+		if last == nil {
+			note("rows of closed days are being moved: waiting up to %s", settleLimit)
+		}
+		if advanced(last, sp) {
+			last, progress = sp, time.Now()
+		}
+		if time.Since(progress) >= standsLimit {
+			return sp, nil
+		}
+		if pause.For(ctx, wait); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// advanced reports whether a partition that is not settled in sp has had a transaction since last.
+func advanced(last, sp *offline.Savepoint) bool {
+	if last == nil {
+		return true
+	}
+	before := map[int32]uint64{}
+	for _, part := range last.Partitions {
+		before[part.Partition] = part.Sequence
+	}
+	return slices.ContainsFunc(sp.Partitions, func(part offline.SavepointPart) bool {
+		return part.Unsettled && part.Sequence != before[part.Partition]
+	})
+}
+
+// savepoint takes a temporary savepoint. It is dropped at once, because the comparison needs its
+// description only.
+func (r *replay) savepoint(ctx context.Context) (*offline.Savepoint, error) {
 	name := "replay-" + r.name + time.Now().UTC().Format("-20060102T150405.000")
-	sp, err := createSavepoint(ctx, r.a, r.savepoints, name)
+	sp, err := createSavepoint(ctx, r.a, r.savepoints, &weirpb.CreateSavepointRequest{App: r.live.Name, Name: name})
 	if err != nil {
 		return nil, err
 	}
@@ -219,9 +307,9 @@ func (r *replay) target(ctx context.Context) (*offline.Savepoint, error) {
 // correct promotes the replay; without --yes it only shows the changes.
 func (r *replay) correct(ctx context.Context) error {
 	report, done := r.progress()
-	how := offline.Promotion{Commit: r.yes, Report: report, Rewrite: r.counter.Rewrite}
-	if r.account != "" {
-		how.Select = func(int32) offline.Selector { return spendcounter.NewAccountSelector(r.counter.DC, r.account) }
+	how := offline.Promotion{Commit: r.yes, Report: report}
+	how.Select = func(_ int32, live stream.Get, c stream.Commit) (offline.Selector, error) {
+		return r.live.Replay.Select(r.account, live, c)
 	}
 	list, err := r.shadow.Promote(ctx, how)
 	done()
@@ -264,10 +352,18 @@ func (r *replay) progress() (report func(offline.ReplayProgress), done func()) {
 	}, func() { _ = bar.Finish() }
 }
 
+// unsettledFailure is the answer where a comparison would show differences that are none.
+func unsettledFailure(err error) error {
+	return cli.Fail(cli.ExitTempFail, "the live state cannot be compared yet", err,
+		"let the live counter run, and repeat the command in some minutes, with --against a newer savepoint or none")
+}
+
 func replayFailure(what string, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, offline.ErrUnsettled):
+		return unsettledFailure(err)
 	case errors.Is(err, offline.ErrInUse):
 		return cli.Fail(cli.ExitFailed, what, err, "stop the live counter in all processes, then try again")
 	case errors.Is(err, offline.ErrTrimmed):

@@ -14,7 +14,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 )
 
-// Commands returns the commands about the state of the spend counter.
+// Commands returns the commands about the state of applications.
 func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{newStateCmd(a), newSavepointCmd(a), newReplayCmd(a), newRepartitionCmd(a), newDLQCmd(a)}
 }
@@ -22,10 +22,11 @@ func Commands(a *cli.App) []*cobra.Command {
 func newStateCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "state",
-		Short: "Show the state of the spend counter: keys, values and hashes",
-		Long: "Show the state of the spend counter at committed offsets. Any process answers: it forwards the\n" +
-			"request to the owner of each partition. A key is text in which \\xNN stands for a byte, or\n" +
-			"hexadecimal with --hex.",
+		Short: "Show the state of an application: keys, values and hashes",
+		Long: "Show the state of an application at committed offsets: of the spend counter, or of another one with\n" +
+			"--app. Any process that runs the application answers: it forwards the request to the owner of each\n" +
+			"partition. It also answers for programs of your own that serve this API. A key is text in which\n" +
+			"\\xNN stands for a byte, or hexadecimal with --hex. A table without a name has a number.",
 	}
 	c.AddCommand(newStateGetCmd(a), newStateScanCmd(a), newStateHashCmd(a))
 	return c
@@ -33,12 +34,14 @@ func newStateCmd(a *cli.App) *cobra.Command {
 
 // stateFlags are the flags that the sub-commands share.
 type stateFlags struct {
+	app       string
 	partition int32
 	stale     time.Duration
 	hex       bool
 }
 
 func (f *stateFlags) add(c *cobra.Command, partition string) {
+	c.Flags().StringVar(&f.app, "app", "", "application that the server runs, such as lease-balancer (default: the spend counter, or the only one)")
 	c.Flags().Int32Var(&f.partition, "partition", 0, partition)
 	c.Flags().DurationVar(&f.stale, "max-staleness", 0, connect.MaxStalenessHelp)
 }
@@ -76,9 +79,9 @@ func newStateGetCmd(a *cli.App) *cobra.Command {
 			if req.Key, err = f.key(args[0]); err != nil {
 				return err
 			}
-			req.Partition, req.MaxStalenessMs = f.given(cmd), f.stale.Milliseconds()
+			req.App, req.Partition, req.MaxStalenessMs = f.app, f.given(cmd), f.stale.Milliseconds()
 			ask := func(c *api.Client) (*weirpb.GetStateResponse, error) { return c.GetState(cmd.Context(), req) }
-			return connect.PrintAnswer(a, ask, render.StateJSON, render.StateTable)
+			return connect.ServerAppFailure(a, f.app, connect.PrintAnswer(a, ask, render.StateJSON, render.StateTable))
 		},
 	}
 	f.add(c, "partition of the key (default: computed from the key, for tables that allow it)")
@@ -93,10 +96,12 @@ func newStateScanCmd(a *cli.App) *cobra.Command {
 	var prefix, start, end string
 	var limit int
 	c := &cobra.Command{
-		Use:     "scan --table NAME",
-		Short:   "Show the entries of a table, of a prefix or of a range of keys",
-		Example: "  weir state scan --table spend --prefix 'spring\\x00' --limit 20",
-		Args:    cobra.NoArgs,
+		Use:   "scan --table NAME",
+		Short: "Show the entries of a table, of a prefix or of a range of keys",
+		Example: "  weir state scan --table spend --prefix 'acme\\x00' --limit 20\n" +
+			"  weir state scan --app lease-balancer --table pool_regions\n" +
+			"  weir state scan --app wordcount --table counts --server 127.0.0.1:8090",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
 				return cli.UsageError(fmt.Sprintf("--limit %d is not a positive number", limit), "use 1 or more")
@@ -110,8 +115,8 @@ func newStateScanCmd(a *cli.App) *cobra.Command {
 					return err
 				}
 			}
-			req.Partition, req.MaxStalenessMs = f.given(cmd), f.stale.Milliseconds()
-			return scanState(a, cmd, req, limit)
+			req.App, req.Partition, req.MaxStalenessMs = f.app, f.given(cmd), f.stale.Milliseconds()
+			return connect.ServerAppFailure(a, f.app, scanState(a, cmd, req, limit))
 		},
 	}
 	f.add(c, "only this partition (default: all)")
@@ -130,18 +135,17 @@ func newStateScanCmd(a *cli.App) *cobra.Command {
 func scanState(a *cli.App, cmd *cobra.Command, req *weirpb.ScanStateRequest, limit int) error {
 	ask := func(c *api.Client) (*weirpb.ScanStateResponse, error) {
 		all := &weirpb.ScanStateResponse{}
-		for {
-			req.Limit = int32(min(limit-len(all.Entries), api.MaxPageKeys))
+		_, err := connect.ReadPages(limit, api.MaxPageKeys, func(page int32) (int, string, error) {
+			req.Limit = page
 			res, err := c.ScanState(cmd.Context(), req)
 			if err != nil {
-				return nil, err
+				return 0, "", err
 			}
 			all.Entries, all.AsOf = append(all.Entries, res.Entries...), append(all.AsOf, res.AsOf...)
 			all.NextPageToken, req.PageToken = res.NextPageToken, res.NextPageToken
-			if res.NextPageToken == "" || len(all.Entries) >= limit {
-				return all, nil
-			}
-		}
+			return len(res.Entries), res.NextPageToken, nil
+		})
+		return all, err
 	}
 	more := ""
 	doc := func(res *weirpb.ScanStateResponse) ([]byte, error) {
@@ -167,14 +171,15 @@ func scanState(a *cli.App, cmd *cobra.Command, req *weirpb.ScanStateRequest, lim
 func newStateHashCmd(a *cli.App) *cobra.Command {
 	f := &stateFlags{}
 	c := &cobra.Command{
-		Use:   "hash",
-		Short: "Show hashes of the tables of partitions: equal hashes mean equal state",
-		Args:  cobra.NoArgs,
+		Use:     "hash",
+		Short:   "Show hashes of the tables of partitions: equal hashes mean equal state",
+		Example: "  weir state hash --app lease-liberator",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ask := func(c *api.Client) (*weirpb.HashStateResponse, error) {
-				return c.HashState(cmd.Context(), &weirpb.HashStateRequest{Partition: f.given(cmd), MaxStalenessMs: f.stale.Milliseconds()})
+				return c.HashState(cmd.Context(), &weirpb.HashStateRequest{App: f.app, Partition: f.given(cmd), MaxStalenessMs: f.stale.Milliseconds()})
 			}
-			return connect.PrintAnswer(a, ask, render.HashJSON, render.HashTable)
+			return connect.ServerAppFailure(a, f.app, connect.PrintAnswer(a, ask, render.HashJSON, render.HashTable))
 		},
 	}
 	f.add(c, "only this partition (default: all)")

@@ -1,0 +1,49 @@
+package api
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+
+	"github.com/weirhq/weir/api/weirpb"
+)
+
+// noSpendService implements weir.v1.SpendService and weir.v1.AdjustmentService in a process that
+// does not count spend: its errors have the processes that do.
+type noSpendService struct {
+	apps *apps
+	app  string // Config.SpendApp
+}
+
+func (s *noSpendService) refuse(ctx context.Context) error {
+	do := "send the request to a process that does"
+	if s.app != "" {
+		do = s.apps.whereabouts(ctx, s.app)
+	}
+	return errorf(connect.CodeFailedPrecondition, "this process does not count spend%s: %s", s.apps.running(), do)
+}
+
+// GetSpend returns an error.
+func (s *noSpendService) GetSpend(ctx context.Context, _ *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error) {
+	return nil, s.refuse(ctx)
+}
+
+// PollSpend returns an error.
+func (s *noSpendService) PollSpend(ctx context.Context, _ *connect.Request[weirpb.PollSpendRequest]) (*connect.Response[weirpb.PollSpendResponse], error) {
+	return nil, s.refuse(ctx)
+}
+
+// ListHealth returns an error.
+func (s *noSpendService) ListHealth(ctx context.Context, _ *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error) {
+	return nil, s.refuse(ctx)
+}
+
+// ListSpend returns an error.
+func (s *noSpendService) ListSpend(ctx context.Context, _ *connect.Request[weirpb.ListSpendRequest]) (*connect.Response[weirpb.ListSpendResponse], error) {
+	return nil, s.refuse(ctx)
+}
+
+// TopSpend returns an error.
+func (s *noSpendService) TopSpend(ctx context.Context, _ *connect.Request[weirpb.TopSpendRequest]) (*connect.Response[weirpb.TopSpendResponse], error) {
+	return nil, s.refuse(ctx)
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/weirhq/weir/api/page"
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// spendPath is the path of the page of a campaign, an account or a search.
+const spendPath = "/spend"
+
+// maxDays is the number of campaign days on a page.
+const maxDays = 400
+
+// day returns the campaigns with the greatest charges of a budget day, and what all campaigns
+// were charged, by currency.
+func (s *spendService) day(ctx context.Context, day string) ([]*weirpb.SpendRow, []page.Charge, error) {
+	if s.router == nil {
+		return nil, nil, errNoRouter()
+	}
+	m := &weirpb.TopSpendRequest{Day: day, Limit: MaxTop}
+	q, err := s.router.info.topQuery(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts, err := s.rankings(ctx, q, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	var rows []*weirpb.SpendRow
+	totals, err := totalsOf(parts)
+	if err != nil {
+		return nil, nil, err
+	}
+	var charged []page.Charge
+	for _, t := range totals {
+		charged = append(charged, page.Charge{Currency: t.GetCurrency(), Micros: t.GetChargedMicros()})
+	}
+	for _, part := range parts {
+		rows = append(rows, part.GetRows()...)
+	}
+	if len(rows) > 0 && len(charged) == 0 {
+		return nil, nil, errorf(connect.CodeUnavailable, "a process of an earlier version has answered, which does not know what all campaigns were charged: update it")
+	}
+	return q.top(rows), charged, nil
+}
+
+// spendPage collects the content of the page of a campaign, an account or a search for either.
+func (p *pages) spendPage(ctx context.Context, r *http.Request) *page.Spend {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	of := r.URL.Query()
+	s := &page.Spend{Now: time.Now(), Query: strings.TrimSpace(of.Get("q")), Account: of.Get("account"), Campaign: of.Get("campaign")}
+	var err error
+	if campaign := cmp.Or(s.Query, s.Campaign); campaign != "" {
+		if s.Days, err = p.spend.campaignDays(ctx, s.Account, campaign); err != nil {
+			s.DaysErr = message(err)
+		}
+		if n := len(s.Days) - maxDays; n > 0 {
+			s.Days, s.Cut = s.Days[:maxDays], n
+		}
+	}
+	if s.Query == "" && s.Campaign != "" {
+		return s
+	}
+	m := &weirpb.ListSpendRequest{Account: cmp.Or(s.Query, s.Account), By: byCampaign, PageToken: of.Get("page_token")}
+	res, err := p.spend.ListSpend(ctx, connect.NewRequest(m))
+	if err != nil {
+		s.CampaignsErr = message(err)
+		return s
+	}
+	s.Campaigns = res.Msg.GetRows()
+	if token := res.Msg.GetNextPageToken(); token != "" {
+		of.Set("page_token", token)
+		s.Next = spendPath + "?" + of.Encode()
+	}
+	return s
+}
+
+// campaignDays returns the days of a campaign, the newest first, of one account or of all that have
+// the campaign. Nothing is summed over accounts or currencies.
+func (s *spendService) campaignDays(ctx context.Context, account, campaign string) ([]*weirpb.SpendRow, error) {
+	if err := cmp.Or(checkID("campaign", campaign), checkID("account", account)); err != nil {
+		return nil, err
+	}
+	var rows []*weirpb.SpendRow
+	var sums spendRows
+	read, err := s.spend.Spend(ctx, SpendQuery{Campaign: campaign, Account: account}, func(rec *eventspb.Spend, _ *weirpb.AsOf) error {
+		row := newSpendRow(rec)
+		sums.add(row, rec)
+		rows = append(rows, row)
+		return sums.err()
+	})
+	if err != nil {
+		return nil, sourceError(err, "the spend of the campaign")
+	}
+	if len(rows) == 0 {
+		return nil, errorf(connect.CodeNotFound, "campaign %q has no spend, as of %s", campaign, asOfText(read))
+	}
+	slices.SortFunc(rows, func(a, b *weirpb.SpendRow) int {
+		return cmp.Or(cmp.Compare(a.GetAccount(), b.GetAccount()), cmp.Compare(b.GetDay(), a.GetDay()), cmp.Compare(a.GetCurrency(), b.GetCurrency()))
+	})
+	return rows, nil
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+)
+
+// parking counts and bounds the parked requests: those that wait for a commit. A parked request
+// does not count as one that is worked on.
+type parking struct {
+	limiter *inflightLimiter // that the requests have entered
+	metrics *metrics
+	clients *clientLimiter
+
+	stopping chan struct{} // closed by stop
+	once     sync.Once
+}
+
+func newParking(cfg *Config, l *inflightLimiter, m *metrics) *parking {
+	return &parking{
+		limiter: l, metrics: m, clients: newClientLimiter(cfg.MaxParked, cfg.MaxParkedPerClient),
+		stopping: make(chan struct{}),
+	}
+}
+
+// enter parks the request of ctx until leave is called.
+func (p *parking) enter(ctx context.Context) (leave func(), err error) {
+	o, begin := outcomeOf(ctx), time.Now()
+	client := o.client
+	if requestMetaOf(ctx).forwarded { // the process that forwards has counted its caller
+		client = ""
+	}
+	if err := p.add(client); err != nil {
+		return nil, err
+	}
+	p.limiter.park()
+	p.metrics.inFlight.Dec()
+	p.metrics.parked.Inc()
+	return func() {
+		o.parked = time.Since(begin)
+		p.metrics.waits.WithLabelValues(o.procedure).Observe(o.parked.Seconds())
+		p.metrics.parked.Dec()
+		p.metrics.inFlight.Inc()
+		p.limiter.unpark()
+		p.clients.remove(client)
+	}, nil
+}
+
+func (p *parking) add(client string) error {
+	switch p.clients.add(client) {
+	case noLimit:
+		return nil
+	case limitOfAll:
+		return retryLater(errorf(connect.CodeResourceExhausted,
+			"%d requests of all clients wait for a commit in this process, which is its limit: send the request to another process, or poll less often", p.clients.max))
+	default:
+		return retryLater(errorf(connect.CodeResourceExhausted,
+			"%d requests from %s wait for a commit, which is the limit of one client: wait for fewer changes at a time, or send requests to several processes", p.clients.perClient, client))
+	}
+}
+
+// stop ends the contexts of untilStop.
+func (p *parking) stop() { p.once.Do(func() { close(p.stopping) }) }
+
+// errStopping is the cause of the end of a context of untilStop.
+var errStopping = errors.New("the server stops")
+
+// untilStop returns a context that also ends when the server stops.
+func (p *parking) untilStop(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		select {
+		case <-p.stopping:
+			cancel(errStopping)
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel(nil)
+		watching.Wait()
+	}
+}
+
+// whyEnded returns the error of a request whose context, of untilStop, has ended because the server
+// stops, or else err.
+func whyEnded(ctx context.Context, err error) error {
+	if err != nil && errors.Is(context.Cause(ctx), errStopping) {
+		return errorf(connect.CodeUnavailable, "this process is stopping, and the request waited for a commit: send it again, to another process")
+	}
+	return err
+}
+
+// retryLater adds the header Retry-After, in seconds, to an error.
+func retryLater(err error) error {
+	var coded *connect.Error
+	if errors.As(err, &coded) {
+		coded.Meta().Set("Retry-After", "1")
+	}
+	return err
+}

@@ -1,0 +1,81 @@
+package balancer
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/weirhq/weir/balancer/balancerpb"
+	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/state"
+)
+
+// tables describes the tables to people.
+func tables() []stream.TableInfo {
+	return []stream.TableInfo{
+		{Number: TableResources, Name: "resources", Value: resourceJSON},
+		{Number: TableFree, Name: "free", Key: freeKeyJSON},
+		{Number: TablePools, Name: "pools", Value: state.ToJSON(state.Proto[*balancerpb.Pool]{})},
+		{Number: TablePoolRegions, Name: "pool_regions", Value: state.ToJSON(state.Proto[*balancerpb.PoolRegion]{})},
+		{Number: TableProfiles, Name: "profiles", Value: profileJSON},
+		{Number: TableTransfers, Name: "transfers", Value: state.ToJSON(state.Proto[*balancerpb.Transfer]{})},
+		{Number: TableRegions, Name: "regions", Value: state.ToJSON(state.Proto[*balancerpb.Region]{})},
+		{Number: TableTask, Name: "task", Value: state.ToJSON(state.Proto[*balancerpb.Task]{})},
+	}
+}
+
+// resourceJSON shows a value of TableResources.
+func resourceJSON(value []byte) ([]byte, error) {
+	r, err := decodeRow(value, nil)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(struct {
+		Version   int64  `json:"version"`
+		Owner     string `json:"owner"`
+		Leased    bool   `json:"leased"`
+		Expires   int64  `json:"expires_ms"`
+		Available int64  `json:"available_ms"`
+		Gone      bool   `json:"gone"`
+	}{r.version, r.owner, r.leased(), r.expires, r.available, r.gone})
+}
+
+// freeKeyJSON shows a key of TableFree, see freeKey.
+func freeKeyJSON(key []byte) ([]byte, error) {
+	names := bytes.SplitN(key, []byte{0}, 4)
+	if len(names) < 4 || len(names[3]) < 8 {
+		return nil, fmt.Errorf("key %q is not client, pool, region, time and resource", key)
+	}
+	return json.Marshal(struct {
+		Client    string `json:"client"`
+		Pool      string `json:"pool"`
+		Region    string `json:"region"`
+		Available int64  `json:"available_ms"`
+		Resource  string `json:"resource"`
+	}{string(names[0]), string(names[1]), string(names[2]), int64(binary.BigEndian.Uint64(names[3])), string(names[3][8:])})
+}
+
+// profileJSON shows a value of TableProfiles: new leases a second by hour, and from how many days
+// or weeks each rate is.
+func profileJSON(value []byte) ([]byte, error) {
+	p, err := DecodeProfile(value)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(struct {
+		Day   []float32 `json:"hours_of_day"`
+		Week  []float32 `json:"hours_of_week"`
+		Days  []int     `json:"days"`
+		Weeks []int     `json:"weeks"`
+	}{p.mean[:dayHours], p.mean[dayHours:], counts(p.seen[:dayHours]), counts(p.seen[dayHours:])})
+}
+
+// counts returns n as numbers: JSON has bytes as base64.
+func counts(n []uint8) []int {
+	out := make([]int, len(n))
+	for i, v := range n {
+		out[i] = int(v)
+	}
+	return out
+}

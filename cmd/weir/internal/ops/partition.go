@@ -1,0 +1,113 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+)
+
+func newPartitionCmd(a *cli.App) *cobra.Command {
+	c := &cobra.Command{Use: "partition", Short: "Let a partition continue that cannot read its input"}
+	c.AddCommand(newPartitionSkipCmd(a))
+	return c
+}
+
+// partitionSkip holds the flags of `weir partition skip`.
+type partitionSkip struct {
+	kafkaadmin.Skip
+	app  string
+	yes  bool
+	wait time.Duration
+}
+
+func newPartitionSkipCmd(a *cli.App) *cobra.Command {
+	s := &partitionSkip{}
+	c := &cobra.Command{
+		Use:   "skip TOPIC/PARTITION --to OFFSET --why TEXT",
+		Short: "Skip records of an input that cannot be read; without --yes, only show what would be lost",
+		Long: "Skip records of an input that cannot be read: a batch that decompresses to more than 64 MiB, a\n" +
+			"damaged batch, or records that retention deleted before the application read them. The partition\n" +
+			"then continues at --to. The skipped records are not counted.\n\n" +
+			"`weir doctor` prints the command for each stopped partition. The command refuses to skip records\n" +
+			"that can be read. The state keeps what was skipped, with --why, the user and the time:\n" +
+			"`weir doctor` lists it. A process that runs carries the skip out within seconds, without a\n" +
+			"restart; otherwise the next process that has the partition does.",
+		Example: "  weir partition skip ads.events/5 --to 8 --why 'batch of a broken producer' --yes\n" +
+			"  weir partition skip lease.changes/3 --to 8 --app lease-balancer",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), a, args[0]) },
+	}
+	connect.AppFlag(c.Flags(), &s.app)
+	c.Flags().Int64Var(&s.To, "to", 0, "offset of the next record to read")
+	c.Flags().StringVar(&s.Why, "why", "", "reason, kept in the state; at most 200 bytes; required with --yes")
+	c.Flags().BoolVar(&s.yes, "yes", false, "skip; without it nothing is changed")
+	c.Flags().DurationVar(&s.wait, "wait", 30*time.Second, "how long to wait until a process has carried it out")
+	cli.Must(c.MarkFlagRequired("to"))
+	return c
+}
+
+// maxWhy is the length of --why: every transaction of the partition repeats it.
+const maxWhy = 200
+
+func (s *partitionSkip) run(ctx context.Context, a *cli.App, name string) error {
+	var err error
+	if s.Topic, s.Partition, err = parsePartition(name); err != nil {
+		return err
+	}
+	switch {
+	case s.yes && s.Why == "":
+		return cli.UsageError("--why is missing", "give --why the reason for the loss; it is kept in the state")
+	case len(s.Why) > maxWhy:
+		return cli.UsageError(fmt.Sprintf("--why has %d bytes", len(s.Why)), fmt.Sprintf("use at most %d", maxWhy))
+	}
+	s.Who = cli.UserName()
+	cfg, k, err := connect.Cluster(a)
+	if err != nil {
+		return err
+	}
+	app, err := connect.App(cfg, "--app", s.app)
+	if err != nil {
+		return err
+	}
+	if app.Processor == nil {
+		return cli.UsageError("--app "+app.Name+": an executor needs no skip", "it continues after commands that retention deleted, because their sender repeats them")
+	}
+	plan, err := kafkaadmin.PlanSkip(ctx, k, app.Processor, s.Skip)
+	if errors.Is(err, kafkaadmin.ErrSkip) {
+		return cli.Fail(cli.ExitFailed, "nothing was skipped", err, "`weir doctor` prints the command for each stopped partition")
+	}
+	if err != nil {
+		return connect.TopicFailure(0, "nothing was skipped", err)
+	}
+	if !s.yes {
+		a.Notef("%d offsets of %s would be skipped and never counted: repeat the command with --why and --yes", plan.Lost, name)
+		return cli.PrintOne(a, plan)
+	}
+	if err := kafkaadmin.ApplySkip(ctx, k, plan, s.wait); err != nil {
+		if errors.Is(err, kafkaadmin.ErrNotTaken) {
+			return cli.Fail(cli.ExitTempFail, "the skip is written", err,
+				"start a process with `weir run`, or wait: the owner of the partition carries it out; `weir lag` shows the offset")
+		}
+		return cli.Fail(0, "cannot skip", err, "repeat the command: a skip is carried out once")
+	}
+	return cli.PrintOne(a, plan)
+}
+
+// parsePartition parses TOPIC/PARTITION.
+func parsePartition(name string) (topic string, partition int32, err error) {
+	topic, number, _ := strings.Cut(name, "/")
+	p, err := strconv.ParseInt(number, 10, 32)
+	if err != nil || p < 0 || topic == "" {
+		return "", 0, cli.UsageError(fmt.Sprintf("%q is not a partition", name), "write TOPIC/PARTITION, such as ads.events/5")
+	}
+	return topic, int32(p), nil
+}

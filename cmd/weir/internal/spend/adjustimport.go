@@ -1,0 +1,151 @@
+package spend
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/ingest"
+	"github.com/weirhq/weir/processors/kafka"
+)
+
+func newAdjustImportCmd(a *cli.App) *cobra.Command {
+	r := importRun{
+		a: a, noun: "adjustments", acknowledged: "acknowledged", unit: "--amount-unit", format: "--map or --amount-unit",
+		reader:     "`weir adjust import --help` shows the flags",
+		stopped:    "Adjustments so far are applied. Correct the file and import it again, or use a greater --max-rejects: a reference is applied once",
+		incomplete: "run the same command again: a reference is applied once",
+	}
+	opt := ingest.AdjustmentOptions{}
+	var d dialect
+	var dry bool
+	c := &cobra.Command{
+		Use:   "import FILE|- --amount-unit major|cent|micros",
+		Short: "Produce a CSV file of adjustments to ads.adjustments",
+		Long: "Produce a CSV file of adjustments to ads.adjustments, idempotently and with acks=all.\n\n" +
+			"Each row needs a reference, unique in its account. A reference is applied once for ever, so a\n" +
+			"file can be imported again, also after it was corrected or extended. `weir adjust list` shows\n" +
+			"what was applied, and how often a reference arrived.\n\n" +
+			"Fields: " + strings.Join(ingest.AdjustmentFields(), ", ") + ".\n" +
+			"For invalid traffic, give each event a row: its id as the reference, and what the event cost.\n\n" +
+			"The input may be compressed by gzip or zstd.\n\n" +
+			"Rejected rows are reported, and kept in FILE.rejects.jsonl. If more than --max-rejects of the rows\n" +
+			"are rejected, the import stops with exit code 65. A percentage is tested from the 1,000th row,\n" +
+			"and at the end. --dry-run reads the file in the same way and produces nothing.",
+		Example: "  weir adjust import refunds.csv --amount-unit major --serving-dc eu --dry-run\n" +
+			"  weir adjust import ivt.csv --map reference_id=event_id,campaign=cid,budget_day=day,amount=cost --amount-unit micros \\\n" +
+			"    --account acme --currency USD --serving-dc eu --reason invalid_traffic",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.name = args[0]
+			if err := d.parse(dialectTo{&opt.Map, &opt.Delimiter, &opt.Decimal, &r.limit}, ingest.AdjustmentFields()); err != nil {
+				return err
+			}
+			return importAdjustments(cmd, r, opt, dry)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&d.columns, "map", "", "field=column,... (default: columns with the names of the fields)")
+	f.StringVar(&opt.Unit, "amount-unit", "", "unit of the amounts, required: "+ingest.AdjustmentUnits())
+	adjustFlags(f, &opt, " of rows without one")
+	d.add(f, "", "amounts")
+	f.StringVar(&r.rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl)")
+	f.BoolVar(&dry, "dry-run", false, "read the file, reject rows and print the sums, but produce nothing")
+	return c
+}
+
+func importAdjustments(cmd *cobra.Command, r importRun, opt ingest.AdjustmentOptions, dry bool) error {
+	if dry {
+		r.acknowledged, r.stopped, r.incomplete = "to be produced", "Nothing was produced. Correct the file, or use a greater --max-rejects", "run the same command again"
+	}
+	src, err := r.open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = src.Close() }()
+	reader, err := ingest.NewAdjustmentReader(src, opt)
+	if err != nil {
+		return r.readerFailure(err, src)
+	}
+	job := ingest.Job{Sink: &drySink{}, First: func(row *ingest.Row) { r.a.Notef("line %d: %s", row.Line, adjustmentText(row.Adjustment)) }}
+	if !dry {
+		to, err := importTarget(cmd.Context(), r.a, cmd.Flags().Changed("brokers"), events.AdjustmentsTopic)
+		if to.server != nil {
+			defer to.server.Close()
+		}
+		if err != nil {
+			return err
+		}
+		sink, err := kafka.NewProducer(to.kafka, to.topic)
+		if err != nil {
+			return cli.Fail(0, "cannot produce", err, "")
+		}
+		defer sink.Close()
+		job.Sink, job.Shards = importSink{sink}, to.shards
+	}
+	sum, err := r.run(cmd.Context(), src, reader, job)
+	if err != nil {
+		return err
+	}
+	if dry {
+		r.a.Notef("dry run: nothing was produced")
+	}
+	return printAdjustments(r.a, &sum, dry)
+}
+
+// drySink takes records and drops them.
+type drySink struct{ n int64 }
+
+func (s *drySink) Produce(context.Context, int32, ingest.Record) error {
+	s.n++
+	return nil
+}
+
+func (s *drySink) Flush(context.Context) error { return nil }
+
+func (s *drySink) Acked() int64 { return s.n }
+
+// adjustSummary is the result of an import for programs.
+type adjustSummary struct {
+	Read        int64            `json:"read"`
+	Produced    int64            `json:"produced"`
+	Rejected    int64            `json:"rejected"`
+	Repeated    int64            `json:"repeated_in_file"`
+	Micros      map[string]int64 `json:"micros"`
+	DryRun      bool             `json:"dry_run"` // what was to be produced was not
+	RejectsFile string           `json:"rejects_file,omitempty"`
+}
+
+func printAdjustments(a *cli.App, sum *ingest.Summary, dry bool) error {
+	out := adjustSummary{sum.Read, sum.Produced, sum.Rejected, sum.Repeated, sum.Micros, dry, sum.RejectsFile}
+	switch {
+	case a.Format == cli.FormatJSON: // one line, because scripts read the last line
+		return a.Print(func(w io.Writer) error { return json.NewEncoder(w).Encode(out) })
+	case a.Structured():
+		return cli.PrintOne(a, out)
+	}
+	return a.Print(func(w io.Writer) error {
+		t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+		produced := "produced"
+		if dry {
+			produced = "to be produced"
+		}
+		fmt.Fprintf(t, "read:\t%d\n%s:\t%d\nrejected:\t%d\nrepeated in file:\t%d\n", out.Read, produced, out.Produced, out.Rejected, out.Repeated)
+		for _, currency := range slices.Sorted(maps.Keys(out.Micros)) {
+			fmt.Fprintf(t, "amount:\t%s\n", amount(out.Micros[currency], currency))
+		}
+		if out.RejectsFile != "" {
+			fmt.Fprintf(t, "rejects file:\t%q\n", out.RejectsFile)
+		}
+		return t.Flush()
+	})
+}

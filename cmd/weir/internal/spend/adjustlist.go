@@ -1,0 +1,70 @@
+package spend
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/render"
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
+)
+
+func newAdjustListCmd(a *cli.App) *cobra.Command {
+	req := &weirpb.ListAdjustmentsRequest{}
+	limit := 0
+	var stale time.Duration
+	c := &cobra.Command{
+		Use:   "list --account ID",
+		Short: "List the adjustments of an account that were applied",
+		Long: "List the adjustments of an account that were applied, by reference. duplicates counts further ones\n" +
+			"with the same reference, which were not applied; conflicts are those of them with another amount,\n" +
+			"campaign day or datacentre. over-refunded: the refunds of the campaign day exceed its charges.",
+		Example: "  weir adjust list --account acme --wait\n" +
+			"  weir adjust list --account acme --limit 1000 -o csv",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return cli.UsageError(fmt.Sprintf("--limit %d is not a positive number", limit), "use 1 or more")
+			}
+			req.MaxStalenessMs = stale.Milliseconds()
+			more := ""
+			ask := func(c *api.Client) (*weirpb.ListAdjustmentsResponse, error) {
+				all := &weirpb.ListAdjustmentsResponse{}
+				var err error
+				more, err = connect.ReadPages(limit, api.MaxAdjustments, func(page int32) (int, string, error) {
+					req.Limit = page
+					res, err := c.ListAdjustments(cmd.Context(), req)
+					if err != nil {
+						return 0, "", err
+					}
+					req.Wait = false // the first page has waited
+					all.Adjustments, all.AsOf = append(all.Adjustments, res.Adjustments...), res.AsOf
+					all.NextPageToken, req.PageToken = res.NextPageToken, res.NextPageToken
+					return len(res.Adjustments), res.NextPageToken, nil
+				})
+				return all, err
+			}
+			if err := connect.PrintList(a, ask, connect.List[*weirpb.ListAdjustmentsResponse, render.Adjustment]{
+				Doc: render.AdjustmentsJSON, Table: render.AdjustmentsTable, Rows: render.Adjustments,
+			}); err != nil {
+				return err
+			}
+			if more != "" && a.Format != cli.FormatJSON && a.Format != cli.FormatYAML {
+				a.Notef("there are more adjustments: add --page %s", more)
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&req.Account, "account", "", "account id")
+	f.BoolVar(&req.Wait, "wait", false, "wait until everything produced before this call is applied")
+	f.IntVar(&limit, "limit", 100, "maximum number of adjustments")
+	f.StringVar(&req.PageToken, "page", "", "token of the previous page, to continue after it")
+	f.DurationVar(&stale, "max-staleness", 0, connect.MaxStalenessHelp)
+	cli.Must(c.MarkFlagRequired("account"))
+	return c
+}

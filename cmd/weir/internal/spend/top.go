@@ -1,0 +1,55 @@
+package spend
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/render"
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
+)
+
+func newSpendTopCmd(a *cli.App) *cobra.Command {
+	req := &weirpb.TopSpendRequest{}
+	var n int
+	var day string
+	var repeat bool
+	var stale time.Duration
+	c := &cobra.Command{
+		Use:   "top",
+		Short: "Show the campaigns with the greatest charges, or with most events, of a budget day",
+		Long: "Show the campaigns with the greatest charges, or with most events, of a budget day, at committed\n" +
+			"offsets. Each currency has a ranking of its own, because currencies cannot be compared.",
+		Example: "  weir spend top -n 20\n" +
+			"  weir spend top --by events --day 2013-11-09 --account acme -o json",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if n < 1 || n > api.MaxTop {
+				return cli.UsageError(fmt.Sprintf("-n %d is out of range", n), fmt.Sprintf("use 1 to %d; `weir spend list` lists all campaigns of an account", api.MaxTop))
+			}
+			req.Limit, req.MaxStalenessMs = int32(min(n, math.MaxInt32)), stale.Milliseconds()
+			return watch(cmd.Context(), a, repeat, func(ctx context.Context) error {
+				req.Day = dayOf(day)
+				ask := func(c *api.Client) (*weirpb.TopSpendResponse, error) { return c.TopSpend(ctx, req) }
+				return connect.PrintList(a, ask, connect.List[*weirpb.TopSpendResponse, render.TopRow]{
+					Doc: render.SpendTopJSON, Table: render.SpendTopTable, Rows: render.TopRows,
+				})
+			})
+		},
+	}
+	f := c.Flags()
+	f.IntVarP(&n, "number", "n", 20, fmt.Sprintf("number of campaigns of each currency, at most %d", api.MaxTop))
+	f.StringVar(&req.By, "by", "charged", "order: charged or events")
+	f.StringVar(&day, "day", "today", "budget day: "+dayHelp)
+	f.StringVar(&req.Account, "account", "", "account id (default: all)")
+	f.StringVar(&req.Currency, "currency", "", "currency (default: all)")
+	f.BoolVar(&repeat, "watch", false, watchHelp)
+	f.DurationVar(&stale, "max-staleness", 0, connect.MaxStalenessHelp)
+	return c
+}

@@ -1,0 +1,19 @@
+// Package keywatch wakes those who wait for a change of keys.
+//
+//	Add(prefix) ──▶ Set ◀── Changed(keys), after each commit
+//	                 │
+//	                 └─▶ the channels of the prefixes of these keys
+//
+// Invariants:
+//
+//  1. After a Changed or WakeAll that began after Add returned, the channel of a watch whose prefix
+//     one of the keys has can be received from.
+//  2. Wake-ups are coalesced: a channel has one at most, however slow its receiver is. No call
+//     waits for a receiver.
+//  3. A key wakes no watch whose prefix it does not have. WakeAll wakes all.
+//  4. Close closes all channels, once.
+//  5. An empty Set costs one atomic load for each commit.
+//
+// A wake-up has no key and no value: the receiver reads what it wants to know. It registers first
+// and reads afterwards, so that no change comes between. A Set is safe for concurrent use.
+package keywatch

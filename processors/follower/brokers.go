@@ -1,0 +1,221 @@
+package follower
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirhq/weir/processors/kafka"
+)
+
+// brokerState is what the brokers report about the topics.
+type brokerState struct {
+	at     time.Time // before they were asked
+	topics map[string]topicState
+	skips  map[id]skip
+}
+
+// topicState describes a topic. err is why its partitions are not known.
+type topicState struct {
+	id    kadm.TopicID
+	err   error
+	keeps time.Duration // how long tombstones are kept at least
+	parts map[int32]partitionState
+}
+
+// partitionState has the first offset of a partition, and the end of its committed records.
+type partitionState struct {
+	start, end int64
+	leader     int32
+	err        error
+}
+
+// skip is a range of offsets without records.
+type skip struct{ from, to int64 }
+
+const (
+	askEvery    = time.Second
+	askTimeout  = 10 * time.Second
+	configEvery = 5 * time.Minute
+)
+
+// defaultKeeps is delete.retention.ms of a topic whose configuration the follower may not read:
+// Kafka's default.
+const defaultKeeps = 24 * time.Hour
+
+// leastKeeps is the least time for which tombstones count as kept. The brokers are asked once a
+// second, so a shorter time could never be verified.
+const leastKeeps = time.Minute
+
+// forever is how long a topic without compaction keeps tombstones: as long as everything else.
+const forever = 100 * 365 * 24 * time.Hour
+
+// asker asks the brokers about the topics.
+type asker struct {
+	f        *Follower
+	cl       *kgo.Client
+	names    []string
+	keeps    map[string]time.Duration
+	configAt time.Time
+	last     map[id]int64 // positions at the last question
+}
+
+func (f *Follower) newAsker(cl *kgo.Client) *asker {
+	a := &asker{f: f, cl: cl, keeps: map[string]time.Duration{}, last: map[id]int64{}}
+	for _, t := range f.cfg.Topics {
+		a.names = append(a.names, t.Name)
+	}
+	return a
+}
+
+// ask returns the state of the topics. Its error means that the brokers do not answer.
+func (a *asker) ask(ctx context.Context) (*brokerState, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	st := &brokerState{topics: map[string]topicState{}, skips: map[id]skip{}}
+	adm := kadm.NewClient(a.cl)
+	details, err := adm.ListTopics(kafka.Uncached(ctx), a.names...)
+	if err != nil {
+		return nil, fmt.Errorf("describe topics: %w", err)
+	}
+	starts, err := adm.ListStartOffsets(ctx, a.names...)
+	if unanswered(err) {
+		return nil, fmt.Errorf("read the first offsets: %w", err)
+	}
+	st.at = time.Now().Round(0) // by the wall clock, which also runs while the machine sleeps
+	ends, err := adm.ListCommittedOffsets(ctx, a.names...)
+	if unanswered(err) {
+		return nil, fmt.Errorf("read the end offsets: %w", err)
+	}
+	a.readConfigs(ctx, adm)
+	for _, name := range a.names {
+		d, known := details[name]
+		t := topicState{id: d.ID, err: d.Err, keeps: defaultKeeps, parts: map[int32]partitionState{}}
+		if !known {
+			t.err = kerr.UnknownTopicOrPartition
+		}
+		if keeps, known := a.keeps[name]; known {
+			t.keeps = keeps
+		}
+		for n, p := range d.Partitions {
+			t.parts[n] = offsetsOf(id{name, n}, p.Leader, starts, ends)
+		}
+		st.topics[name] = t
+	}
+	a.findSkips(ctx, st)
+	return st, nil
+}
+
+// unanswered reports whether err means that no broker answered. The partitions of a broker that did
+// not answer have no offsets.
+func unanswered(err error) bool {
+	var shards *kadm.ShardErrors
+	return err != nil && (!errors.As(err, &shards) || shards.AllFailed)
+}
+
+func offsetsOf(at id, leader int32, starts, ends kadm.ListedOffsets) partitionState {
+	start, ok1 := starts.Lookup(at.topic, at.n)
+	end, ok2 := ends.Lookup(at.topic, at.n)
+	s := partitionState{start: start.Offset, end: end.Offset, leader: leader, err: start.Err}
+	if s.err == nil {
+		s.err = end.Err
+	}
+	if s.err == nil && !(ok1 && ok2) {
+		s.err = fmt.Errorf("the brokers reported no offsets of %s[%d]", at.topic, at.n)
+	}
+	return s
+}
+
+// readConfigs reads how long tombstones are kept. Without an answer the former values stay.
+func (a *asker) readConfigs(ctx context.Context, adm *kadm.Client) {
+	if time.Since(a.configAt) < configEvery {
+		return
+	}
+	configs, err := adm.DescribeTopicConfigs(ctx, a.names...)
+	if err != nil {
+		return
+	}
+	a.configAt = time.Now()
+	for _, c := range configs {
+		if c.Err == nil {
+			a.keeps[c.Name] = keepsOf(c)
+		}
+	}
+}
+
+// keepsOf returns how long a topic keeps tombstones at least.
+func keepsOf(c kadm.ResourceConfig) time.Duration {
+	keeps, compacted := defaultKeeps, false
+	for _, e := range c.Configs {
+		switch v := e.MaybeValue(); e.Key {
+		case "cleanup.policy":
+			compacted = v != "delete"
+		case "delete.retention.ms":
+			if ms, err := strconv.ParseInt(v, 10, 64); err == nil {
+				keeps = max(leastKeeps, time.Duration(min(ms, forever.Milliseconds()))*time.Millisecond)
+			}
+		}
+	}
+	if !compacted {
+		return forever
+	}
+	return keeps
+}
+
+// findSkips looks at partitions that are not at their end and did not move since the last question.
+// Compaction can leave a batch without records at the end of the log. The client passes it without
+// reporting it, so it is read here.
+func (a *asker) findSkips(ctx context.Context, st *brokerState) {
+	now := map[id]int64{}
+	a.f.mu.RLock()
+	for at, p := range a.f.parts {
+		if p.active && p.topic.Name == at.topic {
+			now[at] = p.at()
+		}
+	}
+	a.f.mu.RUnlock()
+	last := a.last
+	a.last = now
+	for at, next := range now {
+		t := st.topics[at.topic]
+		s, known := t.parts[at.n]
+		if before, seen := last[at]; known && s.err == nil && seen && before == next && next < s.end {
+			if to := a.skipEmpty(ctx, at, t, next); to > next {
+				st.skips[at] = skip{next, to}
+			}
+		}
+	}
+}
+
+// skipEmpty returns the offset behind the batches without records at next in a partition of topic,
+// or next if there is a record or no answer.
+func (a *asker) skipEmpty(ctx context.Context, at id, topic topicState, next int64) int64 {
+	req := kmsg.NewPtrFetchRequest()
+	req.MaxWaitMillis, req.MaxBytes, req.IsolationLevel = 100, 1<<20, 1
+	t := kmsg.NewFetchRequestTopic()
+	t.Topic, t.TopicID = at.topic, topic.id
+	p := kmsg.NewFetchRequestTopicPartition()
+	p.Partition, p.FetchOffset, p.PartitionMaxBytes, p.CurrentLeaderEpoch = at.n, next, 1<<20, -1
+	t.Partitions = append(t.Partitions, p)
+	req.Topics = append(req.Topics, t)
+	raw, err := a.cl.Broker(int(topic.parts[at.n].leader)).Request(ctx, req)
+	resp, ok := raw.(*kmsg.FetchResponse)
+	if err != nil || !ok || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return next
+	}
+	rp := &resp.Topics[0].Partitions[0]
+	got, to := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
+		KeepControlRecords: true, Offset: next, IsolationLevel: kgo.ReadCommitted(), Topic: at.topic, Partition: at.n,
+	}, rp, kgo.DefaultDecompressor(), nil)
+	if got.Err != nil || len(got.Records) > 0 {
+		return next
+	}
+	return to
+}

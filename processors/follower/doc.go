@@ -1,0 +1,44 @@
+// Package follower keeps the last value of each key of Kafka topics in a local store, without a
+// consumer group. A program that reads tables of other programs uses it: a cache, an ad server, a
+// service that needs the rows of a changelog.
+//
+//	topics ─▶ read_committed ─┬─▶ load: all records, into a new slot ─▶ difference ─▶ switch
+//	                          └─▶ follow: OnChange, then one batch: rows and positions ─▶ Pebble
+//	brokers ─▶ topic ids, start and end offsets, once a second ─▶ position, as of
+//
+// A topic is a plain topic, usually compacted, or the changelog of a processor. In a plain topic
+// the key of a row is the key of the record. In a changelog it is one byte of table and the state
+// key; markers and barriers are skipped. A record without value deletes the row.
+//
+// A partition is loaded when its rows cannot be continued: the store is new, the topic was created
+// again, the log starts behind the position or ends before it, or compaction may have removed
+// tombstones that the store lacks. A load reads the partition from its start into a new slot of the
+// store. Its end replaces the former slot, so rows that the log no longer has are gone. Until then
+// reads return the former rows, unless the topic was created again.
+//
+// A load collects rows in memory, sorts them and writes them as tables in the background: few large
+// ones, because a quarter of the memory of the store's memtables is for the rows of all loads, and
+// the largest load writes first. Records behind the end of a load that arrive before its last table
+// is written belong to the load.
+//
+// # Invariants
+//
+//  1. The rows of a partition equal a fold of the log up to the position. Rows and position are
+//     written in one batch.
+//  2. A partition whose rows were complete at a time (as of) continues at its position only within
+//     delete.retention.ms after that time: tombstones written since then are still in the log. A
+//     shorter retention than a minute counts as a minute.
+//  3. OnChange is called for each change at least once, in the order of the offsets of a partition,
+//     before the change is written. After a restart it may be called again for the last changes.
+//     At the end of a load it is called for the difference between former and new rows, in the
+//     order of the keys: values that were replaced within the load are not reported.
+//  4. Brokers that do not answer end nothing: reads return what the store has, and the time as of
+//     which it was complete.
+//
+// # What it does not do
+//
+// It reads no partition alone: every process has all partitions. It does not read transactions
+// across partitions as one. Rows whose records a topic without compaction has deleted stay until
+// the partition is loaded again. A lost store loses what OnChange would report as deleted: an owner
+// of a view in memory starts the view from OnOpen.
+package follower

@@ -1,0 +1,59 @@
+package kafkaadmin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/weirhq/weir/processors/kafka"
+)
+
+// UnknownGroupError reports a consumer group that the brokers do not have.
+type UnknownGroupError struct {
+	Group string
+	Known []string // the groups that they have, sorted
+}
+
+// Error names the group.
+func (e *UnknownGroupError) Error() string {
+	return fmt.Sprintf("the brokers have no group %q", e.Group)
+}
+
+// GroupInputs returns the topics of any consumer group, sorted: those of which its members have
+// partitions, and those with a committed offset. The error is an *UnknownGroupError if there are
+// none.
+func GroupInputs(ctx context.Context, k kafka.Cluster, group string) (topics []string, err error) {
+	cl, err := k.Client()
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
+	members, _, err := owners(ctx, adm, group)
+	if err != nil {
+		return nil, err
+	}
+	for at := range members {
+		topics = append(topics, at.topic)
+	}
+	committed, err := adm.FetchOffsets(ctx, group)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return nil, fmt.Errorf("read the committed offsets of group %s: %w", group, err)
+	}
+	for topic := range committed {
+		topics = append(topics, topic)
+	}
+	slices.Sort(topics)
+	if topics = slices.Compact(topics); len(topics) > 0 {
+		return topics, nil
+	}
+	known, err := adm.ListGroups(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the groups: %w", err)
+	}
+	return nil, &UnknownGroupError{group, known.Groups()}
+}

@@ -1,0 +1,177 @@
+package processors
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors/internal/changelog"
+	"github.com/weirhq/weir/processors/kafka"
+)
+
+// unreadable is the reason why a task stops: an input cannot be read at the task's position.
+type unreadable struct {
+	topic string
+	err   error // of the fetch
+}
+
+// stopAfterCommit pauses a task whose next records cannot be read. What it has folded before them
+// is committed first, so that the position at which the task stops is that of the first record that
+// cannot be read.
+func (w *worker) stopAfterCommit(t *task, topic string, err error) {
+	if t.unreadable == nil {
+		t.unreadable = &unreadable{topic, err}
+	}
+	w.sess.Client().PauseFetchPartitions(w.topicsOf(t.p))
+}
+
+// stopUnreadable stops the tasks of stopAfterCommit that have nothing left to commit.
+func (w *worker) stopUnreadable(ctx context.Context) error {
+	for p, t := range w.tasks {
+		if t.unreadable == nil || t.state != taskRunning || t.hasChanges() || t.repairOffsets {
+			continue
+		}
+		if t.buffer.Pending() {
+			if err := w.writeBuffers(t); err != nil {
+				return err
+			}
+		}
+		at := kafka.UnreadableError{Topic: t.unreadable.topic, Partition: p, Offset: t.next[t.unreadable.topic]}
+		t.state, t.stopReason = taskStopped, w.cfg.Kafka.Unreadable(ctx, at, t.unreadable.err)
+		w.discardHandler(t)
+		w.log.Error().Int32("partition", p).Err(t.stopReason).Msg("partition_stopped")
+		w.publish()
+	}
+	return nil
+}
+
+// failedFetch is an input of a task that the client could not read at a position.
+type failedFetch struct {
+	at      int64     // the position
+	since   time.Time // of the first failure there
+	retryAt time.Time // the fetch is paused until then; zero if it is not
+}
+
+// fetchRetry is the time until an input is fetched again that could not be read. The client itself
+// would fetch it again at once.
+const fetchRetry = time.Second
+
+// fetchFailed pauses an input of a task after an error that may pass. If the input has failed at
+// one position for Config.UnreadableAfter, and the batch there is damaged, the task stops.
+func (w *worker) fetchFailed(ctx context.Context, t *task, topic string, err error) {
+	w.log.Warn().Err(err).Str("topic", topic).Int32("partition", t.p).Msg("fetch_failed")
+	now := time.Now()
+	f := t.failedFetches[topic]
+	if f == nil || f.at != t.next[topic] {
+		f = &failedFetch{at: t.next[topic], since: now}
+		t.failedFetches[topic] = f
+	}
+	if now.Sub(f.since) >= w.cfg.UnreadableAfter {
+		var damaged *kafka.DamagedBatchError
+		if err := w.cfg.Kafka.CheckBatch(ctx, topic, t.p, f.at); errors.As(err, &damaged) {
+			w.stopAfterCommit(t, topic, err)
+			return
+		}
+		f.since = now // brokers or the network are the reason
+	}
+	f.retryAt = now.Add(fetchRetry)
+	w.sess.Client().PauseFetchPartitions(map[string][]int32{topic: {t.p}})
+}
+
+// retryFetches resumes inputs that fetchFailed has paused, at the positions of their tasks: the
+// client itself may have gone past a batch of a format that it does not know.
+func (w *worker) retryFetches() {
+	now := time.Now()
+	for p, t := range w.tasks {
+		for topic, f := range t.failedFetches {
+			if t.state != taskRunning || t.unreadable != nil || f.retryAt.IsZero() || now.Before(f.retryAt) || t.next[topic] >= w.cfg.replay.End(topic, p) {
+				continue
+			}
+			f.retryAt = time.Time{}
+			w.sess.Client().SetOffsets(map[string]map[int32]kgo.EpochOffset{topic: {p: {Epoch: -1, Offset: t.next[topic]}}})
+			w.sess.Client().ResumeFetchPartitions(map[string][]int32{topic: {p}})
+		}
+	}
+}
+
+// skipPoll is the time between two looks for instructions to skip.
+const skipPoll = 2 * time.Second
+
+// lookForSkips takes a task over again that is stopped because an input cannot be read, if its
+// changelog has a record that the task has not seen. The record may be an instruction to skip.
+func (w *worker) lookForSkips(life context.Context) {
+	if w.looking || time.Since(w.looked) < skipPoll {
+		return
+	}
+	waits := func(t *task) bool { return t.state == taskStopped && t.unreadable != nil }
+	var stopped []int32
+	for p, t := range w.tasks {
+		if waits(t) {
+			stopped = append(stopped, p)
+		}
+	}
+	if len(stopped) == 0 {
+		return
+	}
+	w.looking = true
+	adm := kadm.NewClient(w.admin)
+	w.restores.Go(func() {
+		ends, err := adm.ListEndOffsets(life, w.proc.Changelog)
+		w.mailbox.post(func() {
+			w.looking, w.looked = false, time.Now()
+			if err != nil && life.Err() == nil {
+				w.log.Warn().Err(err).Msg("skip_poll_failed")
+			}
+			for _, p := range stopped {
+				t := w.tasks[p]
+				if end, ok := ends.Lookup(w.proc.Changelog, p); t != nil && waits(t) && ok && end.Err == nil && end.Offset > t.changelogEnd() {
+					t.state = taskBarrier
+				}
+			}
+			w.publish()
+		})
+	})
+}
+
+// changelogEnd returns the end of the changelog if nothing follows the last record of the task: its
+// barrier or its marker, each with the end of its transaction.
+func (t *task) changelogEnd() int64 { return max(t.barrier+2, t.meta.GetChangelogNext()+1) }
+
+// carrySkips moves the positions of a takeover past the ranges that an operator has given up. The
+// first transaction of the task commits the ranges with the positions.
+func (r *restorer) carrySkips(res *restoreResult) {
+	marker := res.meta.GetMarker()
+	res.skips = slices.Clone(marker.GetSkips())
+	for _, s := range r.applier.Skips {
+		e := r.w.log.Warn().Int32("partition", r.p).Str("topic", s.Topic).Int64("from", s.From).Int64("to", s.To).Str("who", s.Who).Str("why", s.Why)
+		next, ok := int64(0), false
+		if at, known := res.next[s.Topic]; known {
+			next, ok = changelog.Carry(s, marker, at)
+		}
+		if !ok {
+			e.Int64("position", res.next[s.Topic]).Msg("skip_void")
+			continue
+		}
+		res.next[s.Topic], res.skips = next, append(res.skips, s)
+		e.Msg("range_skipped")
+	}
+	for topic, at := range res.next {
+		res.next[topic] = changelog.Skips(r.w.cfg.replay.SkipsOf(r.p)).Past(topic, at)
+	}
+}
+
+// passSkips seeks the client of a replay past a range that take has left out.
+func (w *worker) passSkips(t *task, topic string, in []*kgo.Record) {
+	if last := in[len(in)-1].Offset; t.next[topic] <= last+1 || len(w.cfg.replay.SkipsOf(t.p)) == 0 {
+		return
+	}
+	w.sess.Client().SetOffsets(map[string]map[int32]kgo.EpochOffset{topic: {t.p: {Epoch: -1, Offset: t.next[topic]}}})
+	if t.unreadable != nil && t.unreadable.topic == topic {
+		t.unreadable = nil
+		w.sess.Client().ResumeFetchPartitions(w.unfinishedInputs(t))
+	}
+}

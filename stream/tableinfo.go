@@ -1,0 +1,39 @@
+package stream
+
+import (
+	"fmt"
+	"slices"
+)
+
+// TableInfo describes a table of a processor to people: commands and the API show the committed
+// state with it. The handler does not use it. state.Table.Describe makes one from a table's codecs.
+//
+// The functions are called concurrently, with keys and values of the store, which other versions of
+// the program may have written: they return an error for bytes that they cannot read.
+type TableInfo struct {
+	Number byte
+	Name   string // letters, digits, '.', '_' or '-', and no digit first
+	// Key returns a key as JSON. Nil: keys are text, with \xNN for other bytes.
+	Key func(key []byte) ([]byte, error)
+	// Value returns a value as JSON. Nil: values are shown as bytes.
+	Value func(value []byte) ([]byte, error)
+	// Partition returns the partition of a key. Nil: keys do not determine their partition.
+	Partition func(key []byte) (int32, bool)
+}
+
+// checkTables returns an error if two tables have the same number or name, or if a table cannot be
+// asked for.
+func (p *Processor) checkTables() error {
+	for i := range p.Tables {
+		t := &p.Tables[i]
+		switch same := func(o TableInfo) bool { return o.Number == t.Number || o.Name == t.Name }; {
+		case t.Number == 0 || t.Number == TimerTable:
+			return fmt.Errorf("processor %q: table %q has number %d, which is the runtime's: use 1 to 126, or 128 to 255 where it is local", p.App, t.Name, t.Number)
+		case !ValidName(t.Name) || '0' <= t.Name[0] && t.Name[0] <= '9':
+			return fmt.Errorf("processor %q: table %d cannot be named %q: use letters, digits, '.', '_' or '-', and no digit first", p.App, t.Number, t.Name)
+		case slices.ContainsFunc(p.Tables[:i], same):
+			return fmt.Errorf("processor %q: two tables have the number %d or the name %q: describe each table once", p.App, t.Number, t.Name)
+		}
+	}
+	return nil
+}
