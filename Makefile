@@ -1,7 +1,7 @@
 # Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists
 # the targets.
 .POSIX:
-.PHONY: help build image test test-short test-race sim sim-leases sim-crashes sim-agents sim-model fuzz bench bench-once bench-peers lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
+.PHONY: help build image test test-short test-race test-brokers sim sim-leases sim-crashes sim-agents sim-model fuzz bench bench-once bench-peers lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
 
 # Every test run has this tag: it makes the mutexes of the Kafka client visible to testing/synctest.
 # Without it, packages whose tests need it fail in TestBuildTag.
@@ -10,17 +10,21 @@ TAGS     = -tags synctests
 # One set of flags also means that each package is compiled once. Only the race detector needs C.
 GO       = CGO_ENABLED=$${CGO_ENABLED:-0} GOFLAGS="$$GOFLAGS -trimpath" go
 TOOL     = $(GO) tool -modfile=tools/go.mod
+# Without symbols and DWARF: stack traces and profiles do not need them.
+LDFLAGS  = -s -w
+# The program that builds the image.
+DOCKER   = docker
 # Packages, time limit of each, and further arguments of go test.
-PKGS     = ./test/integration ./...
+PKGS     = ./test/integration ./compose ./test/leaseloop ./dynamotest ./...
 TIMEOUT  = 15m
 ARGS     =
 # Packages with goroutines of their own, and crash runs under the race detector, which is about ten
 # times slower.
 RACE     = ./agent/... ./api/... ./bench/... ./bridge/... ./cmd/weir/... ./dynamotest/... ./executor/... ./internal/... ./lease/... ./processors/... ./test/...
 RACERUNS = 8
-# Tests of judges, by what is wrong on purpose, and those that have one goroutine or take an hour
-# there.
-NORACE   = Notices|Mutation|Mutants|Catches|Evacuate|LoopHours|Goals|Seeds|Shrink
+# Tests of judges, by what is wrong on purpose, those that have one goroutine or take an hour there,
+# and slow ones whose goroutines other tests run there.
+NORACE   = Notices|Mutation|Mutants|Catches|Evacuate|LoopHours|Goals|Seeds|Shrink|ValidManifest|ClockOfProcessJumps|SkipRefused|DamagedStore|DedupSurvives|BalancerSurvives|Breaches|HomeLost|TestStyle
 # Runs of the crash and abort model, and seeds of the model of the lease loop.
 RUNS     = 1000
 SEEDS    = 5000
@@ -36,50 +40,60 @@ ROUNDS   = 3
 IMAGE    = weir:dev
 IMAGEDIR = dist/image
 ROOTS    = /etc/ssl/certs/ca-certificates.crt
+# What test-brokers runs.
+BROKERTESTS = ThreeBrokers|BrokerAway|ChangedCredentials
 # A file to which each test run appends the line "passed failed".
 TOTALS   =
-# go test, with failures and the reasons of skips listed at the end, then the ten slowest tests
-# (.ci/after-tests).
+# go test, with failures and the reasons of skips listed at the end, then the ten slowest tests and
+# the flaky ones (.ci/after-tests). It is followed by the packages, and "--" before further arguments.
+# A failed test runs once more by itself after all others, if at most ten failed (RERUN=0: never). What
+# passes then is listed as flaky and counts as passed. A data race always fails the run.
 REPORT   = dist/tests/$@.json
+RERUN    = 1
 GOTEST   = TOTALS="$(TOTALS)" $(TOOL) gotestsum --format pkgname-and-test-fails --format-icons text --format-hide-empty-pkg \
-	--ignore-non-json-output-lines --jsonfile $(REPORT) --post-run-command .ci/after-tests --
+	--ignore-non-json-output-lines --jsonfile $(REPORT) --post-run-command .ci/after-tests \
+	--rerun-fails=$(RERUN) --rerun-fails-max-failures=10 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race --packages
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
-build: ## compile bin/weir
-	$(GO) build -o bin/weir ./cmd/weir
+build: ## compile bin/weir (LDFLAGS= keeps the symbols for a debugger)
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/weir ./cmd/weir
 
-image: ## build the container image IMAGE for compose/ (IMAGE=weir:dev)
+image: ## build the container image IMAGE for compose/ (IMAGE=weir:dev DOCKER=podman)
 	rm -rf $(IMAGEDIR)/data $(IMAGEDIR)/tls && mkdir -p $(IMAGEDIR)/data $(IMAGEDIR)/tls
-	CGO_ENABLED=0 GOOS=linux $(GO) build -ldflags '-s -w' -o $(IMAGEDIR)/weir ./cmd/weir
+	CGO_ENABLED=0 GOOS=linux $(GO) build -ldflags '$(LDFLAGS)' -o $(IMAGEDIR)/weir ./cmd/weir
 	cp $(ROOTS) $(IMAGEDIR)/ca-certificates.crt
-	docker build -q -t $(IMAGE) -f compose/Dockerfile $(IMAGEDIR)
+	$(DOCKER) build -q -t $(IMAGE) -f compose/Dockerfile $(IMAGEDIR)
 
+# Without go vet, which is a part of make verify: it takes 40 s of CPU in a fresh clone.
 test: docker-note ## run every test, those on containers too where a Docker engine answers
-	@$(GOTEST) $(TAGS) -count=1 -timeout $(TIMEOUT) $(ARGS) $(PKGS)
+	@$(GOTEST) "$(PKGS)" -- $(TAGS) -count=1 -vet=off -timeout $(TIMEOUT) $(ARGS)
 
 test-short: ## run the tests that take seconds
-	@$(GOTEST) $(TAGS) -count=1 -short -timeout 5m $(ARGS) $(PKGS)
+	@$(GOTEST) "$(PKGS)" -- $(TAGS) -count=1 -short -timeout 5m $(ARGS)
 
 test-race: ## run the short tests of concurrent packages under the race detector
-	@export CGO_ENABLED=1 WEIR_TEST_CRASH_RUNS=$(RACERUNS); $(GOTEST) $(TAGS) -count=1 -short -race -skip '$(NORACE)' -timeout $(TIMEOUT) $(ARGS) $(RACE)
+	@export CGO_ENABLED=1 WEIR_TEST_CRASH_RUNS=$(RACERUNS); $(GOTEST) "$(RACE)" -- $(TAGS) -count=1 -short -race -skip '$(NORACE)' -timeout $(TIMEOUT) $(ARGS)
+
+test-brokers: docker-note ## run the tests of brokers that take minutes
+	@export WEIR_TEST_BROKERS=1; $(GOTEST) ./test/integration -- $(TAGS) -count=1 -timeout $(TIMEOUT) -run '^Test($(BROKERTESTS))$$' $(ARGS)
 
 sim: sim-leases sim-crashes sim-agents sim-model ## run all simulators (make sim SEEDS=20000 RUNS=5000)
 
 sim-leases: ## run SEEDS seeds of the simulator of the lease loop
-	@WEIR_TEST_SIM_SEEDS=$(SEEDS) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^TestSeeds$$' $(ARGS) ./test/sim
+	@WEIR_TEST_SIM_SEEDS=$(SEEDS) $(GOTEST) ./test/sim -- $(TAGS) -count=1 -timeout 60m -run '^Test(Seeds|HomeLost)$$' $(ARGS)
 
 sim-crashes: ## crash and abort the runtime RUNS times in simulated time
-	@WEIR_TEST_CRASH_RUNS=$(RUNS) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^Test(Crashes|Troubles)$$' $(ARGS) ./processors/...
+	@WEIR_TEST_CRASH_RUNS=$(RUNS) $(GOTEST) ./processors/... -- $(TAGS) -count=1 -timeout 60m -run '^Test(Crashes|Troubles)$$' $(ARGS)
 
 sim-agents: ## check HISTORIES histories of agents for linearizability
-	@WEIR_TEST_LINEAR_RUNS=$(HISTORIES) $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^TestLinearizable$$' $(ARGS) ./agent
+	@WEIR_TEST_LINEAR_RUNS=$(HISTORIES) $(GOTEST) ./agent -- $(TAGS) -count=1 -timeout 60m -run '^TestLinear(izable|CatchesMutants)$$' $(ARGS)
 
 sim-model: ## explore the model of leases whole, and without its reductions for all mutants
-	@WEIR_TEST_MODEL_FULL=1 $(GOTEST) $(TAGS) -count=1 -timeout 60m -run '^Test(Protocol|ReductionsChangeNothing)$$' $(ARGS) ./lease/model
+	@WEIR_TEST_MODEL_FULL=1 $(GOTEST) ./lease/model -- $(TAGS) -count=1 -timeout 60m -run '^Test(Protocol|ReductionsChangeNothing)$$' $(ARGS)
 
-fuzz: ## fuzz every fuzz target for FUZZTIME
+fuzz: ## fuzz every fuzz target for FUZZTIME (make fuzz FUZZTIME=2m)
 	@find . -name '*_test.go' -exec grep -l '^func Fuzz' {} + | sort | while read -r file; do \
 		sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file" | while read -r target; do \
 			echo "$$target in $${file%/*}"; \
@@ -128,11 +142,11 @@ generate-check: ## check that the generated code is what the schemas give
 
 verify: vet lint actionlint generate-check vuln ## all checks that run no test
 
-ci: verify test test-race sim fuzz bench-once ## all that continuous integration runs
+ci: verify test test-race test-brokers sim fuzz bench-once ## all that continuous integration runs
 
 clean: ## remove what was built
 	rm -rf bin dist
 
 docker-note:
-	@if docker info >/dev/null 2>&1; then echo "docker: an engine answers: tests on containers run"; \
+	@if $(DOCKER) info >/dev/null 2>&1; then echo "docker: an engine answers: tests on containers run"; \
 	else echo "docker: NO ENGINE ANSWERS: tests on containers are skipped, each is listed below"; fi

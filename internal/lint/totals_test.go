@@ -22,6 +22,16 @@ func outcomes() map[string]string {
 		"invalid": `func TestX(*testing.T) { undefined() }`,
 		"skips":   `func TestSkipped(t *testing.T) { t.Skip("no engine answers") }`,
 		"empty":   ``,
+		"leaks": `func TestGood(*testing.T) {}
+			func TestMain(m *testing.M) { m.Run(); os.Exit(1) }`,
+		"flaky": `func TestOnce(t *testing.T) {
+				t.Run("x", func(t *testing.T) {
+					if _, err := os.Stat("ran"); err != nil {
+						_ = os.WriteFile("ran", nil, 0o600)
+						t.Fatal("for the first time")
+					}
+				})
+			}`,
 	}
 }
 
@@ -49,12 +59,11 @@ func TestTotals(t *testing.T) {
 	for name, code := range outcomes() {
 		write(name+"/a_test.go", "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nvar _, _ = os.Exit, testing.Short\n\n"+code)
 	}
-	run := func(packages ...string) (output, totals string, ok bool) {
+	run := func(packages string) (output, totals string, ok bool) {
 		file := filepath.Join(t.TempDir(), "totals")
-		cmd := exec.CommandContext(t.Context(), "go", append([]string{
-			"tool", "-modfile=" + base + "/tools/go.mod",
-			"gotestsum", "--jsonfile", module + "/tests.json", "--post-run-command", base + "/.ci/after-tests", "--", "-timeout", "3s",
-		}, packages...)...)
+		cmd := exec.CommandContext(t.Context(), "go", "tool", "-modfile="+base+"/tools/go.mod",
+			"gotestsum", "--jsonfile", module+"/tests.json", "--post-run-command", base+"/.ci/after-tests",
+			"--rerun-fails=1", "--rerun-fails-run-root-test", "--packages", packages, "--", "-timeout", "3s")
 		cmd.Dir, cmd.Env = module, append(os.Environ(), "TOTALS="+file)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
@@ -63,11 +72,11 @@ func TestTotals(t *testing.T) {
 		return out.String(), string(text), err == nil
 	}
 
-	out, totals, ok := run("./...")
-	// Failed: TestBad and its subtest, TestPanic, TestHang and its package, the packages exits and
-	// invalid.
-	if ok || totals != "3 7\n" {
-		t.Errorf("passed %v with totals %q, want a failure with 3 7\n%s", ok, totals, out)
+	out, totals, ok := run("./passes ./fails ./panics ./hangs ./exits ./invalid ./skips ./empty")
+	// Failed: TestBad and its subtest, TestPanic and its package, TestHang and its package, the
+	// packages exits and invalid. Nothing runs a second time after a panic.
+	if ok || totals != "3 8\n" {
+		t.Errorf("passed %v with totals %q, want a failure with 3 8\n%s", ok, totals, out)
 	}
 	for _, want := range []string{
 		"want 3", "panic: in a goroutine", "panic: test timed out after 3s", "TestHang (unknown)", "undefined: undefined",
@@ -77,12 +86,20 @@ func TestTotals(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	for outcome, want := range map[string]string{"passes": "2 0\n", "skips": "0 0\n"} {
-		if out, totals, ok := run("./" + outcome); !ok || totals != want {
-			t.Errorf("%s: passed %v with totals %q, want %q\n%s", outcome, ok, totals, want, out)
+	for _, c := range []struct {
+		outcome, totals string
+		ok              bool
+		prints          string
+	}{
+		{"passes", "2 0\n", true, "=== Slowest"},
+		{"skips", "0 0\n", true, "no engine answers"},
+		{"empty", "0 1\n", false, "no test ran"},
+		{"fails", "0 2\n", false, "TestBad (re-run 1)"},
+		{"flaky", "2 0\nflaky m/flaky TestOnce\nflaky m/flaky TestOnce/x\n", true, "=== FLAKY: m/flaky TestOnce/x\n=== RUN   TestOnce/x\n    a_test.go:14: for the first time\n"},
+		{"leaks", "1 1\n", false, "=== Slowest"}, // no second run can repeat what TestMain found
+	} {
+		if out, totals, ok := run("./" + c.outcome); ok != c.ok || totals != c.totals || !strings.Contains(out, c.prints) {
+			t.Errorf("%s: passed %v with totals %q, want %v, %q and %q\n%s", c.outcome, ok, totals, c.ok, c.totals, c.prints, out)
 		}
-	}
-	if out, totals, ok := run("./empty"); ok || totals != "0 1\n" || !strings.Contains(out, "no test ran") {
-		t.Errorf("empty: passed %v with totals %q, want a failure\n%s", ok, totals, out)
 	}
 }

@@ -2,19 +2,15 @@ package integration
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // TestAccess: processes on other hosts forward requests over TLS with the client's token; a client
@@ -22,7 +18,7 @@ import (
 func TestAccess(t *testing.T) {
 	c := shared(t)
 	files := t.TempDir()
-	certify(t, files)
+	theAuthority(t).certify(t, files, time.Now().Add(time.Hour))
 	token := filepath.Join(files, "token")
 	if err := os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -32,14 +28,14 @@ func TestAccess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprintf("api: {listen: '0.0.0.0:%d', advertise: 'localhost:%[1]d', ops_listen: '127.0.0.1:0', tls_cert_file: %s/cert.pem, tls_key_file: %[2]s/key.pem, ca_file: %[2]s/cert.pem, token_file: %s}",
-			port, files, token)
+		return fmt.Sprintf("api: {listen: '0.0.0.0:%d', advertise: 'localhost:%[1]d', ops_listen: '127.0.0.1:0', tls_cert_file: %s/cert.pem, tls_key_file: %[2]s/key.pem, ca_file: %s, token_file: %s}",
+			port, files, filepath.Join(os.Getenv(envCerts), caFile), token)
 	}
 	a, b := newInstance(c, "a", setting()).start(), newInstance(c, "b", setting()).start()
-	addr, _ := a.ready(30 * time.Second)
-	b.ready(30 * time.Second)
-	ledger := startLoad(c, 12, 20_000, 20_000).finish(time.Minute)
-	within(t, time.Minute, "both processes own partitions, and one lists all of them", func(context.Context) error {
+	addr, _ := a.ready()
+	b.ready()
+	ledger := startLoad(c, 12, 10_000, 10_000).finish()
+	testlimit.Within(t, "both processes own partitions, and one lists all of them", func(context.Context) error {
 		var rows []struct {
 			Task    string `json:"task"`
 			Process string `json:"process"`
@@ -72,7 +68,7 @@ func TestAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	noToken := filepath.Join(files, "no-token.yaml")
-	if err := os.WriteFile(noToken, []byte("api: {ca_file: "+files+"/cert.pem}\n"), 0o600); err != nil {
+	if err := os.WriteFile(noToken, []byte("api: {ca_file: "+os.Getenv(envCerts)+"/"+caFile+"}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
@@ -89,33 +85,6 @@ func TestAccess(t *testing.T) {
 		}
 		if r := weir(t, args...); r.code != tc.code || !strings.Contains(r.stderr, tc.want) {
 			t.Errorf("%s: code %d, want %d with %q\n%s", tc.name, r.code, tc.code, tc.want, r.stderr)
-		}
-	}
-}
-
-// certify writes a self-signed certificate for localhost to cert.pem, and its key to key.pem.
-func certify(t *testing.T, dir string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), DNSNames: []string{"localhost"},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: cert}, "key.pem": {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

@@ -22,8 +22,8 @@ func TestBadRecords(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
 	a := newInstance(c, "a").start()
-	addr, ops := a.ready(30 * time.Second)
-	l := startLoad(c, 5, 20_000, 60_000)
+	addr, ops := a.ready()
+	l := startLoad(c, 5, 10_000, 30_000)
 
 	now := time.Now()
 	event := func(change func(e *eventspb.AdEvent)) []byte {
@@ -65,7 +65,7 @@ func TestBadRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.check(c, l.finish(time.Minute), len(bad))
+	f.check(c, l.finish(), len(bad))
 
 	rejected := map[string]*kgo.Record{}
 	for _, r := range deadLetters(c) {
@@ -94,5 +94,5 @@ func TestBadRecords(t *testing.T) {
 	if n := a.metric(ops, "weir_processor_rejected_total"); n != float64(len(bad)) {
 		t.Errorf("weir_processor_rejected_total is %v, want %d", n, len(bad))
 	}
-	a.folds(addr, 24, 10*time.Second)
+	a.folds(addr, 24)
 }

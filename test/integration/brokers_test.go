@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // onDemand skips a test unless WEIR_TEST_BROKERS is set.
@@ -22,8 +24,8 @@ func TestBrokerRestart(t *testing.T) {
 	f := follow(c)
 	f.partialCommits = true
 	a := newInstance(c, "a").start()
-	addr, _ := a.ready(30 * time.Second)
-	l := startLoad(c, 1, 20_000, 300_000)
+	addr, _ := a.ready()
+	l := startLoad(c, 1, 10_000, 150_000)
 	for _, fault := range []struct {
 		name  string
 		steps [][]string
@@ -36,15 +38,15 @@ func TestBrokerRestart(t *testing.T) {
 		for _, step := range fault.steps {
 			c.brokers[0].docker(t, step...)
 		}
-		within(t, time.Minute, "the broker serves again", func(ctx context.Context) error { return serves(ctx, c.addrs(), 1) })
-		took := f.caughtUp(c, 90*time.Second)
+		testlimit.Within(t, "the broker serves again", func(ctx context.Context) error { return serves(ctx, c.addrs(), 1) })
+		took := f.caughtUp(c)
 		a.alive()
 		t.Logf("broker %s: down for %s, caught up %s later", fault.name, time.Since(began)-took, took)
 	}
-	ledger := l.finish(2 * time.Minute)
+	ledger := l.finish()
 	f.check(c, ledger, 0)
 	a.alive()
-	a.folds(addr, 24, 30*time.Second)
+	a.folds(addr, 24)
 }
 
 // TestThreeBrokers restarts all brokers of a cluster of three under load, one after another.
@@ -55,25 +57,25 @@ func TestThreeBrokers(t *testing.T) {
 	c.createTopics(3)
 	f := follow(c)
 	a, b := newInstance(c, "a").start(), newInstance(c, "b").start()
-	a.ready(60 * time.Second)
-	b.ready(60 * time.Second)
+	a.ready()
+	b.ready()
 	l := startLoad(c, 3, 5_000, 100_000)
 	for i, broker := range c.brokers {
 		pass(t, time.Second)
 		began := time.Now()
 		broker.docker(t, "restart", "-t", "30")
-		within(t, 2*time.Minute, "all replicas in sync again", func(ctx context.Context) error {
+		testlimit.Within(t, "all replicas in sync again", func(ctx context.Context) error {
 			if err := serves(ctx, c.addrs(), 3); err != nil {
 				return err
 			}
 			return c.inSync(ctx, 3)
 		})
-		took := f.caughtUp(c, time.Minute)
+		took := f.caughtUp(c)
 		a.alive()
 		b.alive()
 		t.Logf("broker %d restarted and in sync after %s, caught up %s later", i+1, time.Since(began)-took, took)
 	}
-	f.check(c, l.finish(2*time.Minute), 0)
+	f.check(c, l.finish(), 0)
 	a.alive()
 	b.alive()
 }

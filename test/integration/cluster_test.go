@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/spendcounter"
 )
 
@@ -27,18 +27,38 @@ type cluster struct {
 	adm      *kadm.Client
 }
 
-// shared returns the broker of TestMain, with new topics and without the groups of earlier tests.
+// shared returns a broker that no other test has now, with the topics of the catalogue. It makes
+// the test a parallel one.
 func shared(t *testing.T) *cluster {
 	t.Helper()
-	need(t)
-	c := newCluster(t, theBroker())
-	c.clear()
+	t.Parallel()
+	return alone(t)
+}
+
+// alone is shared for a test that measures how long processes take: no other test runs beside it.
+func alone(t *testing.T) *cluster {
+	t.Helper()
+	c := cleared(t)
 	c.createTopics(1)
 	return c
 }
 
-// theBroker returns the broker of TestMain.
-func theBroker() *broker { return &broker{addr: os.Getenv(envBroker), id: os.Getenv(envContainer)} }
+// empty returns a broker that no other test has now, without topics and groups. It makes the test a
+// parallel one.
+func empty(t *testing.T) *cluster {
+	t.Helper()
+	t.Parallel()
+	return cleared(t)
+}
+
+// cleared takes a broker and deletes the topics and groups of earlier tests.
+func cleared(t *testing.T) *cluster {
+	t.Helper()
+	need(t)
+	c := newCluster(t, takeBroker(t))
+	c.clear()
+	return c
+}
 
 func newCluster(t *testing.T, brokers ...*broker) *cluster {
 	t.Helper()
@@ -60,15 +80,12 @@ func (c *cluster) openTransactions() {
 	defer cancel()
 	list, err := c.adm.ListTransactions(ctx, nil, nil)
 	c.t.Logf("transactions: %+v, %v", list.Sorted(), err)
+	details, err := c.adm.ListTopicsWithInternal(ctx)
+	if err != nil {
+		c.t.Logf("list topics: %v", err)
+	}
 	topics := kadm.TopicsSet{}
-	for _, t := range c.topics() {
-		for p := range t.Partitions {
-			topics.Add(t.Name, p)
-		}
-	}
-	for p := range int32(50) {
-		topics.Add("__consumer_offsets", p)
-	}
+	details.EachPartition(func(p kadm.PartitionDetail) { topics.Add(p.Topic, p.Partition) })
 	got, err := c.adm.DescribeProducers(ctx, topics)
 	if err != nil {
 		c.t.Logf("describe producers: %v", err)
@@ -122,12 +139,12 @@ func (c *cluster) createTopics(replicas int16) {
 		for k, v := range topic.Settings() {
 			settings[k] = &v
 		}
-		within(c.t, 30*time.Second, "create "+topic.Name, func(ctx context.Context) error {
+		testlimit.Within(c.t, "create "+topic.Name, func(ctx context.Context) error {
 			_, err := c.adm.CreateTopic(ctx, topic.Partitions, replicas, settings, topic.Name)
 			return err
 		})
 	}
-	within(c.t, 30*time.Second, "leaders", func(ctx context.Context) error { return c.inSync(ctx, int(replicas)) })
+	testlimit.Within(c.t, "leaders", func(ctx context.Context) error { return c.inSync(ctx, int(replicas)) })
 }
 
 // inSync returns an error unless every broker knows the topics of the catalogue and n replicas of
@@ -164,7 +181,7 @@ func (c *cluster) inSync(ctx context.Context, n int) error {
 	return nil
 }
 
-// clear deletes the groups, with members that were killed, and all topics.
+// clear deletes the groups, with members that were killed, and topics of earlier tests.
 func (c *cluster) clear() {
 	c.t.Helper()
 	groups, err := c.adm.ListGroups(c.t.Context())
@@ -172,25 +189,24 @@ func (c *cluster) clear() {
 		c.t.Fatal(err)
 	}
 	for _, group := range groups.Groups() {
-		if !strings.HasPrefix(group, "lease") { // groups of the lease tests stay
-			c.deleteGroup(group)
-		}
+		c.deleteGroup(group)
 	}
-	within(c.t, 30*time.Second, "delete the topics", func(ctx context.Context) error {
+	testlimit.Within(c.t, "delete the topics", func(ctx context.Context) error {
 		list, err := c.adm.ListTopics(ctx)
-		if err != nil || len(list) == 0 {
+		names := list.Names()
+		if err != nil || len(names) == 0 {
 			return err
 		}
-		if _, err := c.adm.DeleteTopics(ctx, list.Names()...); err != nil {
+		if _, err := c.adm.DeleteTopics(ctx, names...); err != nil {
 			return err
 		}
-		return fmt.Errorf("not deleted yet: %s", strings.Join(list.Names(), " "))
+		return fmt.Errorf("not deleted yet: %s", strings.Join(names, " "))
 	})
 }
 
 func (c *cluster) deleteGroup(group string) {
 	c.t.Helper()
-	within(c.t, 30*time.Second, "delete the group", func(ctx context.Context) error {
+	testlimit.Within(c.t, "delete the group", func(ctx context.Context) error {
 		groups, err := c.adm.DescribeGroups(ctx, group)
 		if err != nil {
 			return err

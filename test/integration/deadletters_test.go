@@ -9,13 +9,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // deadLetters returns the committed records of the dead-letter topic.
 func deadLetters(c *cluster) []*kgo.Record {
 	c.t.Helper()
 	var ends kadm.ListedOffsets
-	within(c.t, 10*time.Second, "the end of the dead-letter topic", func(ctx context.Context) (err error) {
+	testlimit.Within(c.t, "the end of the dead-letter topic", func(ctx context.Context) (err error) {
 		if ends, err = c.adm.ListCommittedOffsets(ctx, c.layout.Name(events.SpendDLQTopic)); err == nil {
 			err = ends.Error()
 		}
@@ -33,7 +34,7 @@ func deadLetters(c *cluster) []*kgo.Record {
 	cl := c.client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{c.layout.Name(events.SpendDLQTopic): from}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(200*time.Millisecond))
 	var letters []*kgo.Record
-	within(c.t, 30*time.Second, "read the dead-letter topic", func(ctx context.Context) error {
+	testlimit.Within(c.t, "read the dead-letter topic", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		cl.PollFetches(ctx).EachRecord(func(r *kgo.Record) {

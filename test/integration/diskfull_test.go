@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestDiskFull runs a process on a file system of 16 MiB until its load has filled it, on a larger
@@ -25,27 +24,27 @@ func TestDiskFull(t *testing.T) {
 	l := startLoad(c, 11, 30_000, 200_000)
 
 	p := a.start()
-	p.full(time.Minute, `"ballast_freed":false`)
+	p.full(`"ballast_freed":false`)
 	if owned := len(f.owned(a.name)); owned == 0 {
 		t.Error("the disk was full before anything was folded")
 	}
 
 	mountTmpfs(t, dir, "remount,size=300m")
 	p = a.start()
-	p.ready(time.Minute)
+	p.ready()
 	filler := filepath.Join(dir, "filler")
 	out, err := exec.CommandContext(t.Context(), "dd", "if=/dev/zero", "of="+filler, "bs=1M").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "No space left") {
 		t.Fatalf("the disk is not full: %s", out)
 	}
-	p.full(time.Minute, `"ballast_freed":true`)
+	p.full(`"ballast_freed":true`)
 
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
 	p = a.start()
-	p.ready(time.Minute)
-	f.check(c, l.finish(time.Minute), 0)
+	p.ready()
+	f.check(c, l.finish(), 0)
 	if strings.Contains(tail(a.log, 1<<20), "store_rebuilt") {
 		t.Error("a store was rebuilt after a full disk")
 	}
@@ -57,9 +56,9 @@ func TestDiskFull(t *testing.T) {
 }
 
 // full waits for the exit of a process whose disk is full.
-func (p *process) full(limit time.Duration, how string) {
+func (p *process) full(how string) {
 	p.t.Helper()
-	if code := p.exit(limit); code != 74 {
+	if code := p.exit(); code != 74 {
 		p.t.Fatalf("exit code %d", code)
 	}
 	for _, want := range []string{how, "weir: the disk of the state directory is full", "\n  why: ", "no space left on device", "\n  do:  free space there"} {

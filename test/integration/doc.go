@@ -34,8 +34,15 @@
 //     keys that two regions leased end with one lease.
 //  7. Each command has a result, no command waits, and no record was rejected.
 //
-// The tests share one single-node broker; each begins with new topics and without groups. They are
-// skipped without a Docker engine, and under -short.
+// The follower of package follower reads a compacted topic of transactions that may abort, on a
+// disk that loses unsynced writes when the follower is killed. Its test asserts:
+//
+//  8. The rows equal those of a plain consumer, with their offsets.
+//
+// Tests that measure how long processes take run alone. Of the others two run at a time, each on
+// one of two single-node brokers; each begins without topics and groups. Beside the listener
+// PLAINTEXT a broker has TLS, where a client needs a certificate, and PASSWORD, which is SCRAM
+// over TLS. The tests are skipped without a Docker engine, and under -short.
 //
 // They do not reach the failpoints of a commit (the crash harness of package processors does), and
 // they do not measure throughput (`weir bench spend` does).

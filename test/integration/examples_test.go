@@ -1,29 +1,26 @@
 package integration
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weirhq/weir/examples/exampletest"
+	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // TestExamples runs the stream processors of examples/ on a real broker and kills each once.
 func TestExamples(t *testing.T) {
-	need(t)
-	newCluster(t, theBroker()).clear()
-	exampletest.RunStreams(t, exampletest.Build(t), theBroker().addr)
+	broker := empty(t).brokers[0]
+	exampletest.RunStreams(t, exampletest.Build(t), broker.addr)
 }
 
 // TestWriteAProcessor runs the commands of docs/write-a-processor.md, on the broker of these tests.
 func TestWriteAProcessor(t *testing.T) {
-	need(t)
-	newCluster(t, theBroker()).clear()
+	broker := empty(t).brokers[0]
 	text, err := os.ReadFile("../../docs/write-a-processor.md")
 	if err != nil {
 		t.Fatal(err)
@@ -35,13 +32,11 @@ func TestWriteAProcessor(t *testing.T) {
 	}
 	dir := t.TempDir()
 	block = strings.NewReplacer(
-		"docker exec -i kafka", "docker exec -i "+theBroker().id, "localhost:9092", "localhost:19092", "127.0.0.1:9092", theBroker().addr,
+		"docker exec -i kafka", "docker exec -i "+broker.id, "localhost:9092", "localhost:19092", "127.0.0.1:9092", broker.addr,
 		"-o wordcount", "-o "+filepath.Join(dir, "wordcount"), "./wordcount ", filepath.Join(dir, "wordcount")+" ",
 		"wordcount-data", filepath.Join(dir, "data"),
 	).Replace(block)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	sh := exec.CommandContext(ctx, "sh", "-ec", block+"wait $pid\n")
+	sh := exec.CommandContext(testlimit.Context(t), "sh", "-ec", block+"wait $pid\n")
 	sh.Dir = "../.."
 	var out, errs strings.Builder
 	sh.Stdout, sh.Stderr = &out, &errs

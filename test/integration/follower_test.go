@@ -17,6 +17,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/spendcounter"
 )
@@ -122,7 +123,7 @@ func (f *follower) applyRow(r *kgo.Record) error {
 	if err := proto.Unmarshal(r.Value, s); err != nil {
 		return err
 	}
-	if was := f.rows[string(key)]; s.OwnerEpoch < was.GetOwnerEpoch() || s.OwnerEpoch == was.GetOwnerEpoch() && s.Sequence < was.GetSequence() {
+	if was := f.rows[string(key)]; events.CompareVersions(s, was) < 0 {
 		err = fmt.Errorf("%q: commit %d of epoch %d follows %d of epoch %d: readers would keep the older", key, s.Sequence, s.OwnerEpoch, was.GetSequence(), was.GetOwnerEpoch())
 	}
 	f.rows[string(key)] = s
@@ -207,7 +208,7 @@ func (f *follower) applyHealth(r *kgo.Record) error {
 		return fmt.Errorf("key %q, shard %d", r.Key, h.Shard)
 	}
 	again := f.partialCommits && last != nil && h.OwnerEpoch > last.OwnerEpoch
-	if last != nil && !again && (h.OwnerEpoch < last.OwnerEpoch || h.Sequence <= last.Sequence) {
+	if last != nil && !again && (events.CompareVersions(h, last) <= 0 || h.Incarnation == last.Incarnation && h.Sequence <= last.Sequence) {
 		return fmt.Errorf("health %d of epoch %d follows %d of epoch %d", h.Sequence, h.OwnerEpoch, last.Sequence, last.OwnerEpoch)
 	}
 	return nil
@@ -233,16 +234,29 @@ func (f *follower) behind(ends map[int32]int64) error {
 
 // caughtUp waits until everything that is in ads.events now is folded and published, and returns
 // how long that took.
-func (f *follower) caughtUp(c *cluster, limit time.Duration) time.Duration {
+func (f *follower) caughtUp(c *cluster) time.Duration {
 	f.t.Helper()
 	var ends map[int32]int64
-	return within(f.t, limit, "catch up", func(ctx context.Context) (err error) {
+	return testlimit.Within(f.t, "catch up", func(ctx context.Context) (err error) {
 		if ends == nil {
 			if ends, err = c.ends(ctx); err != nil {
 				return err
 			}
 		}
 		return f.behind(ends)
+	})
+}
+
+// allCommitted waits until every partition has a committed transaction.
+func (f *follower) allCommitted() {
+	f.t.Helper()
+	testlimit.Within(f.t, "a transaction of every partition", func(context.Context) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if p := slices.IndexFunc(f.chains, func(c chain) bool { return c.marker == nil }); p >= 0 {
+			return fmt.Errorf("partition %d has committed nothing", p)
+		}
+		return nil
 	})
 }
 
@@ -253,7 +267,7 @@ func (f *follower) totals() (map[place]*account, []string) {
 	got := map[place]*account{}
 	bad := append([]string{}, f.bad...)
 	for key, s := range f.rows {
-		campaign, acct, day, currency, err := spendcounter.ParseKey([]byte(key))
+		acct, campaign, day, currency, err := spendcounter.ParseKey([]byte(key))
 		at := place{string(campaign), string(acct), fmt.Sprintf("%08d", day), currency.String()}
 		if err != nil || at != (place{s.Campaign, s.Account, fmt.Sprintf("%08d", s.BudgetDay), s.Currency}) {
 			bad = append(bad, fmt.Sprintf("key %q holds the spend of %s %s %d %s: %v", key, s.Campaign, s.Account, s.BudgetDay, s.Currency, err))
@@ -274,7 +288,7 @@ func (f *follower) totals() (map[place]*account, []string) {
 // topic must hold this many records.
 func (f *follower) check(c *cluster, l *ledger, letters int) {
 	f.t.Helper()
-	f.caughtUp(c, 2*time.Minute)
+	f.caughtUp(c)
 	got, bad := f.totals()
 	for i, text := range bad {
 		if i == 10 {

@@ -13,6 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // TestHangingTransactions leaves transactions open that no coordinator knows, as brokers do when
@@ -23,9 +25,9 @@ func TestHangingTransactions(t *testing.T) {
 	f := follow(c)
 	a := newInstance(c, "a")
 	first := a.start()
-	addr, _ := first.ready(30 * time.Second)
+	addr, _ := first.ready()
 	l := startLoad(c, 3, 5_000, 20_000)
-	first.folds(addr, 24, 30*time.Second)
+	first.folds(addr, 24)
 	first.kill()
 
 	h := c.lostProducer("spendcounter-gone-0")
@@ -36,11 +38,11 @@ func TestHangingTransactions(t *testing.T) {
 
 	began := time.Now()
 	again := a.start()
-	addr, _ = again.ready(30 * time.Second)
-	again.folds(addr, 24, 30*time.Second)
+	addr, _ = again.ready()
+	again.folds(addr, 24)
 	t.Logf("all partitions run %s after the restart", time.Since(began))
-	f.check(c, l.finish(time.Minute), 0)
-	within(t, 10*time.Second, "no transaction is open", func(ctx context.Context) error { return h.none(ctx, "spend.health", 5) })
+	f.check(c, l.finish(), 0)
+	testlimit.Within(t, "no transaction is open", func(ctx context.Context) error { return h.none(ctx, "spend.health", 5) })
 	again.alive()
 }
 
@@ -62,7 +64,7 @@ func (c *cluster) lostProducer(txn string) *lostProducer {
 	v.SetMaxKeyVersion(int16(kmsg.Produce), 11)
 	v.SetMaxKeyVersion(int16(kmsg.TxnOffsetCommit), 4)
 	p := &lostProducer{c: c, cl: c.client(kgo.MaxVersions(v)), txn: txn}
-	within(c.t, 30*time.Second, "a producer id", func(ctx context.Context) error {
+	testlimit.Within(c.t, "a producer id", func(ctx context.Context) error {
 		req := kmsg.NewPtrInitProducerIDRequest()
 		req.TransactionalID, req.TransactionTimeoutMillis = &txn, 10_000
 		resp, err := req.RequestWith(ctx, p.cl)
@@ -79,7 +81,7 @@ func (p *lostProducer) close() { p.c.verifyPartitions("true") }
 
 func (c *cluster) verifyPartitions(on string) {
 	c.t.Helper()
-	within(c.t, 10*time.Second, "partition verification "+on, func(ctx context.Context) error {
+	testlimit.Within(c.t, "partition verification "+on, func(ctx context.Context) error {
 		res, err := c.adm.AlterBrokerConfigs(ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "transaction.partition.verification.enable", Value: &on}})
 		for _, r := range res {
 			err = errors.Join(err, r.Err)
@@ -101,7 +103,7 @@ func (p *lostProducer) produce(topic string, partition int32) {
 	raw := batch.AppendTo(nil)
 	binary.BigEndian.PutUint32(raw[8:], uint32(len(raw)-12))
 	binary.BigEndian.PutUint32(raw[17:], crc32.Checksum(raw[21:], crc32.MakeTable(crc32.Castagnoli)))
-	within(p.c.t, 10*time.Second, "produce without the coordinator", func(ctx context.Context) error {
+	testlimit.Within(p.c.t, "produce without the coordinator", func(ctx context.Context) error {
 		part := kmsg.NewProduceRequestTopicPartition()
 		part.Partition, part.Records = partition, raw
 		rt := kmsg.NewProduceRequestTopic()
@@ -119,7 +121,7 @@ func (p *lostProducer) produce(topic string, partition int32) {
 // commit leaves an offset of the group pending.
 func (p *lostProducer) commit(group, topic string, partition int32, at int64) {
 	p.c.t.Helper()
-	within(p.c.t, 10*time.Second, "commit without the coordinator", func(ctx context.Context) error {
+	testlimit.Within(p.c.t, "commit without the coordinator", func(ctx context.Context) error {
 		part := kmsg.NewTxnOffsetCommitRequestTopicPartition()
 		part.Partition, part.Offset = partition, at
 		rt := kmsg.NewTxnOffsetCommitRequestTopic()

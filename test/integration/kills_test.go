@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // seeded returns random numbers that WEIR_TEST_SEED=n repeats.
@@ -42,22 +43,22 @@ const kills = 12
 // at once. For a third of the time two processes share the group; then either of them is killed, or
 // both.
 func TestKills(t *testing.T) {
-	c := shared(t)
+	c := alone(t)
 	rng, seed := seeded(t)
 	f := follow(c)
-	a, b := newInstance(c, "a"), newInstance(c, "b")
+	a, b := newInstance(c, "a", longSession), newInstance(c, "b", longSession)
 	lives := []*process{a.start()}
-	lives[0].ready(30 * time.Second)
-	l := startLoad(c, seed, 20_000, 400_000)
+	lives[0].ready()
+	l := startLoad(c, seed, 10_000, 200_000)
 	var deaths []death
 	for n := 0; n < kills; {
 		switch {
 		case n >= kills/3 && b.processes == 0:
 			lives = append(lives, b.start())
 		case n >= kills*2/3 && len(lives) == 2:
-			lives[1].ready(30 * time.Second) // before it is ready, a signal ends it
+			lives[1].ready() // before it is ready, a signal ends it
 			lives[1].signal(syscall.SIGTERM)
-			if code := lives[1].exit(20 * time.Second); code != 0 {
+			if code := lives[1].exit(); code != 0 {
 				t.Fatalf("%s: exit code %d\n%s", b.name, code, lives[1].output())
 			}
 			lives = lives[:1]
@@ -81,13 +82,13 @@ func TestKills(t *testing.T) {
 			lives[v] = lives[v].instance.start()
 		}
 	}
-	ledger := l.finish(3 * time.Minute)
-	t.Logf("caught up %s after the end of the load", f.caughtUp(c, 2*time.Minute))
+	ledger := l.finish()
+	t.Logf("caught up %s after the end of the load", f.caughtUp(c))
 	f.check(c, ledger, 0)
 	checkRecovery(t, f, deaths)
 
-	addr, _ := lives[0].ready(30 * time.Second)
-	lives[0].folds(addr, 24, 30*time.Second)
+	addr, _ := lives[0].ready()
+	lives[0].folds(addr, 24)
 	places := ledger.places()
 	for range 10 {
 		at := places[rng.IntN(len(places))]
@@ -107,9 +108,9 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// checkRecovery checks the time from kill -9 until the restarted process has folded and published a
+// checkRecovery logs the time from kill -9 until the restarted process has folded and published a
 // new record. The follower reads it from the changelog, so it includes the way through the broker.
-// With static membership it includes no session timeout.
+// With static membership it includes no session timeout, which is longer than the test.
 func checkRecovery(t *testing.T, f *follower, deaths []death) {
 	t.Helper()
 	var first, whole []time.Duration
@@ -139,9 +140,6 @@ func checkRecovery(t *testing.T, f *follower, deaths []death) {
 	}
 	t.Logf("kill -9 to the first new record: median %s, max %s; to new records of all its partitions: median %s, max %s\n%s",
 		first[len(first)/2], first[len(first)-1], whole[len(whole)/2], whole[len(whole)-1], strings.Join(text, ", "))
-	if median := first[len(first)/2]; median > 3*time.Second {
-		t.Errorf("median %s: a restart must not wait for the session timeout of 6 s", median)
-	}
 }
 
 // recovered returns the time until every partition that d owned had a new record, from any owner.
@@ -160,9 +158,9 @@ func (f *follower) recovered(d death) (time.Duration, bool) {
 
 // servedBy waits until instance alone has folded new records in each of the partitions since that
 // time. It returns the time of the last one.
-func (f *follower) servedBy(instance string, partitions map[int32]bool, since time.Time, limit time.Duration) (last time.Time) {
+func (f *follower) servedBy(instance string, partitions map[int32]bool, since time.Time) (last time.Time) {
 	f.t.Helper()
-	within(f.t, limit, instance+" takes over", func(context.Context) error {
+	testlimit.Within(f.t, instance+" takes over", func(context.Context) error {
 		missing := map[int32]bool{}
 		for p := range partitions {
 			missing[p] = true

@@ -13,19 +13,20 @@ import (
 	"github.com/weirhq/weir/api/leasestatus"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 )
 
 // quiet waits, after the last user, until all leases have ended and are liberated and the log
 // equals the table. Then it checks the result.
-func (w *leaseCluster) quiet(limit time.Duration) *leaseOutcomes {
+func (w *leaseCluster) quiet() *leaseOutcomes {
 	w.t.Helper()
-	took := within(w.t, limit, "all resources are available again", func(ctx context.Context) error { return w.available(ctx) })
+	took := testlimit.Within(w.t, "all resources are available again", func(ctx context.Context) error { return w.available(ctx) })
 	w.t.Logf("all resources are available %s after the last user", took.Round(time.Millisecond))
-	within(w.t, 20*time.Second, "no command waits for an executor", w.idle)
+	testlimit.Within(w.t, "no command waits for an executor", w.idle)
 	var log *leaseLog
-	within(w.t, 20*time.Second, "the log equals the tables of all regions", func(ctx context.Context) (err error) {
+	testlimit.Within(w.t, "the log equals the tables of all regions", func(ctx context.Context) (err error) {
 		if log, err = readLeaseLog(ctx, w.kafka); err != nil {
 			return err
 		}
@@ -197,7 +198,7 @@ func stopAll(procs ...*process) error {
 		p.signal(term)
 	}
 	for _, p := range procs {
-		if code := p.exit(20 * time.Second); code != 0 {
+		if code := p.exit(); code != 0 {
 			errs = append(errs, fmt.Errorf("%s: exit code %d\n%s", p.name, code, p.output()))
 		}
 	}

@@ -53,10 +53,9 @@ type leaseCluster struct {
 // hostile.
 func newLeaseCluster(t *testing.T, regions ...string) *leaseCluster {
 	t.Helper()
-	need(t)
 	profile := dynamotest.Hostile()
 	w := &leaseCluster{
-		cluster: newCluster(t, theBroker()), regions: regions, faults: profile.Faults, stock: map[string]string{},
+		cluster: empty(t), regions: regions, faults: profile.Faults, stock: map[string]string{},
 	}
 	w.kafka = kafka.Cluster{Brokers: w.addrs()}
 	profile.Faults = nil
@@ -73,8 +72,6 @@ func newLeaseCluster(t *testing.T, regions ...string) *leaseCluster {
 	settings := fmt.Sprintf(`leases: {regions: ["%s"], partitions: %d, skew: %s}`, strings.Join(endpointSettings, `", "`), leasePartitions, leaseSkew)
 	w.a, w.b = newInstance(w.cluster, "a", settings), newInstance(w.cluster, "b", settings)
 	w.a.roles, w.b.roles = "leases", "leases"
-	w.clear()
-	w.clearGroups()
 	w.fill()
 	r := weir(t, "topics", "apply", "--for", "leases", "--replication-factor", "1", "--min-insync", "1", "-f", w.a.config)
 	if r.code != 0 {
@@ -186,17 +183,6 @@ func (w *leaseCluster) put(pool, region string, n int) error {
 }
 
 // clearGroups deletes the groups of the loop, with members of earlier tests.
-func (w *leaseCluster) clearGroups() {
-	w.t.Helper()
-	groups := leaseApps()
-	for _, r := range w.regions {
-		groups = append(groups, events.LeaseExecutorGroup(r))
-	}
-	for _, g := range groups {
-		w.deleteGroup(g)
-	}
-}
-
 func leaseApps() []string {
 	return []string{events.BridgeApp, events.LiberatorApp, events.DedupApp, events.BalancerApp}
 }

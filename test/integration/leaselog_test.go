@@ -181,6 +181,14 @@ func (o *leaseOutcomes) delays(accept func(*eventspb.LeaseResult) bool) (all []t
 	return all
 }
 
+// liberated returns the delays of a region's liberations that were done in a period.
+func (o *leaseOutcomes) liberated(region string, from, to time.Time) []time.Duration {
+	return o.delays(func(r *eventspb.LeaseResult) bool {
+		at := time.UnixMilli(r.DoneMs)
+		return r.Region == region && at.After(from) && at.Before(to)
+	})
+}
+
 // size returns the number of records of a topic.
 func size(ctx context.Context, k kafka.Cluster, topic string) (n int, err error) {
 	err = kafkaadmin.ReadTopic(ctx, k, topic, time.Time{}, func(int32, stream.Record) error {

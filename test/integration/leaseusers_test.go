@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/agent"
+	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // leaseUsers lease resources in all regions and record what they may use.
@@ -45,7 +46,7 @@ type grant struct {
 type twin struct {
 	pool, key string
 
-	took time.Duration // time until both regions returned one resource; 0 if they did not before the leases ended
+	took time.Duration // time until both regions returned one resource; 0 if they did not within twinLimit
 }
 
 const usersOfRegion = 8
@@ -139,6 +140,7 @@ func (u *leaseUsers) did(ctx context.Context, what string, l agent.Lease, err er
 const (
 	twinLease = 10 * time.Second
 	twinEvery = 700 * time.Millisecond
+	twinLimit = testlimit.Limit // for two regions to agree: a killed process is replaced several times
 )
 
 // pair repeatedly makes two regions lease one key at once, and requests the lease until both return
@@ -154,30 +156,42 @@ func (u *leaseUsers) pair(ctx context.Context, regions []string) {
 	}
 }
 
+// twin leases a key in two regions, and requests it until both return one lease. Leases that would
+// end before that are renewed: a duplicate must be superseded, not end.
 func (u *leaseUsers) twin(ctx context.Context, t twin, regions [2]string) {
-	ctx, cancel := context.WithTimeout(ctx, twinLease)
+	ctx, cancel := context.WithTimeout(ctx, twinLimit+twinLease)
 	defer cancel()
-	end := time.Now().Add(twinLease)
-	ask := func() (same, ok bool) {
-		var leases [2]agent.Lease
+	both := func(call func(i int) (agent.Lease, error)) (leases [2]agent.Lease, ok bool) {
 		var errs [2]error
 		var g sync.WaitGroup
-		for i, r := range regions {
-			g.Go(func() { leases[i], errs[i] = u.agents[r].GetLease(ctx, leaseClient, t.pool, t.key, end) })
+		for i := range regions {
+			g.Go(func() { leases[i], errs[i] = call(i) })
 		}
 		g.Wait()
 		ok = true
 		for i := range regions {
 			ok = u.did(ctx, "twin", leases[i], errs[i]) && ok
 		}
-		return leases[0].Resource == leases[1].Resource, ok
+		return leases, ok
 	}
-	if same, ok := ask(); same || !ok {
+	end := time.Now().Add(twinLease)
+	ask := func() (leases [2]agent.Lease, same, ok bool) {
+		leases, ok = both(func(i int) (agent.Lease, error) {
+			return u.agents[regions[i]].GetLease(ctx, leaseClient, t.pool, t.key, end)
+		})
+		return leases, leases[0].Resource == leases[1].Resource, ok
+	}
+	leases, same, ok := ask()
+	if same || !ok {
 		return
 	}
 	began := time.Now()
-	for t.took == 0 && time.Until(end) > 2*time.Second && rest(ctx, 100*time.Millisecond) {
-		if same, ok := ask(); same && ok {
+	for t.took == 0 && time.Since(began) < twinLimit && rest(ctx, 100*time.Millisecond) {
+		if ok && time.Until(end) < 3*time.Second {
+			end = time.Now().Add(twinLease)
+			both(func(i int) (agent.Lease, error) { return u.agents[regions[i]].Renew(ctx, leases[i], end) })
+		}
+		if leases, same, ok = ask(); same && ok {
 			t.took = time.Since(began)
 		}
 	}
@@ -201,7 +215,7 @@ func (u *leaseUsers) check(t *testing.T) {
 	for _, x := range u.twins {
 		if x.took == 0 {
 			open++
-			t.Errorf("key %s still had two leases when they were about to end, %s after it got them", x.key, twinLease)
+			t.Errorf("key %s still had two leases %s after it got them", x.key, twinLimit)
 		}
 	}
 	t.Logf("users: %v; %d duplicates, %d not resolved", u.counts, len(u.twins), open)

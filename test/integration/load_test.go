@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // load produces plausible events at a rate, idempotently, and records each in a ledger before it is
@@ -85,16 +86,10 @@ func (l *load) produce(ctx context.Context, first *kgo.FirstErrPromise, p int32,
 }
 
 // finish waits until least events are produced and Kafka has acknowledged all.
-func (l *load) finish(limit time.Duration) *ledger {
+func (l *load) finish() *ledger {
 	l.t.Helper()
 	l.enough()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-l.ended:
-	case <-timer.C:
-		l.t.Fatalf("the load did not end within %s", limit)
-	}
+	testlimit.Receive(l.t, "the end of the load", l.ended)
 	if l.err != nil {
 		l.t.Fatalf("the load failed, so the ledger is invalid: %v", l.err)
 	}

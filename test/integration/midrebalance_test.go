@@ -5,6 +5,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weirhq/weir/internal/testlimit"
+	"github.com/weirhq/weir/processors"
 )
 
 // TestKillWithinRebalance kills both processes while partitions move from one to the other: the
@@ -14,20 +17,20 @@ import (
 func TestKillWithinRebalance(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
-	a, b := newInstance(c, "a"), newInstance(c, "b")
-	l := startLoad(c, 1, 20_000, 100_000)
-	try := 0
-	for !c.killWithinRebalance(a, b) {
-		if try++; try == 10 {
+	a, b := newInstance(c, "a", longSession), newInstance(c, "b", longSession)
+	l := startLoad(c, 1, 10_000, 50_000)
+	try := 1
+	for ; !c.killWithinRebalance(a, b); try++ {
+		if try == 20 {
 			t.Fatal("no rebalance was interrupted")
 		}
 	}
-	t.Logf("killed within a rebalance at try %d", try+1)
+	t.Logf("killed within a rebalance at try %d", try)
 	began := time.Now()
 	p, q := a.start(), b.start()
-	p.ready(30 * time.Second)
-	q.ready(30 * time.Second)
-	f.check(c, l.finish(time.Minute), 0)
+	p.ready()
+	q.ready()
+	f.check(c, l.finish(), 0)
 	t.Logf("all partitions continued and caught up within %s", time.Since(began).Round(time.Millisecond))
 }
 
@@ -35,13 +38,12 @@ func TestKillWithinRebalance(t *testing.T) {
 // an owner. It returns whether the group stayed so. If not, both have stopped.
 func (c *cluster) killWithinRebalance(a, b *instance) bool {
 	first := a.start()
-	first.ready(30 * time.Second)
+	first.ready()
 	second := b.start()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 15*time.Second)
-	defer cancel()
+	ctx, all := testlimit.Context(c.t), 2*processors.DefaultWorkers()
 	for ctx.Err() == nil {
 		members, assigned := c.stable(ctx)
-		if members < 8 { // a member that joins later would start a rebalance
+		if members < all { // a member that joins later would start a rebalance
 			continue
 		}
 		if assigned == 24 {
@@ -53,11 +55,11 @@ func (c *cluster) killWithinRebalance(a, b *instance) bool {
 		<-first.ended
 		<-second.ended
 		members, assigned = c.stable(ctx)
-		return members == 8 && assigned < 24
+		return members == all && assigned < 24
 	}
 	for _, p := range []*process{first, second} {
 		p.signal(syscall.SIGTERM)
-		p.exit(20 * time.Second)
+		p.exit()
 	}
 	return false
 }
@@ -65,15 +67,12 @@ func (c *cluster) killWithinRebalance(a, b *instance) bool {
 // stable returns the number of members of the spend counter's group, and of partitions that they
 // own; zeros unless the group is stable.
 func (c *cluster) stable(ctx context.Context) (members, assigned int) {
-	groups, err := c.adm.DescribeGroups(ctx, "spendcounter")
-	g := groups["spendcounter"]
-	if err != nil || g.State != "Stable" {
+	owners, err := c.assignment(ctx)
+	if err != nil {
 		return 0, 0
 	}
-	for _, m := range g.Members {
-		if has, ok := m.Assigned.AsConsumer(); ok && len(has.Topics) > 0 {
-			assigned += len(has.Topics[0].Partitions)
-		}
+	for _, ps := range owners {
+		assigned += len(ps)
 	}
-	return len(g.Members), assigned
+	return len(owners), assigned
 }

@@ -18,7 +18,12 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/internal/testlimit"
 )
+
+// longSession is a session timeout that is longer than a step of a test may take. A test with it
+// hangs if a takeover waits for the session timeout.
+const longSession = "processor: {session_timeout: 30m}"
 
 // instance is the environment of a process: a name, a data directory, a configuration, a log. It
 // runs one process at a time.
@@ -35,15 +40,17 @@ type instance struct {
 func newInstance(c *cluster, name string, settings ...string) *instance {
 	c.t.Helper()
 	dir := c.t.TempDir()
-	name = strings.ToLower(c.t.Name()) + "-" + name // transactional ids stay on the brokers from test to test
+	name = strings.ToLower(filepath.Base(c.t.Name())) + "-" + name // transactional ids stay on the brokers from test to test
 	i := &instance{t: c.t, name: name, config: filepath.Join(dir, "weir.yaml"), log: filepath.Join(dir, "log")}
 	lines := append([]string{
 		"data_dir: " + filepath.Join(dir, "data"), "instance: " + name,
-		"kafka: {brokers: [" + strings.Join(c.addrs(), ", ") + "]}",
 		"log: {format: json}",
 	}, settings...)
-	if !slices.ContainsFunc(settings, func(s string) bool { return strings.HasPrefix(s, "api:") }) {
-		lines = append(lines, `api: {listen: "127.0.0.1:0", ops_listen: "127.0.0.1:0"}`)
+	for _, line := range []string{"kafka: {brokers: [" + strings.Join(c.addrs(), ", ") + "]}", `api: {listen: "127.0.0.1:0", ops_listen: "127.0.0.1:0"}`} {
+		section, _, _ := strings.Cut(line, " ")
+		if !slices.ContainsFunc(settings, func(s string) bool { return strings.HasPrefix(s, section) }) {
+			lines = append(lines, line)
+		}
 	}
 	if err := os.WriteFile(i.config, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		c.t.Fatal(err)
@@ -161,14 +168,14 @@ func (p *process) alive() {
 }
 
 // exit waits for the exit and returns the exit code.
-func (p *process) exit(limit time.Duration) int {
+func (p *process) exit() int {
 	p.t.Helper()
-	timer := time.NewTimer(limit)
+	timer := time.NewTimer(testlimit.Limit)
 	defer timer.Stop()
 	select {
 	case <-p.ended:
 	case <-timer.C:
-		p.t.Fatalf("%s still runs after %s\n%s", p.name, limit, p.output())
+		p.t.Fatalf("%s still runs after %s\n%s", p.name, testlimit.Limit, p.output())
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
@@ -184,19 +191,25 @@ func (p *process) output() string {
 
 // ready waits until every assigned partition is running. It returns the addresses of the API and
 // the metrics.
-func (p *process) ready(limit time.Duration) (addr, ops string) {
+func (p *process) ready() (addr, ops string) {
 	p.t.Helper()
-	line := regexp.MustCompile(`(?m)^ready: API https?://(\S+), metrics https?://(\S+)/metrics`)
-	within(p.t, limit, p.name+" ready", func(context.Context) error {
+	testlimit.Within(p.t, p.name+" ready", func(context.Context) (err error) {
 		p.alive()
-		found := line.FindStringSubmatch(p.output())
-		if found == nil {
-			return errors.New("no line with ready")
-		}
-		addr, ops = found[1], found[2]
-		return nil
+		addr, ops, err = p.addresses()
+		return err
 	})
 	return addr, ops
+}
+
+// addresses returns the addresses of the API and the metrics, or an error if the process has not
+// been ready yet.
+func (p *process) addresses() (addr, ops string, err error) {
+	line := regexp.MustCompile(`(?m)^ready: API https?://(\S+), metrics https?://(\S+)/metrics`)
+	found := line.FindStringSubmatch(p.output())
+	if found == nil {
+		return "", "", errors.New("no line with ready")
+	}
+	return found[1], found[2], nil
 }
 
 // running returns the number of partitions that the process runs. addr is the address of its API.
@@ -219,9 +232,9 @@ func (p *process) running(ctx context.Context, addr string) (int, error) {
 }
 
 // folds waits until the process runs exactly n partitions.
-func (p *process) folds(addr string, n int, limit time.Duration) time.Duration {
+func (p *process) folds(addr string, n int) time.Duration {
 	p.t.Helper()
-	return within(p.t, limit, fmt.Sprintf("%s runs %d partitions", p.name, n), func(ctx context.Context) error {
+	return testlimit.Within(p.t, fmt.Sprintf("%s runs %d partitions", p.name, n), func(ctx context.Context) error {
 		p.alive()
 		got, err := p.running(ctx, addr)
 		if err == nil && got != n {
@@ -272,8 +285,7 @@ type result struct {
 // weir runs a command in a new directory and waits for its exit.
 func weir(t *testing.T, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
+	ctx := testlimit.Context(t)
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, os.Getenv(envBinary), args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.TempDir(), environ(), &stdout, &stderr

@@ -26,11 +26,10 @@ func realFile(t *testing.T, name string) string {
 
 // TestRealFile imports a real campaign's log twice. The description of the data set has its totals.
 func TestRealFile(t *testing.T) {
-	need(t)
 	file := realFile(t, "ads/ipinyou_1458_220k.csv.gz")
 	c := shared(t)
 	f := follow(c)
-	addr, _ := newInstance(c, "a").start().ready(30 * time.Second)
+	addr, _ := newInstance(c, "a").start().ready()
 
 	var sum struct {
 		Read, Produced, Rejected int64
@@ -55,15 +54,35 @@ func TestRealFile(t *testing.T) {
 		t.Logf("round %d: imported, folded and shown in %s", round, time.Since(began))
 	}
 
+	again := filepath.Join(t.TempDir(), "again.jsonl")
+	row := `{"event_id":"x","account":"ipinyou","campaign":"again","type":"click","price_micros":7,"currency":"CNY","event_ms":1384000000000}`
+	if err := os.WriteFile(again, []byte(row), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 2 {
+		r := weir(t, "ingest", again, "--format", "jsonl", "--server", addr)
+		if r.code != 0 || strings.Contains(r.stderr, "imported before") != (round == 1) {
+			t.Errorf("round %d: code %d\n%s", round, r.code, r.stderr)
+		}
+		var s spend
+		answer(t, &s, "spend", "show", "--campaign", "again", "--wait", "--server", addr)
+		if s.Charged != 7 || s.Duplicates != uint64(round) {
+			t.Errorf("round %d: %+v", round, s)
+		}
+	}
+
 	rejects := filepath.Join(t.TempDir(), "rejects.jsonl")
 	if r := weir(t, "ingest", file, "--format", "jsonl", "--rejects", rejects, "--server", addr); r.code != 65 || !strings.Contains(r.stderr, "every row was rejected") {
 		t.Errorf("ingest of a file in another format: code %d\n%s", r.code, r.stderr)
 	}
 
-	f.caughtUp(c, 30*time.Second)
+	f.caughtUp(c)
 	rows, bad := f.totals()
 	all := account{byType: map[eventspb.EventType]uint64{}}
 	for at, a := range rows {
+		if at.campaign == "again" {
+			continue
+		}
 		if at.campaign != "1458" || at.account != "ipinyou" || at.currency != "CNY" {
 			t.Errorf("a row of %v", at)
 		}

@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestLockedDirectory checks the conditions under which `weir run` does not start: exit code, cause
@@ -27,13 +26,13 @@ func TestLockedDirectory(t *testing.T) {
 	a := newInstance(c, "a")
 	t.Run("locked", func(t *testing.T) {
 		p := a.start()
-		p.ready(30 * time.Second)
+		p.ready()
 		refused(t, 73, []string{"instance " + a.name, fmt.Sprintf("process %d", p.cmd.Process.Pid)}, "-f", a.config, "--instance", "other")
 		p.alive()
 		p.kill()
 		// The lock ends with its process, even after SIGKILL.
 		q := a.start()
-		q.ready(30 * time.Second)
+		q.ready()
 		q.kill()
 	})
 	t.Run("wrong key", func(t *testing.T) {

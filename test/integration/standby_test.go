@@ -7,14 +7,16 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // TestStandby runs three processes that are standbys of each other, under load. One is killed with
-// -9 and not restarted: its partitions have to continue in other processes within 8 s, the session
-// timeout of 6 s included. Then each of the others is restarted, as in the rollout of a new
-// version: no partition may be away for longer than a takeover.
+// -9 and not restarted: its partitions have to continue in other processes. Then each of the others
+// is restarted, as in the rollout of a new version. The test logs how long partitions were away;
+// the tests of the runtime in virtual time have limits for that.
 func TestStandby(t *testing.T) {
-	c := shared(t)
+	c := alone(t)
 	_, seed := seeded(t)
 	f := follow(c)
 	setting := "processor: {standbys: 1}"
@@ -23,9 +25,9 @@ func TestStandby(t *testing.T) {
 		lives = append(lives, newInstance(c, name, setting).start())
 	}
 	for _, p := range lives {
-		p.ready(60 * time.Second)
+		p.ready()
 	}
-	l := startLoad(c, seed, 20_000, 300_000)
+	l := startLoad(c, seed, 10_000, 150_000)
 	even := func(context.Context) error {
 		for _, p := range lives {
 			if n := len(f.owned(p.name)); n != 24/len(lives) {
@@ -34,37 +36,32 @@ func TestStandby(t *testing.T) {
 		}
 		return nil
 	}
-	within(t, time.Minute, "the partitions are even", even)
+	testlimit.Within(t, "the partitions are even", even)
+	f.settled(c, lives...)
 	pass(t, 3*time.Second) // the standbys follow, and the log has records
 
 	victim := lives[2]
 	d := death{victim.name, time.Now(), f.owned(victim.name)}
 	victim.kill()
 	lives = lives[:2]
-	within(t, 30*time.Second, "its partitions continue", d.over(f))
+	testlimit.Within(t, "its partitions continue", d.over(f))
 	took, _ := f.recovered(d)
 	t.Logf("kill -9 without a restart: %d partitions continue after %s", len(d.owned), took.Round(time.Millisecond))
-	if took > 12*time.Second { // the goal is 8; a loaded machine is not to fail the test, and without adoption it is 20 and more
-		t.Errorf("%s until the last partition went on: want 8 s or little more, session time-out included", took)
-	}
-	within(t, time.Minute, "two share evenly", even)
+	testlimit.Within(t, "two share evenly", even)
 	for i, p := range lives {
 		r := death{p.name, time.Now(), f.owned(p.name)}
 		p.signal(syscall.SIGTERM)
-		if code := p.exit(20 * time.Second); code != 0 {
+		if code := p.exit(); code != 0 {
 			t.Fatalf("%s: exit code %d\n%s", p.name, code, p.output())
 		}
-		within(t, 30*time.Second, "the other process continues", r.over(f))
+		testlimit.Within(t, "the other process continues", r.over(f))
 		took, _ := f.recovered(r)
 		t.Logf("%s is restarted: its %d partitions continue after %s", p.name, len(r.owned), took.Round(time.Millisecond))
-		if took > 4*time.Second {
-			t.Errorf("%s until the last partition of a stopped process continued", took)
-		}
 		lives[i] = p.instance.start()
-		lives[i].ready(30 * time.Second)
-		within(t, time.Minute, "two share evenly again", even)
+		lives[i].ready()
+		testlimit.Within(t, "two share evenly again", even)
 	}
-	ledger := l.finish(3 * time.Minute)
+	ledger := l.finish()
 	f.check(c, ledger, 0)
 }
 
