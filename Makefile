@@ -1,7 +1,7 @@
 # Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists
 # the targets.
 .POSIX:
-.PHONY: help build image test test-short test-race test-brokers sim sim-leases sim-crashes sim-agents sim-model fuzz bench bench-once bench-peers lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
+.PHONY: help build image test test-short test-race test-brokers soak sim sim-leases sim-crashes sim-agents sim-model fuzz bench bench-once bench-peers lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
 
 # Every test run has this tag: it makes the mutexes of the Kafka client visible to testing/synctest.
 # Without it, packages whose tests need it fail in TestBuildTag.
@@ -42,6 +42,8 @@ IMAGEDIR = dist/image
 ROOTS    = /etc/ssl/certs/ca-certificates.crt
 # What test-brokers runs.
 BROKERTESTS = ThreeBrokers|BrokerAway|ChangedCredentials
+# The tests of brokers that make soak runs with large loads.
+SOAKTESTS = Kills|KillWithinRebalance|MemoryBudget|DiskFull|RebalanceStorm|LeaseLoop|$(BROKERTESTS)
 # A file to which each test run appends the line "passed failed".
 TOTALS   =
 # go test, with failures and the reasons of skips listed at the end, then the ten slowest tests and
@@ -78,6 +80,12 @@ test-race: ## run the short tests of concurrent packages under the race detector
 
 test-brokers: docker-note ## run the tests of brokers that take minutes
 	@export WEIR_TEST_BROKERS=1; $(GOTEST) ./test/integration -- $(TAGS) -count=1 -timeout $(TIMEOUT) -run '^Test($(BROKERTESTS))$$' $(ARGS)
+
+# What make test runs with a smaller load, with the whole one. For changes of the runtime.
+soak: docker-note ## run tests on brokers with large loads, then all simulators (half an hour)
+	@export WEIR_TEST_SOAK=1 WEIR_TEST_LEASE_LOOP=2m; $(GOTEST) ./test/integration -- $(TAGS) -count=1 -timeout 30m -run '^Test($(SOAKTESTS))$$' $(ARGS)
+	@export WEIR_TEST_LOOP_HOURS=0.083; $(GOTEST) ./test/leaseloop -- $(TAGS) -count=1 -timeout $(TIMEOUT) -run '^TestLoopHours$$' $(ARGS)
+	@$(MAKE) sim
 
 sim: sim-leases sim-crashes sim-agents sim-model ## run all simulators (make sim SEEDS=20000 RUNS=5000)
 

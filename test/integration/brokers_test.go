@@ -9,10 +9,10 @@ import (
 	"github.com/weirhq/weir/internal/testlimit"
 )
 
-// onDemand skips a test unless WEIR_TEST_BROKERS is set.
+// onDemand skips a test unless WEIR_TEST_BROKERS or WEIR_TEST_SOAK is set.
 func onDemand(t *testing.T, why string) {
 	t.Helper()
-	if os.Getenv("WEIR_TEST_BROKERS") == "" {
+	if os.Getenv("WEIR_TEST_BROKERS") == "" && os.Getenv("WEIR_TEST_SOAK") == "" {
 		t.Skip(why + "; WEIR_TEST_BROKERS=1 runs it")
 	}
 }

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,19 +10,19 @@ import (
 	"testing"
 )
 
-// TestDiskFull runs a process on a file system of 16 MiB until its load has filled it, on a larger
-// one until another program has filled it, and on one with space. The process exits with 74 and a
-// remedy, its partitions move, and nothing is lost.
+// TestDiskFull runs a process on a file system of 16 MiB (48 in a soak) until its load has filled
+// it, on a larger one until another program has filled it, and on one with space. The process exits
+// with 74 and a remedy, its partitions move, and nothing is lost.
 func TestDiskFull(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
-	a := newInstance(c, "a", "memory: 128MiB") // small memtables, so that it writes to the disk soon
+	a := newInstance(c, "a", fmt.Sprintf("memory: %dMiB", soak(128, 512))) // small memtables, so that it writes to the disk soon
 	dir := filepath.Join(filepath.Dir(a.config), "data")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	mountTmpfs(t, dir, "size=16m")
-	l := startLoad(c, 11, 30_000, 200_000)
+	mountTmpfs(t, dir, fmt.Sprintf("size=%dm", soak(16, 48)))
+	l := startLoad(c, 11, soak[int64](30_000, 45_000), soak[int64](200_000, 400_000))
 
 	p := a.start()
 	p.full(`"ballast_freed":false`)
@@ -29,7 +30,7 @@ func TestDiskFull(t *testing.T) {
 		t.Error("the disk was full before anything was folded")
 	}
 
-	mountTmpfs(t, dir, "remount,size=300m")
+	mountTmpfs(t, dir, fmt.Sprintf("remount,size=%dm", soak(300, 400)))
 	p = a.start()
 	p.ready()
 	filler := filepath.Join(dir, "filler")

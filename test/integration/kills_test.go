@@ -37,19 +37,18 @@ type death struct {
 	owned    map[int32]bool // partitions that the process owned
 }
 
-const kills = 12
-
-// TestKills kills a process at twelve random moments during half a million events and restarts it
-// at once. For a third of the time two processes share the group; then either of them is killed, or
-// both.
+// TestKills kills a process at twelve random moments during a fast load and restarts it at once.
+// For a third of the time two processes share the group; then either of them is killed, or both. In
+// a soak, twenty moments in two million events.
 func TestKills(t *testing.T) {
 	c := alone(t)
 	rng, seed := seeded(t)
+	kills := soak(12, 20)
 	f := follow(c)
 	a, b := newInstance(c, "a", longSession), newInstance(c, "b", longSession)
 	lives := []*process{a.start()}
 	lives[0].ready()
-	l := startLoad(c, seed, 10_000, 200_000)
+	l := startLoad(c, seed, soak[int64](10_000, 45_000), soak[int64](200_000, 1_300_000))
 	var deaths []death
 	for n := 0; n < kills; {
 		switch {

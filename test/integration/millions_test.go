@@ -13,10 +13,10 @@ import (
 	"github.com/weirhq/weir/internal/loadgen"
 )
 
-// produceMillions produces n events of half a million campaigns, without a rate limit.
-func produceMillions(c *cluster, n int) {
+// produceMillions produces n events of so many campaigns, without a rate limit.
+func produceMillions(c *cluster, campaigns, n int) {
 	c.t.Helper()
-	gen, err := loadgen.NewBench(loadgen.BenchConfig{Campaigns: 500_000, StartMs: time.Now().UnixMilli()})
+	gen, err := loadgen.NewBench(loadgen.BenchConfig{Campaigns: campaigns, StartMs: time.Now().UnixMilli()})
 	if err != nil {
 		c.t.Fatal(err)
 	}

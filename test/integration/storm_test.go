@@ -19,7 +19,7 @@ func TestRebalanceStorm(t *testing.T) {
 	f := follow(c)
 	a := newInstance(c, "a", "processor: {standbys: 1}").start()
 	addr, _ := a.ready()
-	l := startLoad(c, seed, 8_000, 120_000)
+	l := startLoad(c, seed, soak[int64](8_000, 15_000), soak[int64](120_000, 250_000))
 	guest := newInstance(c, "b", "processor: {standbys: 1}")
 	for n := range 7 {
 		b := guest.start()
