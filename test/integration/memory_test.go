@@ -41,6 +41,7 @@ func TestMemoryBudget(t *testing.T) {
 	peak = max(peak, p.memory("VmHWM"))
 
 	p.kill()
+	c.expel(p)
 	b := newInstance(c, "b", memory)
 	p = b.start()
 	p.ready()
