@@ -97,8 +97,14 @@ func TestStateNotMoved(t *testing.T) {
 			t.Errorf("%d records were written", n)
 		}
 		h.Produce(proc.Changelog, 2, "moved", "1")
+		if err := start(); !errors.Is(err, processors.ErrPartlyMoved) {
+			t.Errorf("with a changelog that has no state: %v", err)
+		}
+		if _, err := kadm.NewClient(h.Client()).DeleteTopics(context.Background(), "log.g1"); err != nil {
+			t.Fatal(err)
+		}
 		if err := start(); err != nil {
-			t.Errorf("with a state of its own: %v", err)
+			t.Errorf("without a former changelog: %v", err)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -19,6 +20,9 @@ func (r *restorer) finish(f *changelog.BrokerState) (*restoreResult, error) {
 	}
 	defer r.w.store.EndTakeover()
 	meta := r.applier.Meta
+	if err := r.checkMoved(meta.GetMarker()); err != nil {
+		return nil, err
+	}
 	res := &restoreResult{meta: meta, ids: f.IDs, ownerEpoch: meta.GetMarker().GetOwnerEpoch() + 1, incarnation: meta.GetMarker().GetIncarnation()}
 	if meta.GetMarker() == nil {
 		res.incarnation = uint64(time.Now().UnixMilli())
@@ -28,6 +32,19 @@ func (r *restorer) finish(f *changelog.BrokerState) (*restoreResult, error) {
 	}
 	r.carrySkips(res)
 	return res, r.buildHandler(res)
+}
+
+// checkMoved returns ErrPartlyMoved if the state of the partition is a part of what a repartition
+// has to write, or if it is empty while a former application has a state. A repartition may have
+// begun after the checks at the start of this process.
+func (r *restorer) checkMoved(last *changelogpb.Marker) error {
+	switch {
+	case last.GetIncomplete():
+		return fmt.Errorf("%w: partition %d of %s has a part of its state", ErrPartlyMoved, r.p, r.w.proc.Changelog)
+	case last == nil && r.w.cfg.former != "":
+		return fmt.Errorf("%w: partition %d of %s has no state, and %s has", ErrPartlyMoved, r.p, r.w.proc.Changelog, r.w.cfg.former)
+	}
+	return nil
 }
 
 // buildHandler makes the handler and rebuilds its volatile state, or continues with the handler of

@@ -88,8 +88,9 @@ type Config struct {
 	// SessionTimeout.
 	RemainInGroup bool
 	// FormerChangelogs are the changelogs of applications whose state offline.Repartition moves to
-	// this one. While one of them has records and the own changelog has none, Run returns
-	// ErrNotMoved.
+	// this one. While one of them has records, no partition begins with an empty state: Run returns
+	// ErrNotMoved if the own changelog has no records, and ErrPartlyMoved if a partition of it has
+	// no state.
 	FormerChangelogs []string
 	// AllowOldTransactions accepts brokers below transaction.version 2, where a transaction can be
 	// torn (KIP-890).
@@ -108,6 +109,8 @@ type Config struct {
 	// refreshLag is the number of input records that the local tables of a standby may lack.
 	// Defaults to the constant refreshLag.
 	refreshLag int64
+	// former is a topic of FormerChangelogs that has records; empty if none has.
+	former string
 	// replay is the range of a replay. Run takes it from its context.
 	replay *replayrange.Range
 	// failpoint is called at every failpoint of the commit cycle. An error ends the worker there,

@@ -38,6 +38,9 @@
 // barrier, tail of the changelog, comparison with the committed offsets, and a new Handler from
 // committed state. The rewind of the Kafka client is not used.
 //
+// A takeover of a state that offline.Repartition has not written as a whole ends the process with
+// ErrPartlyMoved: its marker states so. Package offline explains why.
+//
 // # Records that cannot be read
 //
 // A partition whose next record cannot be read, because it is deleted or decompresses to more than

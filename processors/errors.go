@@ -27,6 +27,9 @@ var (
 	// ErrNotMoved reports that the state of the former application was not moved to this one; see
 	// Config.FormerChangelogs. Nothing was changed.
 	ErrNotMoved = errors.New("the state of the former partitions was not moved here")
+	// ErrPartlyMoved reports that offline.Repartition has not moved the whole state here: it was
+	// interrupted, or has failed. Calling it again completes the move.
+	ErrPartlyMoved = errors.New("the move is not complete")
 	// ErrNotRunning reports that Run is not at work, so no store is open.
 	ErrNotRunning = errors.New("the processor is not running")
 	// ErrNotOwned reports a question to a partition that does not run in this process.

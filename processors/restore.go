@@ -130,6 +130,8 @@ func (w *worker) onRestored(t *task, res *restoreResult, err error, took time.Du
 	}
 	var stopped *changelog.StoppedError
 	switch {
+	case errors.Is(err, ErrPartlyMoved):
+		w.final = err
 	case errors.As(err, &stopped):
 		t.state, t.stopReason = taskStopped, stopped.Err
 		w.log.Error().Int32("partition", t.p).Err(stopped.Err).Msg("partition_stopped")

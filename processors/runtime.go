@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weirhq/weir/processors/internal/changelog"
 	"github.com/weirhq/weir/processors/internal/failpoint"
 	"github.com/weirhq/weir/processors/internal/replayrange"
 	"github.com/weirhq/weir/processors/internal/store"
@@ -172,39 +172,17 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 }
 
 // checkMoved returns ErrNotMoved if the changelog is empty and a former one is not: without the
-// former state the application would begin again at zero.
-func (r *Runtime) checkMoved(ctx context.Context, adm *kadm.Client) error {
-	if len(r.cfg.FormerChangelogs) == 0 {
-		return nil
-	}
-	ends, err := adm.ListEndOffsets(ctx, append(slices.Clone(r.cfg.FormerChangelogs), r.proc.Changelog)...)
-	if err != nil {
-		return fmt.Errorf("read the end offsets of the changelogs: %w", err)
-	}
-	used := func(topic string) (bool, error) {
-		for _, o := range ends[topic] {
-			if o.Err != nil && !errors.Is(o.Err, kerr.UnknownTopicOrPartition) {
-				return false, fmt.Errorf("read the end offset of %s[%d]: %w", topic, o.Partition, o.Err)
-			}
-			if o.Offset > 0 {
-				return true, nil
-			}
-		}
-		return false, nil
-	}
-	if own, err := used(r.proc.Changelog); own || err != nil {
+// former state the application would begin again at zero. A changelog with records has a state or a
+// part of one. Each takeover checks that of its partition, see restorer.checkMoved.
+func (r *Runtime) checkMoved(ctx context.Context, adm *kadm.Client) (err error) {
+	if r.cfg.former, err = changelog.FirstUsed(ctx, adm, r.cfg.FormerChangelogs...); err != nil || r.cfg.former == "" {
 		return err
 	}
-	for _, topic := range r.cfg.FormerChangelogs {
-		former, err := used(topic)
-		if err != nil {
-			return err
-		}
-		if former {
-			return fmt.Errorf("%w: changelog %s is empty, and %s is not", ErrNotMoved, r.proc.Changelog, topic)
-		}
+	own, err := changelog.FirstUsed(ctx, adm, r.proc.Changelog)
+	if err == nil && own == "" {
+		err = fmt.Errorf("%w: changelog %s is empty, and %s is not", ErrNotMoved, r.proc.Changelog, r.cfg.former)
 	}
-	return nil
+	return err
 }
 
 // App returns the application id.

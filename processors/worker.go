@@ -56,6 +56,7 @@ type worker struct {
 	rebalanceRequests atomic.Uint32
 	mailbox           mailbox // from callbacks, takeovers and Ask, run in the loop
 	askErr            error   // of a question that panicked: the step aborts with it
+	final             error   // of a takeover: the worker ends with it
 	directory         directory
 	restores          sync.WaitGroup
 	scratch           []stream.Record
@@ -307,6 +308,9 @@ func (w *worker) step(ctx, life context.Context) error {
 	}
 	fetches := w.poll(ctx)
 	w.drainMailbox()
+	if w.final != nil {
+		return w.final
+	}
 	if w.assignment.isOverdue() {
 		w.log.Warn().Msg("rebalance_overdue")
 		w.requestRebalance()

@@ -110,7 +110,9 @@ type Marker struct {
 	Skips []*Skip `protobuf:"bytes,8,rep,name=skips,proto3" json:"skips,omitempty"`
 	// When the state began: wall time of the first takeover of an empty changelog, Unix ms. 0: an
 	// earlier version began it.
-	Incarnation   uint64 `protobuf:"varint,9,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Incarnation uint64 `protobuf:"varint,9,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// A repartition has not written the whole state of the application yet. No task begins from here.
+	Incomplete    bool `protobuf:"varint,10,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -206,6 +208,13 @@ func (x *Marker) GetIncarnation() uint64 {
 		return x.Incarnation
 	}
 	return 0
+}
+
+func (x *Marker) GetIncomplete() bool {
+	if x != nil {
+		return x.Incomplete
+	}
+	return false
 }
 
 // Skip is a range of offsets of one input that cannot be read and that an operator gave up. In a
@@ -532,7 +541,7 @@ const file_changelog_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x19\n" +
 	"\btopic_id\x18\x02 \x01(\fR\atopicId\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x03R\x04next\x12!\n" +
-	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\xd6\x02\n" +
+	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\xf6\x02\n" +
 	"\x06Marker\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vowner_epoch\x18\x02 \x01(\x04R\n" +
@@ -543,7 +552,11 @@ const file_changelog_proto_rawDesc = "" +
 	"\rwritten_at_ms\x18\x06 \x01(\x03R\vwrittenAtMs\x12\x1c\n" +
 	"\trewritten\x18\a \x01(\bR\trewritten\x12.\n" +
 	"\x05skips\x18\b \x03(\v2\x18.weir.processors.v1.SkipR\x05skips\x12 \n" +
-	"\vincarnation\x18\t \x01(\x04R\vincarnation\"\x8f\x01\n" +
+	"\vincarnation\x18\t \x01(\x04R\vincarnation\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\n" +
+	" \x01(\bR\n" +
+	"incomplete\"\x8f\x01\n" +
 	"\x04Skip\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +

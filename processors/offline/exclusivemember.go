@@ -164,22 +164,42 @@ func (h *exclusiveMember) release() { h.sess.Client().Close() }
 // the group, in one transaction. After an error the transaction may have been committed. The
 // operation that is called again reads the changelog, and so finds out.
 func (h *exclusiveMember) write(ctx context.Context, p int32, m *changelogpb.Marker, changes store.RecordSource) error {
-	value, err := proto.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("encode marker: %w", err)
-	}
+	return h.commit(ctx, map[int32]*changelogpb.Marker{p: m}, func(send func(int32, []byte, []byte) error) error {
+		return changes(func(k, v []byte) error { return send(p, k, v) })
+	})
+}
+
+// writeMarkers is write of several partitions without changes.
+func (h *exclusiveMember) writeMarkers(ctx context.Context, markers map[int32]*changelogpb.Marker) error {
+	return h.commit(ctx, markers, func(func(int32, []byte, []byte) error) error { return nil })
+}
+
+// commit writes changes, and then the markers, by partition. The offsets of the markers fence the
+// transaction: the brokers check the membership where they take offsets.
+func (h *exclusiveMember) commit(ctx context.Context, markers map[int32]*changelogpb.Marker, changes func(send func(p int32, key, value []byte) error) error) error {
 	fence := func(req *kmsg.TxnOffsetCommitRequest) error {
 		req.Topics = nil
-		for _, in := range m.Inputs {
-			txn.AddOffset(req, in.Topic, p, in.Next, changelog.CommitNote(m, h.proc.Changelog))
+		for p, m := range markers {
+			for _, in := range m.Inputs {
+				txn.AddOffset(req, in.Topic, p, in.Next, changelog.CommitNote(m, h.proc.Changelog))
+			}
 		}
 		return nil
 	}
 	return h.transact(kgo.PreTxnCommitFnContext(ctx, fence), func(send func(int32, []byte, []byte) error) error {
-		if err := changes(func(k, v []byte) error { return send(p, k, v) }); err != nil {
+		if err := changes(send); err != nil {
 			return err
 		}
-		return send(p, changelogpb.SystemKey(changelogpb.MarkerKey), value)
+		for p, m := range markers {
+			value, err := proto.Marshal(m)
+			if err != nil {
+				return fmt.Errorf("encode marker: %w", err)
+			}
+			if err := send(p, changelogpb.SystemKey(changelogpb.MarkerKey), value); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -75,6 +75,9 @@ func (s *Replay) Promote(ctx context.Context, o Promotion) (out []Correction, er
 	}
 	defer func() { err = errors.Join(err, live.Close(), s.cfg.FS.RemoveAll(dir)) }()
 	metas, err := live.Metas(ctx)
+	if err == nil {
+		err = checkComplete(s.live.App, metas)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -60,8 +60,13 @@ var (
 // group gets offsets, so that to starts as if it had committed that state, at the beginning of its
 // inputs. from stays as it is but for a barrier in its changelog, so it can continue instead of to.
 //
-// Each partition is written in one transaction. A repartition that was interrupted is repeated: it
+// Each partition is written in one transaction. A last transaction, after a last check of the
+// inputs of from, states in the marker of every partition that the state is complete. Until then
+// Run of to returns processors.ErrPartlyMoved. A repartition that was interrupted is repeated: it
 // continues, and if from has run in between, it corrects what it had written.
+//
+// cfg.FormerChangelogs are those of from. A state that was not moved to from as a whole is not
+// moved further: processors.ErrPartlyMoved.
 //
 // Timers move with their keys: Partition gets those with table 127. Local tables do not move.
 func Repartition(ctx context.Context, cfg processors.Config, from, to stream.Processor, o Repartitioning) (out RepartitionResult, err error) {
@@ -102,6 +107,8 @@ type repartition struct {
 	targetStore, sourceStore *store.Offline // copies of both changelogs
 	sorted                   *sortedStore   // the target as it will be
 	position                 appPosition
+	earlier                  map[int32]*changelogpb.Marker // last markers of the target, of an earlier attempt
+	markers                  map[int32]*changelogpb.Marker // of this attempt, for each partition of the target
 }
 
 func (r *repartition) run(ctx context.Context) (err error) {
@@ -109,14 +116,16 @@ func (r *repartition) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.targetStore.Close()) }()
-	done, err := r.checkTarget(ctx)
-	if err != nil {
+	if err := r.checkTarget(ctx); err != nil {
 		return err
 	}
 	if r.sourceStore, err = r.source.copyChangelog(ctx, path.Join(r.dir, "source")); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.sourceStore.Close()) }()
+	if err = r.checkSource(ctx); err != nil {
+		return err
+	}
 	if r.position, err = r.source.position(ctx, r.sourceStore); err != nil {
 		return err
 	}
@@ -127,12 +136,14 @@ func (r *repartition) run(ctx context.Context) (err error) {
 	if err := r.sort(ctx); err != nil {
 		return err
 	}
-	if err := r.write(ctx, done); err != nil {
+	if err := r.write(ctx); err != nil {
 		return err
 	}
 	// Records that were produced to the former inputs in the meantime would be lost: check again.
-	_, err = r.source.position(ctx, r.sourceStore)
-	return err
+	if _, err = r.source.position(ctx, r.sourceStore); err != nil {
+		return err
+	}
+	return r.complete(ctx)
 }
 
 // sort puts every key into its target partition.

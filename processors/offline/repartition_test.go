@@ -92,7 +92,7 @@ func TestRepartition(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(10 * time.Second) // until the session of the killed member expires
-			if killed == 9 {             // some of these attempts wrote something
+			if killed == 11 {            // some of these attempts wrote something
 				if len(w.logTables("log6")) == 0 {
 					t.Error("no attempt has written anything")
 				}

@@ -5,11 +5,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/changelog"
 	"github.com/weirhq/weir/processors/internal/store"
@@ -86,33 +87,67 @@ func (s *sortedStore) put(p int32, table byte, key, value []byte) error {
 	return s.flush()
 }
 
-// checkTarget returns the markers of the target partitions that an earlier attempt has written. It
-// returns ErrNotEmpty for any other state.
-func (r *repartition) checkTarget(ctx context.Context) (done map[int32]*changelogpb.Marker, err error) {
-	metas, err := r.targetStore.Metas(ctx)
-	done = map[int32]*changelogpb.Marker{}
+// checkComplete returns ErrPartlyMoved if the state of an application is a part of what a
+// repartition has to write.
+func checkComplete(app string, metas map[int32]*changelogpb.TaskMeta) error {
 	for p, meta := range metas {
-		if m := meta.Marker; !m.Rewritten || m.Sequence != 1 {
-			return nil, fmt.Errorf("%w: partition %d of %s has transaction %d, so the application has run: choose topics without state", ErrNotEmpty, p, r.target.proc.Changelog, m.Sequence)
+		if meta.Marker.GetIncomplete() {
+			return fmt.Errorf("%w: partition %d of %s has a part of its state", processors.ErrPartlyMoved, p, app)
 		}
-		done[p] = meta.Marker
 	}
-	return done, err
+	return nil
 }
 
-// write writes the sorted state to the changelog of the target. Transaction 1 of a partition that
-// an earlier attempt wrote is written again. Readers of the changelog see ordinary updates.
-func (r *repartition) write(ctx context.Context, done map[int32]*changelogpb.Marker) error {
+// checkSource returns ErrPartlyMoved if an earlier repartition, to the source of this one, is not
+// complete, or was not begun.
+func (r *repartition) checkSource(ctx context.Context) error {
+	metas, err := r.sourceStore.Metas(ctx)
+	if err == nil {
+		err = checkComplete(r.source.proc.App, metas)
+	}
+	if err != nil || len(metas) == int(r.source.partitions) {
+		return err
+	}
+	former, err := changelog.FirstUsed(ctx, r.source.adm, r.source.cfg.FormerChangelogs...)
+	if err == nil && former != "" {
+		err = fmt.Errorf("%w: %s has state in %d of %d partitions, and %s has records", processors.ErrPartlyMoved, r.source.proc.App, len(metas), r.source.partitions, former)
+	}
+	return err
+}
+
+// checkTarget finds the markers of the target partitions that an earlier attempt has written. It
+// returns ErrNotEmpty for any other state.
+func (r *repartition) checkTarget(ctx context.Context) error {
+	metas, err := r.targetStore.Metas(ctx)
+	r.earlier = map[int32]*changelogpb.Marker{}
+	for p, meta := range metas {
+		if m := meta.Marker; !m.Rewritten || m.Sequence != 1 {
+			return fmt.Errorf("%w: partition %d of %s has transaction %d, so the application has run: choose topics without state", ErrNotEmpty, p, r.target.proc.Changelog, m.Sequence)
+		}
+		r.earlier[p] = meta.Marker
+	}
+	return err
+}
+
+// write writes the sorted state to the changelog of the target, and leaves out the partitions that
+// have it from an earlier attempt. Before the first one, it marks all partitions as incomplete: the
+// earlier attempt may have been complete. Readers of the changelog see ordinary updates.
+func (r *repartition) write(ctx context.Context) error {
 	next, err := inputStarts(ctx, r.target)
 	if err != nil {
 		return err
 	}
 	r.out.Keys, r.out.Merged = r.sorted.keys, r.sorted.merged
+	r.markers = map[int32]*changelogpb.Marker{}
 	for p := range r.target.partitions {
 		m := r.target.newMarker(nil, next.Partition(p))
 		m.Incarnation, m.OwnerEpoch, m.WatermarkMs = r.position.incarnation, r.position.epoch+1, r.position.watermarkMs
-		is := r.targetRecords(p, m)
-		if done[p] != nil && done[p].OwnerEpoch == m.OwnerEpoch && done[p].Incarnation == m.Incarnation && maps.Equal(changelogpb.NextOffsets(done[p].Inputs), changelogpb.NextOffsets(m.Inputs)) {
+		m.Incomplete = true
+		r.markers[p] = m
+	}
+	for p := range r.target.partitions {
+		is := r.targetRecords(p, r.markers[p])
+		if r.earlier[p] != nil {
 			same, err := sameRecords(is, r.targetStore.Records(p))
 			if err != nil {
 				return err
@@ -121,12 +156,34 @@ func (r *repartition) write(ctx context.Context, done map[int32]*changelogpb.Mar
 				continue
 			}
 		}
-		if err := r.target.write(ctx, p, m, r.replaceRecords(p, is)); err != nil {
+		if r.out.Written == 0 {
+			if err := r.target.writeMarkers(ctx, r.markers); err != nil {
+				return err
+			}
+		}
+		if err := r.target.write(ctx, p, r.markers[p], r.replaceRecords(p, is)); err != nil {
 			return err
 		}
 		r.out.Written++
 	}
 	return nil
+}
+
+// complete marks all partitions as complete, in one transaction, unless an earlier attempt has done
+// so for the same state.
+func (r *repartition) complete(ctx context.Context) error {
+	stated := r.out.Written == 0
+	for p, m := range r.markers {
+		m.Incomplete = false
+		if was := r.earlier[p]; was != nil {
+			was.WrittenAtMs = m.WrittenAtMs // the only field in which two attempts always differ
+		}
+		stated = stated && proto.Equal(r.earlier[p], m)
+	}
+	if stated {
+		return nil
+	}
+	return r.target.writeMarkers(ctx, r.markers)
 }
 
 // targetRecords returns the records of target partition p in the transaction of marker m.

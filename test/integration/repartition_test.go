@@ -86,6 +86,10 @@ func TestRepartition(t *testing.T) {
 		t.Fatalf("a plan has written to %d partitions", n)
 	}
 	next.killedHalfWay(c48)
+	early = next.start()
+	if code := early.exit(); code != 78 || !strings.Contains(early.output(), "the move is not complete") || !strings.Contains(early.output(), "run `weir repartition` again") {
+		t.Errorf("a start after a part of the move: exit code %d\n%s", code, early.output())
+	}
 	moved := next.repartitionRetried()
 	if moved.Keys < int64(len(ledger.totals)) || moved.Written == 0 {
 		t.Errorf("moved: %+v, for %d rows", moved, len(ledger.totals))

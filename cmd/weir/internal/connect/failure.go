@@ -82,6 +82,9 @@ func runFailure(err error, what string) error {
 		return cli.Fail(cli.ExitConfig, "the counter would begin again at zero", err,
 			"run `weir repartition` with this configuration, which moves the state; or restore spend.generation. "+
 				"To begin at zero, delete the former topics")
+	case errors.Is(err, processors.ErrPartlyMoved):
+		return cli.Fail(cli.ExitConfig, "the counter would begin with a part of its totals", err,
+			"run `weir repartition` again with this configuration, which completes the move; or restore spend.generation")
 	case errors.Is(err, processors.ErrSettings):
 		return cli.Fail(cli.ExitConfig, "the processes have different settings", err,
 			"set spend.duplicate_window, spend.late_events, spend.max_ids, spend.hours, spend.parts and spend.retention to the same values in all processes; `weir doctor` compares them")

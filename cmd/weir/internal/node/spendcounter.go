@@ -128,7 +128,7 @@ func newSpendPart(s *Setup) (Part, error) {
 	}
 	proc = metrics.NewSpend(s.Registry).Meter(proc)
 	part, err := s.processor(proc, local.CheckSpend, func(pc *processors.Config) {
-		pc.Traces, pc.FormerChangelogs = s.Traces, formerChangelogs(c)
+		pc.Traces, pc.FormerChangelogs = s.Traces, FormerChangelogs(c.DC, c.Spend.Generation)
 	})
 	if err != nil {
 		return nil, err
@@ -159,10 +159,11 @@ func (p *spendPart) owned() (n int) {
 	return n
 }
 
-// formerChangelogs lists the changelogs of all former generations, the last one first.
-func formerChangelogs(c *config.Config) (topics []string) {
-	for g := c.Spend.Generation - 1; g >= 1; g-- {
-		topics = append(topics, events.Layout{Generation: g}.Name(events.SpendTopic(c.DC)))
+// FormerChangelogs lists the changelogs of a datacentre's spend counters of all generations before
+// one, the last one first.
+func FormerChangelogs(dc string, generation int) (topics []string) {
+	for g := generation - 1; g >= 1; g-- {
+		topics = append(topics, events.Layout{Generation: g}.Name(events.SpendTopic(dc)))
 	}
 	return topics
 }

@@ -71,11 +71,12 @@ func newRepartitionCmd(a *cli.App) *cobra.Command {
 			"  6. weir repartition -f new.yaml      shows the plan; with --yes it moves the state\n" +
 			"  7. Start weir with new.yaml. `weir doctor` shows whether producers still use the old topics.\n" +
 			"\n" +
-			"A process that is started with new.yaml before step 6 refuses to run.\n" +
+			"A process that is started with new.yaml before step 6 is complete refuses to run.\n" +
 			"Events of step 3 wait in the new topics. The command fails while events of the old topics are not\n" +
-			"counted. If it is interrupted, run it again. To go back before the new counter has started, start\n" +
-			"the old configuration again. To go back later, move to generation 3 with 24 partitions. Delete the\n" +
-			"old topics and data_dir/spendcounter when you do not need them any more.",
+			"counted. If it fails or is interrupted, run it again: it completes the move.\n" +
+			"To go back before the new counter has started, start the old configuration again. To go back later,\n" +
+			"move to generation 3 with 24 partitions. Delete the old topics and data_dir/spendcounter when you do\n" +
+			"not need them any more.",
 		Example: "  weir repartition -f new.yaml\n  weir repartition -f new.yaml --yes\n  weir repartition -f back.yaml --from 2 --yes",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
@@ -99,7 +100,9 @@ func (r *repartition) run(ctx context.Context) error {
 	err = plan.obstacle(r)
 	if err == nil && r.yes {
 		var done offline.RepartitionResult
-		done, err = offline.Repartition(ctx, node.OfflineConfig(r.cfg, r.k), r.source, r.target, r.how)
+		cfg := node.OfflineConfig(r.cfg, r.k)
+		cfg.FormerChangelogs = node.FormerChangelogs(r.cfg.DC, r.from)
+		done, err = offline.Repartition(ctx, cfg, r.source, r.target, r.how)
 		plan.Keys, plan.Written = done.Keys, done.Written
 		err = repartitionFailure(err)
 	}
@@ -216,6 +219,8 @@ func repartitionFailure(err error) error {
 		return cli.Fail(cli.ExitFailed, what, err, stopAll)
 	case errors.Is(err, offline.ErrUnread):
 		return cli.Fail(cli.ExitFailed, what, err, "run weir with the old configuration until `weir lag` shows 0, stop it, and repeat the move")
+	case errors.Is(err, processors.ErrPartlyMoved):
+		return cli.Fail(cli.ExitFailed, what, err, "complete the move to the generation of --from first, with its configuration; or give --from the generation that has the whole state")
 	case errors.Is(err, offline.ErrNotEmpty):
 		return cli.Fail(cli.ExitFailed, what, err, "the counter has run with this configuration, after a move or without one; to move, set the next spend.generation")
 	}
