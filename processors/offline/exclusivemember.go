@@ -47,11 +47,24 @@ type exclusiveMember struct {
 }
 
 // exclusiveProtocol is a group protocol that the processes of an application do not support, so the
-// brokers do not let them into the group of the exclusive member.
-type exclusiveProtocol struct{ kgo.GroupBalancer }
+// brokers do not let them into the group of the exclusive member. It assigns the partitions that
+// the runtime would assign: not those that an administrator has added.
+type exclusiveProtocol struct{ group.Assignor }
+
+// newExclusiveProtocol returns the protocol for the first partitions of the inputs of proc.
+func newExclusiveProtocol(proc *stream.Processor, partitions int32) exclusiveProtocol {
+	return exclusiveProtocol{group.Assignor{
+		Inputs: proc.Inputs, Partitions: partitions,
+		MemberMetadata: func() *changelogpb.Member { return &changelogpb.Member{} },
+		OnAssignment:   func([]int32, *changelogpb.WorkerAssignment) {},
+	}}
+}
 
 // ProtocolName implements kgo.GroupBalancer.
 func (exclusiveProtocol) ProtocolName() string { return "weir-offline" }
+
+// IsCooperative implements kgo.GroupBalancer. There is no other member to cooperate with.
+func (exclusiveProtocol) IsCooperative() bool { return false }
 
 // minTransactionTimeout is the least transaction timeout of offline work, which writes large
 // transactions.
@@ -82,7 +95,7 @@ func joinExclusive(ctx context.Context, cfg *processors.Config, proc *stream.Pro
 	}
 	h.sess, err = kgo.NewGroupTransactSession(append([]kgo.Opt{
 		kgo.SeedBrokers(cfg.Kafka.Brokers...), kgo.ClientID("weir"), kgo.ConsumerGroup(proc.App), kgo.ConsumeTopics(proc.Inputs...),
-		kgo.TransactionalID(txnID), kgo.TransactionTimeout(timeout), kgo.Balancers(exclusiveProtocol{kgo.RangeBalancer()}),
+		kgo.TransactionalID(txnID), kgo.TransactionTimeout(timeout), kgo.Balancers(newExclusiveProtocol(proc, h.partitions)),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 		kgo.SessionTimeout(cfg.SessionTimeout), kgo.HeartbeatInterval(cfg.SessionTimeout / 6),
 		kgo.ProducerBatchMaxBytes(1 << 20), kgo.MaxBufferedBytes(64 << 20), kgo.MaxBufferedRecords(1 << 18),
