@@ -21,7 +21,7 @@ const day = 24 * time.Hour
 // datacentres took.
 func Catalog(dc string, l Layout) []Topic {
 	shards := l.Partitions()
-	return []Topic{
+	topics := []Topic{
 		{
 			Name: l.Name(EventsTopic), Key: "account", Partitions: shards, Cleanup: CleanupDelete, Retention: 7 * day,
 			Config: inputConfig(),
@@ -50,6 +50,10 @@ func Catalog(dc string, l Layout) []Topic {
 			Doc:    "a rejected record, with its bytes, origin and reason; a tombstone marks it as resolved",
 		},
 	}
+	for i := range topics {
+		topics[i].Changelog = l.Name(SpendTopic(dc))
+	}
+	return topics
 }
 
 // CopiedTopic returns the topic for events that are copied from datacentre dc. Copied records keep

@@ -101,15 +101,21 @@ func LeaseCatalog(regions []string, partitions int32) []Topic {
 			Config: input(MaxEventBatch), Doc: "LeaseCommand: conditional writes for the executor of " + r,
 		})
 	}
+	for i := range topics {
+		topics[i].Changelog = LeaseStateTopic(LiberatorApp) // of one of several applications with equal numbers
+		if topics[i].Name == LeaseBridgeTopic {
+			topics[i].Changelog = LeaseStateTopic(BridgeApp)
+		}
+	}
 	for _, app := range []string{BridgeApp, LiberatorApp, DedupApp, BalancerApp} {
 		n := partitions
 		if app == BridgeApp {
 			n = MaxLeaseRegions
 		}
 		topics = append(topics, Topic{
-			Name: LeaseStateTopic(app), Key: "state", Partitions: n, Cleanup: CleanupCompact, Config: spendConfig(), Doc: "the changelog of " + app,
+			Name: LeaseStateTopic(app), Changelog: LeaseStateTopic(app), Key: "state", Partitions: n, Cleanup: CleanupCompact, Config: spendConfig(), Doc: "the changelog of " + app,
 		}, Topic{
-			Name: app + ".dlq", Key: "origin topic, partition and offset", Partitions: n, Cleanup: CleanupCompact, Config: dlqConfig(),
+			Name: app + ".dlq", Changelog: LeaseStateTopic(app), Key: "origin topic, partition and offset", Partitions: n, Cleanup: CleanupCompact, Config: dlqConfig(),
 			Doc: "a record that " + app + " rejected, with its bytes, origin and reason",
 		})
 	}

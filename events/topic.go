@@ -40,6 +40,9 @@ type Topic struct {
 	Retention  time.Duration     // with CleanupDelete; 0 with CleanupCompact
 	Config     map[string]string // further settings that differ from the broker's defaults, by Kafka's names
 	Doc        string            // what the records are, for people to read
+	// Changelog is the changelog of the application that reads or writes the topic by its tasks, so
+	// that the topic has as many partitions as the state. Empty: there is none.
+	Changelog string
 }
 
 // Settings returns all topic settings by Kafka's names: the cleanup policy, the retention and

@@ -43,7 +43,7 @@ func TestAddedPartitions(t *testing.T) {
 		a := h.StartWith("a", processors.Config{Workers: 1}, proc)
 		four("the process runs", a, 4)
 		adm := kadm.NewClient(h.Client())
-		for topic, n := range map[string]int{"in": 6, ledger.App + ".dlq": 5} {
+		for topic, n := range map[string]int{"in": 6, ledger.App + ".dlq": 5, proc.Changelog: 7} {
 			got, err := adm.UpdatePartitions(context.Background(), n, topic)
 			if err = errors.Join(err, got[topic].Err); err != nil {
 				t.Fatal(err)

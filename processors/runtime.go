@@ -158,8 +158,8 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, text := range count.Ignored {
-		r.cfg.Log.Error().Str("app", r.proc.App).Str("topic", text).Int32("needs", count.Tasks).Msg("partitions_ignored")
+	for _, added := range count.Ignored {
+		r.cfg.Log.Error().Str("app", r.proc.App).Str("topic", added.Topic).Int32("has", added.Has).Int32("needs", added.State).Msg("partitions_ignored")
 	}
 	// A new cluster has no coordinator of the group for its first seconds.
 	err = kafka.Retry(ctx, r.cfg.Kafka, settingsRetry, func() error {

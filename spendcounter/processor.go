@@ -140,7 +140,9 @@ func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 func (s ProcessorConfig) Topics() []events.Topic {
 	topics := events.Catalog(s.DC, s.Layout)
 	for _, dc := range s.Peers {
-		topics = append(topics, events.CopiedTopic(dc, s.Layout))
+		copied := events.CopiedTopic(dc, s.Layout)
+		copied.Changelog = s.Layout.Name(events.SpendTopic(s.DC))
+		topics = append(topics, copied)
 	}
 	return topics
 }

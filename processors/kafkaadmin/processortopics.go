@@ -24,6 +24,9 @@ func ProcessorTopics(p stream.Processor, partitions int32, retention time.Durati
 	for i := range p.Outputs {
 		list = append(list, events.DataTopic(p.Outputs[i].Topic, partitions, retention))
 	}
+	for i := range list {
+		list[i].Changelog = p.Changelog
+	}
 	return list
 }
 

@@ -128,11 +128,19 @@ func plan(ctx context.Context, adm *kadm.Client, want []events.Topic, d Defaults
 	}
 	var steps []TopicStep
 	for _, t := range want {
-		if detail := have[t.Name]; detail.Err == nil {
-			steps = append(steps, differences(t, detail, configs[t.Name], d)...)
-		} else {
+		detail := have[t.Name]
+		if detail.Err != nil {
 			steps = append(steps, create(t, d))
+			continue
 		}
+		if has := int32(len(detail.Partitions)); has != t.Partitions {
+			reason, err := d.partitionConflict(ctx, adm, t, has)
+			if err != nil {
+				return nil, err
+			}
+			steps = append(steps, TopicStep{Kind: StepConflict, Topic: t.Name, Reason: reason})
+		}
+		steps = append(steps, differences(t, detail, configs[t.Name], d)...)
 	}
 	return steps, nil
 }
@@ -168,17 +176,9 @@ func create(t events.Topic, d Defaults) TopicStep {
 	return s
 }
 
-// differences returns the steps for an existing topic.
+// differences returns the steps for the replicas and the settings of an existing topic.
 func differences(t events.Topic, have kadm.TopicDetail, configs map[string]string, d Defaults) []TopicStep {
 	var steps []TopicStep
-	if n := int32(len(have.Partitions)); n != t.Partitions {
-		reason := fmt.Sprintf("it has %d partitions and must have %d; the number is never changed in place, because keys would move to partitions without their state: if %d is right, and nothing has been processed yet, set %s to that; for another number %s",
-			n, t.Partitions, n, d.Names.Partitions(t.Name), d.Names.Repartition)
-		if n > t.Partitions {
-			reason += fmt.Sprintf("; until then partitions %d and above are not read: no producer may write there", t.Partitions)
-		}
-		steps = append(steps, TopicStep{Kind: StepConflict, Topic: t.Name, Reason: reason})
-	}
 	if n := have.Partitions.NumReplicas(); n > 0 && n < int(d.ReplicationFactor) {
 		steps = append(steps, TopicStep{Kind: StepConflict, Topic: t.Name, Reason: fmt.Sprintf(
 			"it has %d replicas of each partition and should have %d; move the data with kafka-reassign-partitions.sh, or lower %s", n, d.ReplicationFactor, d.Names.ReplicationFactor)})

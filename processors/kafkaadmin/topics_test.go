@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/events"
 )
@@ -104,6 +105,42 @@ func TestPlanOfDifferences(t *testing.T) {
 	}
 	if configs["a"]["segment.ms"] != "77" {
 		t.Errorf("segment.ms, which the plan does not name, was changed to %q", configs["a"]["segment.ms"])
+	}
+}
+
+// TestPlanOfAddedPartitions: the partitions of the state, which a process has written to, decide
+// whether a topic or the configuration is wrong.
+func TestPlanOfAddedPartitions(t *testing.T) {
+	_, k := fake(t)
+	adm := kadm.NewClient(client(t, k))
+	for topic, n := range map[string]int32{"in": 8, "in2": 7, "in3": 4, "log": 8, "fresh": 8, "dlq": 6} {
+		if _, err := adm.CreateTopic(t.Context(), n, 1, nil, topic); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for p := range int32(6) {
+		produce(t, k, "", &kgo.Record{Topic: "log", Partition: p, Value: []byte("v")})
+	}
+	for _, c := range []struct {
+		topic, changelog string
+		partitions       int32
+		want             string
+	}{
+		{"in", "log", 6, "partitions 6 and 7 of in were added, and are not read; set the producers back to 6 partitions, send the records"},
+		{"in2", "log", 6, "partition 6 of in2 was added, and is not read; set the producers"},
+		{"log", "log", 6, "partitions 6 and 7 of log were added"},
+		{"log", "log", 5, "it has 8 partitions and must have 5, and the state has 6 partitions; set Topic.Partitions to 6"},
+		{"in", "log", 4, "it has 8 partitions and must have 4, and the state has 6 partitions; set Topic.Partitions to 6"},
+		{"in3", "log", 6, "it has 4 partitions and must have 6, as many as the state; add the missing ones"},
+		{"dlq", "log", 8, "it has 6 partitions and must have 8, and the state has 6 partitions; set Topic.Partitions to 6"},
+		{"in", "fresh", 6, "if 8 is right, and nothing has been processed yet, set Topic.Partitions to that"},
+		{"in", "missing", 5, "if 8 is right, and nothing has been processed yet"},
+		{"in", "", 5, "if 8 is right, and nothing has been processed yet"},
+	} {
+		steps, err := PlanTopics(t.Context(), k, []events.Topic{{Name: c.topic, Changelog: c.changelog, Partitions: c.partitions, Cleanup: events.CleanupDelete}}, Defaults{})
+		if err != nil || len(steps) != 1 || !strings.Contains(steps[0].Reason, c.want) {
+			t.Errorf("%+v: %+v, %v", c, steps, err)
+		}
 	}
 }
 

@@ -34,6 +34,11 @@ func TestOfflineAddedPartitions(t *testing.T) {
 			for topic, n := range map[string]int{"in": 5, ledger.App + ".dlq": 4, "in6": 8} {
 				w.addPartitions(topic, n)
 			}
+			w.Produce("in", 4, "k3", "1")
+			if _, err := m.move(nil); !errors.Is(err, ErrAdded) || errors.Is(err, ErrUnread) {
+				t.Errorf("a move with a record in an added partition: %v", err)
+			}
+			w.DeleteRecords("in", 4, 1)
 			if _, err := m.move(nil); err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/internal/topics"
 )
 
 // appPosition is the position of a stopped application.
@@ -20,7 +21,7 @@ type appPosition struct {
 }
 
 // position returns the position of the application. It returns ErrUnread if the application has not
-// read its inputs to the end.
+// read its inputs to the end, and ErrAdded for records that it cannot read.
 func (h *exclusiveMember) position(ctx context.Context, log *store.Offline) (appPosition, error) {
 	s := appPosition{last: map[int32]*changelogpb.Marker{}, watermarkMs: math.MaxInt64}
 	metas, err := log.Metas(ctx)
@@ -48,12 +49,17 @@ func (h *exclusiveMember) position(ctx context.Context, log *store.Offline) (app
 	}
 	unread, in, first := int64(0), 0, ""
 	for _, topic := range h.proc.Inputs {
-		for p, end := range ends[topic] { // also partitions that the application ignores
+		for p, end := range ends[topic] {
 			next := starts[topic][p]
 			if at, ok := changelogpb.NextOffsets(s.last[p].GetInputs())[topic]; ok {
 				next = max(next, at)
 			}
-			if n := end.Offset - next; n > 0 {
+			n := end.Offset - next
+			switch {
+			case n > 0 && p >= h.partitions: // the application never reads them
+				added := topics.Added{Topic: topic, State: h.partitions, Has: int32(len(ends[topic]))}
+				return s, fmt.Errorf("%w: %s: %d records in partition %d: %s", ErrAdded, added, n, p, added.Remedy())
+			case n > 0:
 				if unread, in = unread+n, in+1; first == "" {
 					first = fmt.Sprintf("%s[%d] from offset %d", topic, p, next)
 				}

@@ -52,6 +52,9 @@ var (
 	ErrNotEmpty = errors.New("the target is not empty")
 	// ErrUnread reports that the source has not read its inputs to the end.
 	ErrUnread = errors.New("the inputs have unread records")
+	// ErrAdded reports records in partitions that an administrator has added to an input of the
+	// source. The source does not read them.
+	ErrAdded = errors.New("partitions that were added have records")
 )
 
 // Repartition writes the state of application from into the changelog of application to. from must

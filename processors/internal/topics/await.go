@@ -25,7 +25,7 @@ const Wait = 5 * time.Second
 // Count is the number of tasks of a processor, by its topics.
 type Count struct {
 	Tasks   int32
-	Ignored []string // topics with more partitions than tasks, with their numbers
+	Ignored []Added // partitions of topics that have more than tasks
 }
 
 // Await counts the tasks of a processor. It waits for missing topics, and then returns ErrTopics.
@@ -59,13 +59,22 @@ func check(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n Count,
 		want, source = int(p.Partitions), p.App+" needs"
 	}
 	n.Tasks = int32(want)
+	state := n.Tasks // partitions that have a state
+	if p.Partitions > 0 && len(list[p.Changelog].Partitions) != want {
+		if state, err = StatePartitions(ctx, adm, p.Changelog, n.Tasks); err != nil {
+			return n, err
+		}
+		if state > 0 && state != n.Tasks {
+			return n, fmt.Errorf("%w: the state has %d partitions, %s %d: partition p of each topic of %s belongs to task p. Nothing was changed. Set the number back to %d; another number needs new topics, and the state moved to them", ErrTopics, state, source, want, p.App, state)
+		}
+	}
 	for _, t := range list.Sorted() {
 		has := len(t.Partitions)
 		perTask := t.Topic == p.Changelog || t.Topic == p.DLQ || slices.Contains(p.Inputs, t.Topic)
 		switch {
 		case !perTask || has == want:
-		case has > want && p.Partitions > 0 && t.Topic != p.Changelog: // the changelog shows where state is
-			n.Ignored = append(n.Ignored, fmt.Sprintf("%s has %d", t.Topic, has))
+		case has > want && p.Partitions > 0 && (t.Topic != p.Changelog || state > 0):
+			n.Ignored = append(n.Ignored, Added{t.Topic, n.Tasks, int32(has)})
 		default:
 			return n, fmt.Errorf("%w: %s has %d partitions, %s %d: they must be equal, because partition p of each belongs to task p. Nothing was changed. Another number of partitions needs new topics, and the state moved to them", ErrTopics, t.Topic, has, source, want)
 		}

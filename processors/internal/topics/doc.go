@@ -6,7 +6,8 @@
 //
 //  1. Inputs, changelog and dead-letter topic have the same number of partitions, because partition
 //     p of each belongs to task p. Outputs may have any number. If the processor states its number
-//     of partitions and the changelog has that number, the others may have more: an administrator
-//     added partitions. They are ignored, and reported.
+//     of partitions and the state has that number, the topics may have more: an administrator added
+//     partitions. They are ignored, and reported. The partitions of the state are those of the
+//     changelog that have a record.
 //  2. Nothing is created or changed.
 package topics

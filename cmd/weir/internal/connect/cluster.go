@@ -5,8 +5,10 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
 // Cluster returns the configuration and the connection settings of its brokers.
@@ -17,6 +19,13 @@ func Cluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
 	}
 	k, err := node.Kafka(cfg)
 	return cfg, k, NodeFailure(err)
+}
+
+// StatePartitions returns the number of partitions of the state of the spend counter of a
+// datacentre with layout l; 0 if no spend counter has run.
+func StatePartitions(ctx context.Context, k kafka.Cluster, l events.Layout, dc string) (int32, error) {
+	n, err := kafkaadmin.StatePartitions(ctx, k, l.Name(events.SpendTopic(dc)), l.Partitions())
+	return n, TopicFailure(cli.ExitUnavailable, "cannot read the partitions of the state", err)
 }
 
 // Partitions returns the number of partitions that a topic has.

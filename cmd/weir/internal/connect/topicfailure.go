@@ -14,8 +14,8 @@ func TopicFailure(code int, what string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, kafkaadmin.ErrConflict):
-		return cli.Fail(cli.ExitFailed, what, err, "set spend.partitions or leases.partitions to the number that the topics have, "+
-			"or lower topics.replication_factor; `weir repartition --help` describes the move to another number of partitions")
+		return cli.Fail(cli.ExitFailed, what, err, "correct what is stated of each topic; `weir topics plan` prints it again, and "+
+			"`weir repartition --help` describes the move to another number of partitions")
 	case errors.Is(err, kafkaadmin.ErrUnknownTopic):
 		return cli.Fail(cli.ExitUnavailable, what, err, "check the names; `weir topics plan` shows which topics are missing")
 	case errors.Is(err, kafkaadmin.ErrReplication):

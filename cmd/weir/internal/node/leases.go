@@ -19,7 +19,7 @@ func leaseGroup() Group {
 	return Group{
 		Name: "leases", Summary: "all roles of the lease loop",
 		Partitions:  "leases.partitions",
-		Repartition: "set leases.partitions to the number that the topics have, or create new topics",
+		Repartition: "set leases.partitions to the number of the state, which the plan shows, or create new topics",
 	}
 }
 

@@ -2,7 +2,6 @@ package spend
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,8 +9,6 @@ import (
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
-	"github.com/weirhq/weir/cmd/weir/internal/connect"
-	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/ingest"
 	"github.com/weirhq/weir/processors/kafka"
@@ -129,14 +126,6 @@ func (s importSink) Produce(ctx context.Context, partition int32, r ingest.Recor
 	return s.ProduceMessage(ctx, partition, m)
 }
 
-// target is the topic of an import, its brokers and its partitions.
-type target struct {
-	kafka  kafka.Cluster
-	topic  string
-	shards int32
-	server *api.Client // nil: --brokers was given
-}
-
 // id returns the import of the input. Without a name, an input that is not a file has none: it is
 // counted again when it is ingested again.
 func (i ingestion) id(src *ingest.Source) (events.ImportID, error) {
@@ -171,45 +160,4 @@ func (i ingestion) showEarlier(ctx context.Context, server *api.Client, id event
 		}
 		req.PageToken = page.GetNextPageToken()
 	}
-}
-
-// importTarget returns the target of --brokers if named, else the target that the server reports.
-// topic is events.EventsTopic or events.AdjustmentsTopic.
-func importTarget(ctx context.Context, a *cli.App, named bool, topic string) (to target, err error) {
-	cfg, k, err := connect.Cluster(a)
-	if err != nil {
-		return to, err
-	}
-	l := node.SpendCounter(cfg).Layout
-	to = target{kafka: k, topic: l.Name(topic), shards: l.Partitions()}
-	if !named {
-		client, err := connect.APIClient(a)
-		if err != nil {
-			return to, err
-		}
-		to.server = client
-		cluster, err := client.GetCluster(ctx)
-		if err != nil {
-			return to, err
-		}
-		to.kafka.Brokers, to.topic, to.shards = cluster.Brokers, cluster.EventsTopic, cluster.Partitions
-		if topic == events.AdjustmentsTopic {
-			to.topic = cluster.AdjustmentsTopic
-		}
-		if to.topic == "" {
-			return to, &cli.Failure{
-				Code: cli.ExitUnavailable, What: "cannot produce to " + topic, Why: "the server does not name its topic: it counts no spend, or is an earlier version",
-				Do: "name a process with the role spendcounter in --server, or the brokers in --brokers",
-			}
-		}
-	}
-	has, err := connect.Partitions(ctx, to.kafka, to.topic)
-	if err == nil && (has < to.shards || named && has != to.shards) { // a server knows its partitions, and ignores others
-		return to, &cli.Failure{
-			Code: cli.ExitConfig, What: "cannot produce to " + to.topic,
-			Why: fmt.Sprintf("the topic has %d partitions, and the configuration %d: the spend counter would reject the records", has, to.shards),
-			Do:  fmt.Sprintf("set spend.partitions to %d, or spend.generation to the generation of the topics with %d partitions", has, to.shards),
-		}
-	}
-	return to, err
 }

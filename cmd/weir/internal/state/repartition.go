@@ -31,6 +31,7 @@ type repartitionPlan struct {
 	ToPartitions   int32    `json:"to_partitions"`
 	Running        []string `json:"running"` // processes of both
 	Unread         int64    `json:"unread"`  // records of the former inputs that are not counted
+	Added          int64    `json:"added"`   // records in partitions that were added to the former inputs
 	DeadLetters    int      `json:"dead_letters"`
 	Topics         []string `json:"topics"`  // missing or wrong topics of the new generation
 	Keys           int64    `json:"keys"`    // keys moved
@@ -49,6 +50,7 @@ type repartition struct {
 	how offline.Repartitioning
 
 	source, target stream.Processor
+	added          kafkaadmin.AddedPartitions // of an input of source, with records
 }
 
 func newRepartitionCmd(a *cli.App) *cobra.Command {
@@ -134,8 +136,11 @@ func (r *repartition) open(ctx context.Context) (err error) {
 			"give the configuration of the new topics, with spend.partitions and the next spend.generation; `weir repartition --help` describes the procedure")
 	}
 	l := events.Layout{Generation: r.from}
-	// The changelog has the state. An administrator may have added partitions to other topics.
-	if l.Shards, err = connect.Partitions(ctx, r.k, l.Name(events.SpendTopic(r.cfg.DC))); err != nil {
+	// The changelog has the state. An administrator may have added partitions to all topics.
+	if l.Shards, err = connect.StatePartitions(ctx, r.k, l, r.cfg.DC); err == nil && l.Shards == 0 {
+		l.Shards, err = connect.Partitions(ctx, r.k, l.Name(events.SpendTopic(r.cfg.DC)))
+	}
+	if err != nil {
 		return err
 	}
 	move, source, target, err := r.to.MoveFrom(l)
@@ -177,7 +182,13 @@ func (r *repartition) plan(ctx context.Context) (*repartitionPlan, error) {
 		return nil, connect.TopicFailure(cli.ExitUnavailable, "cannot read the lag of "+from.App, err)
 	}
 	for _, l := range lag {
-		p.Unread += l.Lag
+		if l.Partition < from.Partitions {
+			p.Unread += l.Lag
+			continue
+		}
+		if p.Added += l.Lag; l.Lag > 0 {
+			r.added = kafkaadmin.AddedPartitions{Topic: l.Topic, State: from.Partitions, Has: l.Partition + 1}
+		}
 	}
 	letters, err := kafkaadmin.ListDeadLetters(ctx, r.k, from.DLQ, kafkaadmin.DeadLetterFilter{})
 	if err != nil {
@@ -193,6 +204,9 @@ func (p *repartitionPlan) obstacle(r *repartition) error {
 	switch {
 	case len(p.Topics) > 0:
 		f.Why, f.Do = "the new topics are not ready: "+p.Topics[0], "run `weir topics apply` with this configuration"
+	case p.Added > 0:
+		f.Why = fmt.Sprintf("%s: %d records there are not counted", r.added, p.Added)
+		f.Do = r.added.Remedy()
 	case p.Unread > 0:
 		f.Why = fmt.Sprintf("%d records in the topics of %s are not counted", p.Unread, p.From)
 		f.Do = "send events to the new topics only, and run weir with the old configuration until `weir lag` shows 0"
@@ -219,6 +233,8 @@ func repartitionFailure(err error) error {
 		return cli.Fail(cli.ExitFailed, what, err, stopAll)
 	case errors.Is(err, offline.ErrUnread):
 		return cli.Fail(cli.ExitFailed, what, err, "run weir with the old configuration until `weir lag` shows 0, stop it, and repeat the move")
+	case errors.Is(err, offline.ErrAdded):
+		return cli.Fail(cli.ExitFailed, what, err, "repeat the move when the added partitions have no records")
 	case errors.Is(err, processors.ErrPartlyMoved):
 		return cli.Fail(cli.ExitFailed, what, err, "complete the move to the generation of --from first, with its configuration; or give --from the generation that has the whole state")
 	case errors.Is(err, offline.ErrNotEmpty):

@@ -148,7 +148,35 @@ func (l *lagCommand) of(ctx context.Context, app node.App) ([]lagRow, error) {
 	for i := range rows {
 		rows[i].App = app.Name
 	}
+	l.explainAdded(ctx, app, rows)
 	return rows, nil
+}
+
+// explainAdded gives the rows of partitions that an administrator has added their reason: no
+// process reads them.
+func (l *lagCommand) explainAdded(ctx context.Context, app node.App, rows []lagRow) {
+	unowned := func(r lagRow) bool { return r.Process == "" }
+	if app.Processor == nil || !slices.ContainsFunc(rows, unowned) { // of a sink or another program the state is not known
+		return
+	}
+	var state int32
+	err := kafka.Retry(ctx, l.k, kafka.FailoverTimeout, func() (err error) {
+		state, err = kafkaadmin.StatePartitions(ctx, l.k, app.Processor.Changelog, app.Processor.Partitions)
+		return err
+	})
+	if err != nil {
+		l.a.Notef("without the partitions of the state of %s, which are not known: %v", app.Name, err)
+	}
+	has := map[string]int32{}
+	for _, r := range rows {
+		has[r.Topic] = max(has[r.Topic], r.Partition+1)
+	}
+	for i := range rows {
+		if r := &rows[i]; unowned(*r) && state > 0 && r.Partition >= state {
+			added := kafkaadmin.AddedPartitions{Topic: r.Topic, State: state, Has: has[r.Topic]}
+			r.Reason = added.String() + ": " + added.Remedy()
+		}
+	}
 }
 
 // tasksOf returns the tasks of an application, nil if no process answers. One process answers for
