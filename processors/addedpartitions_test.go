@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,39 @@ func TestAddedPartitions(t *testing.T) {
 		if n := len(h.Records("out")); n != 4 {
 			t.Errorf("%d outputs of 4 records in the first partitions", n)
 		}
+	})
+}
+
+// TestStartWhileABrokerIsAway: a process of a later generation starts while a broker has just died,
+// and its partitions have no other leader yet. It waits, as one of the first generation does.
+func TestStartWhileABrokerIsAway(t *testing.T) {
+	processorstest.Run(t, unchecked(6), func(t *testing.T, h *processorstest.Harness) {
+		proc := ledger.Processor("in")
+		for p := range int32(6) {
+			h.Produce("in", p, "k", "1")
+		}
+		a := h.StartWith("a", processors.Config{}, proc)
+		h.WaitFor("each partition has state", time.Minute, func() bool {
+			list := a.Runtime().Status()
+			return len(list) == 6 && !slices.ContainsFunc(list, func(s processors.Status) bool { return s.Sequence == 0 })
+		})
+		a.Stop()
+		if err := h.Cluster.CreateTopic("log.g1", 6, nil); err != nil {
+			t.Fatal(err)
+		}
+		h.Produce("log.g1", 0, "k", "1")
+		h.RefuseConnections(h.Cluster.ListenAddrs()[0])
+		a = h.StartWith("a", processors.Config{FormerChangelogs: []string{"log.g1"}}, proc)
+		time.Sleep(9 * time.Second)
+		if a.Ended() {
+			t.Fatalf("the process ended: %v", a.Await())
+		}
+		h.RefuseConnections("")
+		h.WaitFor("the process runs", time.Minute, func() bool {
+			list := a.Runtime().Status()
+			return len(list) == 6 && !slices.ContainsFunc(list, func(s processors.Status) bool { return s.State != processors.StateRunning })
+		})
+		a.Stop()
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -154,22 +155,26 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 		return 0, fmt.Errorf("list brokers: %w", err)
 	}
 	r.cfg.FetchBytes = max(1<<20, r.cfg.FetchBytes/int32(max(1, len(brokers))))
-	count, err := topics.Await(ctx, &r.proc, adm)
-	if err != nil {
-		return 0, err
+	// The brokers of some partitions and groups may be away, or have no successor yet: after the
+	// death of a broker, and in a new cluster.
+	var count topics.Count
+	for _, ask := range []func() error{
+		func() (err error) { count, err = topics.Await(ctx, &r.proc, adm); return err },
+		func() error { return r.checkSettings(ctx, adm, func(string) bool { return true }) },
+		func() error { return r.checkMoved(ctx, adm) },
+	} {
+		if err := kafka.Retry(ctx, r.cfg.Kafka, startRetry, ask); err != nil {
+			return 0, err
+		}
 	}
 	for _, added := range count.Ignored {
 		r.cfg.Log.Error().Str("app", r.proc.App).Str("topic", added.Topic).Int32("has", added.Has).Int32("needs", added.State).Msg("partitions_ignored")
 	}
-	// A new cluster has no coordinator of the group for its first seconds.
-	err = kafka.Retry(ctx, r.cfg.Kafka, settingsRetry, func() error {
-		return r.checkSettings(ctx, adm, func(string) bool { return true })
-	})
-	if err != nil {
-		return 0, err
-	}
-	return count.Tasks, r.checkMoved(ctx, adm)
+	return count.Tasks, nil
 }
+
+// startRetry is how long the checks at the start are repeated while a broker of several is away.
+const startRetry = time.Minute
 
 // checkMoved returns ErrNotMoved if the changelog is empty and a former one is not: without the
 // former state the application would begin again at zero. A changelog with records has a state or a

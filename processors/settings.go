@@ -58,7 +58,6 @@ func (r *Runtime) checkSettings(ctx context.Context, adm *kadm.Client, applies f
 const (
 	settingsInterval = time.Minute // between two comparisons of settings
 	settingsTimeout  = 5 * time.Second
-	settingsRetry    = time.Minute // at the start, while the group has no coordinator
 )
 
 // watchSettings returns ErrSettings for two processes that started at the same time, when neither

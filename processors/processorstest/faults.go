@@ -44,6 +44,10 @@ func (h *Harness) LoseAnswers(kind kmsg.Key, n int) { h.sim.LoseAnswers(kind, n)
 // LostAnswers returns how many answers were lost so far.
 func (h *Harness) LostAnswers() int { return h.sim.Lost() }
 
+// RefuseConnections makes the broker at an address of Cluster.ListenAddrs refuse new connections,
+// as if its process had died. It remains the leader of its partitions. An empty address ends it.
+func (h *Harness) RefuseConnections(addr string) { h.sim.RefuseConnections(addr) }
+
 // Damage changes the first byte of text wherever an answer of the brokers has it, whichever client
 // asks: a batch that has it uncompressed fails its checksum. An empty text ends the damage.
 func (h *Harness) Damage(text string) { h.sim.Damage(text) }

@@ -24,6 +24,7 @@ type Cluster struct {
 	answersToLose map[kmsg.Key]int // number of answers to lose, by kind of request
 	lost          int
 	damaged       []byte // what answers have with another first byte
+	refusing      string // address of a broker that accepts no connection
 }
 
 // New starts a cluster of three brokers and creates topics with the given number of partitions.
@@ -60,6 +61,20 @@ func (c *Cluster) Lost() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lost
+}
+
+// RefuseConnections makes the broker at an address refuse new connections, as if its process had
+// died. It remains the leader of its partitions. An empty address ends it.
+func (c *Cluster) RefuseConnections(addr string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refusing = addr
+}
+
+func (c *Cluster) refuses(addr string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return addr == c.refusing
 }
 
 func (c *Cluster) takeLoss(key kmsg.Key) bool {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -42,6 +43,9 @@ func (l *Link) Options() []kgo.Opt {
 func (l *Link) Dial(ctx context.Context, network, host string) (net.Conn, error) {
 	if err := l.pass(ctx.Done()); err != nil {
 		return nil, err
+	}
+	if l.c.refuses(host) {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
 	raw, err := l.c.net.DialContext(ctx, network, host)
 	if err != nil {
