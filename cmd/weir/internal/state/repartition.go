@@ -44,6 +44,8 @@ type repartition struct {
 	from int
 	yes  bool
 
+	allowDeadLetters bool
+
 	cfg *config.Config
 	k   kafka.Cluster
 	to  spendcounter.ProcessorConfig
@@ -68,14 +70,16 @@ func newRepartitionCmd(a *cli.App) *cobra.Command {
 			"  2. weir topics apply -f new.yaml     creates ads.events.g2 and the other new topics\n" +
 			"  3. Send events and adjustments to the new topics, with 48 partitions. Readers of spend.by.<dc>\n" +
 			"     change to spend.by.<dc>.g2 when the new counter runs.\n" +
-			"  4. weir lag -f weir.yaml             until the lag of all partitions is 0; resolve `weir dlq list`\n" +
+			"  4. weir dlq list -f weir.yaml        replay or drop what it lists; then weir lag -f weir.yaml\n" +
+			"                                       until the lag of all partitions is 0\n" +
 			"  5. Stop every process with the old configuration.\n" +
 			"  6. weir repartition -f new.yaml      shows the plan; with --yes it moves the state\n" +
 			"  7. Start weir with new.yaml. `weir doctor` shows whether producers still use the old topics.\n" +
 			"\n" +
 			"A process that is started with new.yaml before step 6 is complete refuses to run.\n" +
 			"Events of step 3 wait in the new topics. The command fails while events of the old topics are not\n" +
-			"counted. If it fails or is interrupted, run it again: it completes the move.\n" +
+			"counted, or dead letters are not resolved. If it fails or is interrupted, run it again: it completes\n" +
+			"the move.\n" +
 			"To go back before the new counter has started, start the old configuration again. To go back later,\n" +
 			"move to generation 3 with 24 partitions. Delete the old topics and data_dir/spendcounter when you do\n" +
 			"not need them any more.",
@@ -86,6 +90,7 @@ func newRepartitionCmd(a *cli.App) *cobra.Command {
 	f := c.Flags()
 	f.IntVar(&r.from, "from", 0, "generation to move from (default: the one before spend.generation)")
 	f.BoolVar(&r.yes, "yes", false, "move the state; without it the command only shows the plan")
+	f.BoolVar(&r.allowDeadLetters, "allow-dead-letters", false, "move although dead letters are not resolved: they cannot be replayed after the move")
 	f.String("data-dir", "", "directory with room for a copy of the state (default: data_dir)")
 	a.Bind(f, "data-dir", "data_dir")
 	return c
@@ -210,12 +215,12 @@ func (p *repartitionPlan) obstacle(r *repartition) error {
 	case p.Unread > 0:
 		f.Why = fmt.Sprintf("%d records in the topics of %s are not counted", p.Unread, p.From)
 		f.Do = "send events to the new topics only, and run weir with the old configuration until `weir lag` shows 0"
+	case p.DeadLetters > 0 && !r.allowDeadLetters:
+		f.Why = fmt.Sprintf("%d records of the dead-letter topic %s are not resolved, and cannot be replayed after the move", p.DeadLetters, r.source.DLQ)
+		f.Do = "with the old configuration, list them with `weir dlq list`, replay them while weir runs, or drop them; or give them up with --allow-dead-letters"
 	case len(p.Running) > 0:
 		f.Why, f.Do = "these processes are running: "+strings.Join(p.Running, ", "), stopAll
 	default:
-		if p.DeadLetters > 0 {
-			r.a.Notef("%d records of the dead-letter topic of %s are not resolved: after the move they cannot be replayed", p.DeadLetters, p.From)
-		}
 		return nil
 	}
 	return f
