@@ -29,7 +29,6 @@ type builder struct {
 	texts      cache[string] // checked texts, shared by the events that carry them
 	currencies cache[string]
 	prices     cache[int64]
-	latestMs   int64  // times up to here are not in the future
 	noun       string // for a price in the texts of rejections
 	event      eventspb.AdEvent
 	click      eventspb.AdEvent
@@ -70,7 +69,8 @@ func (b *builder) build(row *rawRow, d *draft) (list []*eventspb.AdEvent, derive
 		e.BudgetDay = int32(events.DayOf(d.eventMs, b.set.dayZone))
 	}
 	if derived = d.eventID == ""; derived {
-		e.EventId = b.ids.derive(row, suffixRow)
+		b.ids.begin(row)
+		e.EventId = b.ids.derive(suffixRow)
 	} else {
 		if err := checkID("event_id", d.eventID); err != nil {
 			return nil, false, err
@@ -81,7 +81,7 @@ func (b *builder) build(row *rawRow, d *draft) (list []*eventspb.AdEvent, derive
 	if !d.clicked {
 		return b.list[:1], derived, nil
 	}
-	return b.addClick(row, d, derived)
+	return b.addClick(d, derived)
 }
 
 // checkNumbers refuses types, prices and times that an event of a file cannot have.
@@ -109,13 +109,10 @@ func checkNumbers(d *draft) *Rejection {
 const maxAheadMs = 300_000
 
 // checkAhead refuses times that the spend counter would refuse as future. The record's timestamp is
-// this computer's time, which is read only for a time beyond the last one read.
+// this computer's time, and not before Options.Now.
 func (b *builder) checkAhead(ms int64) *Rejection {
-	if ms <= b.latestMs {
-		return nil
-	}
-	now := time.Now()
-	if b.latestMs = now.UnixMilli() + maxAheadMs; ms <= b.latestMs {
+	now := b.set.Now
+	if ms <= now.UnixMilli()+maxAheadMs {
 		return nil
 	}
 	return reject(ReasonFuture, "%s is more than 5 minutes after this computer's time, %s: is the zone or a clock wrong?",
@@ -123,11 +120,11 @@ func (b *builder) checkAhead(ms int64) *Rejection {
 }
 
 // addClick adds the click that a row reports together with its impression.
-func (b *builder) addClick(row *rawRow, d *draft, derived bool) ([]*eventspb.AdEvent, bool, *Rejection) {
+func (b *builder) addClick(d *draft, derived bool) ([]*eventspb.AdEvent, bool, *Rejection) {
 	from, e := &b.event, &b.click
 	e.Reset()
 	if derived {
-		e.EventId = b.ids.derive(row, suffixClick)
+		e.EventId = b.ids.derive(suffixClick)
 	} else {
 		e.EventId = from.EventId + clickSuffix
 		if len(e.EventId) > maxIDBytes {

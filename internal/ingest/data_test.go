@@ -106,7 +106,7 @@ func ipinyou220k(t testing.TB) Options {
 
 func open(t testing.TB, path string, opt Options) *Reader {
 	t.Helper()
-	src, err := Open(path, nil)
+	src, err := Open(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

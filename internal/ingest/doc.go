@@ -16,8 +16,9 @@
 //     buffered; it is rejected by its line number. Caches and the set of recent ids have fixed
 //     limits.
 //  3. The same bytes give the same events with the same ids, whatever the file's name is. An id
-//     that the row carries is kept. Any other id is a hash of format, row number and the bytes of
-//     the row (see idHasher), so that two equal rows in different places are two events.
+//     that the row carries is kept. Any other id is a hash of format, the bytes of the row, and the
+//     number of equal rows before it (see equalRows). So equal rows of a file are different events,
+//     and rows that are deleted, added or moved do not change the ids of the others.
 //  4. A price is never converted to a float: decimal digits become whole micros, or the row is
 //     rejected.
 //  5. Two rows with one reference are one adjustment if they are equal; otherwise the second is
@@ -27,9 +28,12 @@
 //
 // The events of a Job.Import carry the import and a sequence number by row, so that the spend
 // counter applies each of them once, whenever the file is ingested again. Rows that were rejected
-// and corrected are a file of their own: within an import the counter has passed them. Two
-// different files that have the same row bytes under the same row number produce the same id;
-// Options.IDSpace separates them.
+// and corrected are a file of their own: within an import the counter has passed them. Equal rows
+// of two files have the same ids; Options.IDSpace separates them.
+//
+// A caller that refuses an input with too many rejected rows reads it twice: the first Run has a
+// Sink that drops the records, and after Source.Rewind the second one produces them. With the same
+// Options.Now both reject the same rows.
 //
 // The package does not stamp the ingest time (0 stands for the record's timestamp), does not speak
 // Kafka, does not spread rows within their hour and does not repair rows.

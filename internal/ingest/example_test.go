@@ -28,7 +28,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	src, err := ingest.Open("-", strings.NewReader(table))
+	src, err := ingest.Open(context.Background(), "-", strings.NewReader(table))
 	if err != nil {
 		fmt.Println(err)
 		return

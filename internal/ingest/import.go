@@ -14,18 +14,13 @@ func NamedImport(name string) events.ImportID {
 	return events.ImportID(sum[:16])
 }
 
-// FileImport returns the import of a file: a digest of its bytes as they are on disk, and of
-// idSpace, which distinguishes files with equal rows.
-func FileImport(path, idSpace string) (id events.ImportID, err error) {
-	f, _, err := openFile(path)
-	if err != nil {
-		return id, err
-	}
-	defer func() { _ = f.Close() }()
+// Import returns the import of an input without a name: a digest of its bytes, compressed if the
+// input is, and of idSpace, which distinguishes inputs with equal rows.
+func (s *Source) Import(idSpace string) (id events.ImportID, err error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "file\x00%d\x00%s", len(idSpace), idSpace)
-	if _, err := io.Copy(h, f); err != nil {
-		return id, fmt.Errorf("input: digest of %q: %w", path, err)
+	if _, err := io.Copy(h, s.bytes()); err != nil {
+		return id, fmt.Errorf("input: digest of %q: %w", s.name, err)
 	}
 	copy(id[:], h.Sum(nil))
 	return id, nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -134,6 +135,18 @@ func TestJSONLRejects(t *testing.T) {
 		}
 		if string(row.Raw) != text || row.Line != 1 {
 			t.Errorf("line %d, raw %q", row.Line, row.Raw)
+		}
+	}
+}
+
+// TestFutureIsByNow: the clock does not decide whether a row is in the future, so that two readers
+// of one input reject the same rows.
+func TestFutureIsByNow(t *testing.T) {
+	latest := time.UnixMilli(1384000000000).Add(-5 * time.Minute)
+	for now, want := range map[time.Time]string{latest: "", latest.Add(-time.Millisecond): ReasonFuture} {
+		row := readOne(t, Options{Format: FormatJSONL, Now: now}, goodJSON)
+		if got := row.Err; (got == nil) != (want == "") || got != nil && got.Reason != want {
+			t.Errorf("at %v: %v, want %q", now, got, want)
 		}
 	}
 }

@@ -71,9 +71,13 @@ type Options struct {
 	// percent sign (%d/%m/%Y %H:%M), else that of Go (02/01/2006 15:04). Defaults to the formats
 	// that Fields lists.
 	TimeFormat string
-	// IDSpace is hashed into derived event ids. It distinguishes files that have equal rows under
-	// equal row numbers. Defaults to none.
+	// IDSpace is hashed into derived event ids. It distinguishes the rows of two files that are
+	// equal. Defaults to none.
 	IDSpace string
+	// Now is the time of this computer. A row that is more than 5 minutes later is rejected. Two
+	// readers of one input with the same Now reject the same rows. Defaults to the time of
+	// NewReader.
+	Now time.Time
 	// MaxRowBytes is the greatest length of a row. Longer rows are rejected without being buffered.
 	// Defaults to DefaultMaxRowBytes.
 	MaxRowBytes int
@@ -171,6 +175,9 @@ func (s *settings) setDefaults() {
 	}
 	if s.Delimiter == 0 {
 		s.Delimiter = ','
+	}
+	if s.Now.IsZero() {
+		s.Now = time.Now()
 	}
 	if s.MaxRowBytes == 0 {
 		s.MaxRowBytes = DefaultMaxRowBytes

@@ -13,7 +13,7 @@ const (
 	ReasonEmptyAccount    = "empty_account"    // no account to charge
 	ReasonEmptyCampaign   = "empty_campaign"   // no campaign
 	ReasonTime            = "bad_time"         // no time, or not a time
-	ReasonFuture          = "future"           // more than 5 minutes ahead of this computer's clock
+	ReasonFuture          = "future"           // more than 5 minutes after Options.Now
 	ReasonDay             = "bad_budget_day"   // not a date
 	ReasonPrice           = "bad_price"        // not a decimal number, or finer than a micro
 	ReasonNegativePrice   = "negative_price"   // refunds are adjustments, not events

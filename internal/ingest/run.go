@@ -49,7 +49,7 @@ type Job struct {
 
 // Status is the progress of a run.
 type Status struct {
-	BytesRead, BytesTotal int64 // of the file on disk; BytesTotal is -1 if unknown
+	BytesRead, BytesTotal int64 // of the input of a Source, compressed if it is; BytesTotal is -1 if unknown
 	Read, Rejected        int64 // rows
 	Produced              int64 // acknowledged events
 }

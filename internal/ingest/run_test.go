@@ -229,7 +229,7 @@ func TestRunOnErrors(t *testing.T) {
 	})
 	t.Run("input", func(t *testing.T) {
 		packed := gz(t, goodJSON+"\n"+goodJSON+"\n")
-		src, err := Open("-", strings.NewReader(string(packed[:len(packed)-5])))
+		src, err := Open(t.Context(), "-", strings.NewReader(string(packed[:len(packed)-5])))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package ingest
 import (
 	"bufio"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,40 +20,41 @@ import (
 // members or frames, are decompressed. BytesRead may be called from any goroutine.
 type Source struct {
 	name  string
+	file  *os.File // the input, or a copy of it
 	size  int64
 	read  atomic.Int64
 	plain io.Reader
-	file  *os.File
 	zstd  *zstd.Decoder // nil without zstd
 }
 
-// Open opens the file with the given name, or stdin if name is "-". An input that begins with the
-// magic bytes of gzip or zstd is decompressed. An input that begins like another compressed format,
-// or like UTF-16, is refused with the tool that converts it. A file named .gz that does not begin
-// with them is refused, because no row of it could be read.
-func Open(name string, stdin io.Reader) (*Source, error) {
-	s := &Source{name: name, size: -1}
-	var in io.Reader
-	if name == "-" {
-		if stdin == nil {
-			return nil, errors.New("input: standard input is not available: name a file")
-		}
-		in = stdin
+// Open opens the file with the given name, or stdin if name is "-". Standard input and other inputs
+// that are no regular file are copied to a temporary file first, until they end or ctx does. What
+// is appended to a file afterwards is not read.
+//
+// An input that begins with the magic bytes of gzip or zstd is decompressed. An input that begins
+// like another compressed format, or like UTF-16, is refused with the tool that converts it. A file
+// named .gz that does not begin with them is refused, because no row of it could be read.
+func Open(ctx context.Context, name string, stdin io.Reader) (*Source, error) {
+	s := &Source{name: name}
+	var err error
+	if name != "-" {
+		s.file, s.size, err = openFile(ctx, name)
+	} else if stdin != nil {
+		s.file, s.size, err = spool(ctx, stdin)
 	} else {
-		f, size, err := openFile(name)
-		if err != nil {
-			return nil, err
-		}
-		s.file, s.size, in = f, size, f
+		err = errors.New("input: standard input is not available: name a file")
 	}
-	if err := s.detect(in); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Rewind(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func openFile(name string) (f *os.File, size int64, err error) {
-	f, err = os.Open(name)
+func openFile(ctx context.Context, name string) (*os.File, int64, error) {
+	f, err := os.Open(name)
 	if err != nil {
 		var pe *os.PathError
 		if errors.As(err, &pe) { // whose text has the name as it is
@@ -64,18 +66,51 @@ func openFile(name string) (f *os.File, size int64, err error) {
 	if err == nil && st.IsDir() {
 		err = fmt.Errorf("input: %w: name one file", &fs.PathError{Op: "read", Path: name, Err: syscall.EISDIR})
 	}
+	if err == nil && st.Mode().IsRegular() {
+		return f, st.Size(), nil
+	}
+	defer func() { _ = f.Close() }()
 	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
+		return nil, 0, err
 	}
-	if !st.Mode().IsRegular() { // a pipe has no known size
-		return f, -1, nil
-	}
-	return f, st.Size(), nil
+	return spool(ctx, f)
 }
 
-// detect looks at the first bytes of in and sets s.plain.
-func (s *Source) detect(in io.Reader) error {
-	br := bufio.NewReaderSize(&countingReader{r: in, n: &s.read}, 256<<10)
+// spool copies an input that can be read only once. The temporary file loses its name before it is
+// written, so that it ends with the process, however the process ends.
+func spool(ctx context.Context, in io.Reader) (*os.File, int64, error) {
+	f, err := os.CreateTemp("", "weir-input-*")
+	if err != nil {
+		return nil, 0, fmt.Errorf("input: create a temporary file for an input that is no regular file: %w: set TMPDIR to a folder with room for the input, or name a file", err)
+	}
+	var size int64
+	if err = os.Remove(f.Name()); err == nil {
+		size, err = io.Copy(f, contextReader{ctx, in})
+	}
+	if err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("input: copy to a temporary file in %s: %w", os.TempDir(), err), f.Close())
+	}
+	return f, size, nil
+}
+
+// contextReader reads until ctx ends.
+type contextReader struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.in.Read(p)
+}
+
+// Rewind makes Read begin with the first byte again.
+func (s *Source) Rewind() error {
+	s.closeDecoder()
+	s.read.Store(0)
+	br := bufio.NewReaderSize(&countingReader{r: s.bytes(), n: &s.read}, 256<<10)
 	s.plain = br
 	head, err := br.Peek(sniffed)
 	if err != nil && !isEOF(err) {
@@ -143,22 +178,26 @@ func (s *Source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the file. Standard input stays open.
-func (s *Source) Close() error {
+// bytes returns a reader of the bytes on disk.
+func (s *Source) bytes() io.Reader { return io.NewSectionReader(s.file, 0, s.size) }
+
+func (s *Source) closeDecoder() {
 	if s.zstd != nil {
 		s.zstd.Close()
+		s.zstd = nil
 	}
-	if s.file == nil {
-		return nil
-	}
+}
+
+// Close closes the file. Standard input stays open.
+func (s *Source) Close() error {
+	s.closeDecoder()
 	return s.file.Close()
 }
 
 // Name returns the name given to Open.
 func (s *Source) Name() string { return s.name }
 
-// Size returns the number of bytes of the file on disk, compressed if the file is. It returns -1 if
-// the size is unknown.
+// Size returns the number of bytes of the input, compressed if the input is.
 func (s *Source) Size() int64 { return s.size }
 
 // BytesRead returns how many of the Size bytes were read. Buffers make it run ahead of the rows.

@@ -3,6 +3,7 @@ package ingest
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -68,7 +69,7 @@ func TestOpen(t *testing.T) {
 			if err := os.WriteFile(path, c.content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s, err := Open(path, nil)
+			s, err := Open(t.Context(), path, nil)
 			if c.openErr != "" {
 				if err == nil || !strings.Contains(err.Error(), c.openErr) || !strings.Contains(err.Error(), path) {
 					t.Fatalf("Open: %v, want an error with %q and the name", err, c.openErr)
@@ -92,28 +93,86 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestOpenStdin: an input that can be read only once is read twice. Its copy has no name.
 func TestOpenStdin(t *testing.T) {
-	packed := gz(t, "one\n")
-	for _, in := range [][]byte{[]byte("one\n"), packed} {
-		s, err := Open("-", bytes.NewReader(in))
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	for _, in := range [][]byte{[]byte("one\n"), gz(t, "one\n"), zst(t, "one\n")} {
+		s, err := Open(t.Context(), "-", bytes.NewReader(in))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := io.ReadAll(s); err != nil || string(got) != "one\n" {
-			t.Errorf("read %q, %v", got, err)
+		for range 2 {
+			if got, err := io.ReadAll(s); err != nil || string(got) != "one\n" {
+				t.Errorf("read %q, %v", got, err)
+			}
+			if s.Size() != int64(len(in)) || s.BytesRead() != s.Size() {
+				t.Errorf("size %d, %d bytes read of %d", s.Size(), s.BytesRead(), len(in))
+			}
+			if err := s.Rewind(); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if s.Size() != -1 || s.BytesRead() != int64(len(in)) || s.Close() != nil {
-			t.Errorf("size %d, %d bytes read of %d", s.Size(), s.BytesRead(), len(in))
+		if files, err := os.ReadDir(dir); err != nil || len(files) > 0 || s.Close() != nil {
+			t.Errorf("%d temporary files, %v", len(files), err)
 		}
 	}
-	if _, err := Open("-", nil); err == nil {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Open(ended, "-", zeros{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("an endless input: %v", err)
+	}
+	t.Setenv("TMPDIR", filepath.Join(dir, "none"))
+	if _, err := Open(t.Context(), "-", strings.NewReader("")); err == nil || !strings.Contains(err.Error(), "set TMPDIR") {
+		t.Errorf("no folder for the copy: %v", err)
+	}
+	if _, err := Open(t.Context(), "-", nil); err == nil {
 		t.Error("no standard input, no error")
 	}
-	if _, err := Open(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "directory") {
+	if _, err := Open(t.Context(), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "directory") {
 		t.Errorf("a directory: %v", err)
 	}
-	if _, err := Open(filepath.Join(t.TempDir(), "none"), nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(t.Context(), filepath.Join(t.TempDir(), "none"), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// TestSourceEndsWhereItWasOpened: a row that is appended to a file during an import belongs to the
+// next one.
+func TestSourceEndsWhereItWasOpened(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csv")
+	write := func(flag int, text string) {
+		t.Helper()
+		f, err := os.OpenFile(path, flag, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.WriteString(text)
+		if err = errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(os.O_WRONLY|os.O_CREATE, "one\n")
+	s, err := Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	id, err := s.Import("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(os.O_WRONLY|os.O_APPEND, "two\n")
+	for range 2 {
+		if text, err := io.ReadAll(s); err != nil || string(text) != "one\n" {
+			t.Errorf("read %q, %v", text, err)
+		}
+		if err := s.Rewind(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, err := s.Import(""); err != nil || again != id {
+		t.Errorf("import %x, %v, and before %x", again, err, id)
 	}
 }
 
@@ -133,7 +192,7 @@ func TestBombIsSkipped(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open("-", &packed)
+	s, err := Open(t.Context(), "-", &packed)
 	if err != nil {
 		t.Fatal(err)
 	}

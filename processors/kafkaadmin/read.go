@@ -63,8 +63,12 @@ func ReadTopic(ctx context.Context, k kafka.Cluster, topic string, since time.Ti
 					if r.Attrs.IsControl() {
 						return
 					}
+					rec := stream.Record{Key: r.Key, Value: r.Value, Offset: r.Offset, TimeMs: r.Timestamp.UnixMilli()}
+					for _, h := range r.Headers {
+						rec.Headers = append(rec.Headers, stream.Header{Key: h.Key, Value: h.Value})
+					}
 					select {
-					case records <- found{p, stream.Record{Key: r.Key, Value: r.Value, Offset: r.Offset, TimeMs: r.Timestamp.UnixMilli()}}:
+					case records <- found{p, rec}:
 					case <-ctx.Done():
 					}
 				})

@@ -1,7 +1,6 @@
 package spend
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,9 +19,9 @@ import (
 
 func newAdjustImportCmd(a *cli.App) *cobra.Command {
 	r := importRun{
-		a: a, noun: "adjustments", acknowledged: "acknowledged", unit: "--amount-unit", format: "--map or --amount-unit",
-		reader:     "`weir adjust import --help` shows the flags",
-		stopped:    "Adjustments so far are applied. Correct the file and import it again, or use a greater --max-rejects: a reference is applied once",
+		a: a, noun: "adjustments", unit: "--amount-unit", format: "--map or --amount-unit",
+		help:       "`weir adjust import --help` shows the flags",
+		corrected:  "Correct them in the file and import it again: a reference is applied once",
 		incomplete: "run the same command again: a reference is applied once",
 	}
 	opt := ingest.AdjustmentOptions{}
@@ -37,10 +36,11 @@ func newAdjustImportCmd(a *cli.App) *cobra.Command {
 			"what was applied, and how often a reference arrived.\n\n" +
 			"Fields: " + strings.Join(ingest.AdjustmentFields(), ", ") + ".\n" +
 			"For invalid traffic, give each event a row: its id as the reference, and what the event cost.\n\n" +
-			"The input may be compressed by gzip or zstd.\n\n" +
+			"The input may be compressed by gzip or zstd. It is read twice: first it is checked, and then it is\n" +
+			"produced. --dry-run checks it only. Standard input is copied to a temporary file (in TMPDIR).\n\n" +
 			"Rejected rows are reported, and kept in FILE.rejects.jsonl. If more than --max-rejects of the rows\n" +
-			"are rejected, the import stops with exit code 65. A percentage is tested from the 1,000th row,\n" +
-			"and at the end. --dry-run reads the file in the same way and produces nothing.",
+			"are rejected, nothing is produced, and the exit code is 65. A percentage is tested from the 1,000th\n" +
+			"row, and at the end.",
 		Example: "  weir adjust import refunds.csv --amount-unit major --serving-dc eu --dry-run\n" +
 			"  weir adjust import ivt.csv --map reference_id=event_id,campaign=cid,budget_day=day,amount=cost --amount-unit micros \\\n" +
 			"    --account acme --currency USD --serving-dc eu --reason invalid_traffic",
@@ -64,55 +64,47 @@ func newAdjustImportCmd(a *cli.App) *cobra.Command {
 }
 
 func importAdjustments(cmd *cobra.Command, r importRun, opt ingest.AdjustmentOptions, dry bool) error {
-	if dry {
-		r.acknowledged, r.stopped, r.incomplete = "to be produced", "Nothing was produced. Correct the file, or use a greater --max-rejects", "run the same command again"
-	}
-	src, err := r.open()
+	r.newReader = func(in io.Reader) (*ingest.Reader, error) { return ingest.NewAdjustmentReader(in, opt) }
+	src, err := r.open(cmd.Context())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = src.Close() }()
-	reader, err := ingest.NewAdjustmentReader(src, opt)
-	if err != nil {
-		return r.readerFailure(err, src)
-	}
-	job := ingest.Job{Sink: &drySink{}, First: func(row *ingest.Row) { r.a.Notef("line %d: %s", row.Line, adjustmentText(row.Adjustment)) }}
-	if !dry {
-		to, err := importTarget(cmd.Context(), r.a, cmd.Flags().Changed("brokers"), events.AdjustmentsTopic)
-		if to.server != nil {
-			defer to.server.Close()
-		}
-		if err != nil {
-			return err
-		}
-		sink, err := kafka.NewProducer(to.kafka, to.topic)
-		if err != nil {
-			return cli.Fail(0, "cannot produce", err, "")
-		}
-		defer sink.Close()
-		job.Sink, job.Shards = importSink{sink}, to.shards
-	}
-	sum, err := r.run(cmd.Context(), src, reader, job)
+	reader, err := r.reader(src)
 	if err != nil {
 		return err
 	}
+	first := func(row *ingest.Row) { r.a.Notef("line %d: %s", row.Line, adjustmentText(row.Adjustment)) }
 	if dry {
+		sum, err := r.check(cmd.Context(), src, reader, first)
+		if err != nil {
+			return err
+		}
 		r.a.Notef("dry run: nothing was produced")
+		return printAdjustments(r.a, &sum, dry)
+	}
+	to, err := importTarget(cmd.Context(), r.a, cmd.Flags().Changed("brokers"), events.AdjustmentsTopic)
+	if to.server != nil {
+		defer to.server.Close()
+	}
+	if err != nil {
+		return err
+	}
+	checked, err := r.check(cmd.Context(), src, reader, first)
+	if err != nil {
+		return err
+	}
+	sink, err := kafka.NewProducer(to.kafka, to.topic)
+	if err != nil {
+		return cli.Fail(0, "cannot produce", err, "")
+	}
+	defer sink.Close()
+	sum, err := r.produce(cmd.Context(), src, ingest.Job{Sink: importSink{sink}, Shards: to.shards}, &checked)
+	if err != nil {
+		return err
 	}
 	return printAdjustments(r.a, &sum, dry)
 }
-
-// drySink takes records and drops them.
-type drySink struct{ n int64 }
-
-func (s *drySink) Produce(context.Context, int32, ingest.Record) error {
-	s.n++
-	return nil
-}
-
-func (s *drySink) Flush(context.Context) error { return nil }
-
-func (s *drySink) Acked() int64 { return s.n }
 
 // adjustSummary is the result of an import for programs.
 type adjustSummary struct {

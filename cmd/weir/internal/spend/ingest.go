@@ -2,7 +2,9 @@ package spend
 
 import (
 	"context"
+	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,15 +25,18 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 		Use:   "ingest FILE|- --format " + strings.Join(ingest.Formats(), "|"),
 		Short: "Produce a file of ad events to ads.events",
 		Long: "Produce a file of ad events to ads.events, idempotently and with acks=all.\n\n" +
-			"The rows of a file are counted once, however often and whenever the file is ingested: the import has\n" +
-			"an id, the digest of the file or --import-id, and the counter remembers how far it has come. Rows\n" +
-			"of an import that were counted before are counted as duplicates. Standard input and pipes need\n" +
-			"--import-id for this. To count events again, use `weir replay`. A row without an event id gets one\n" +
-			"from its content and position.\n\n" +
-			"The input may be compressed by gzip or zstd.\n\n" +
+			"The rows of an input are counted once, however often and whenever it is ingested: the import has an\n" +
+			"id, the digest of the input or --import-id, and the counter remembers how far it has come. Rows of\n" +
+			"an import that were counted before are counted as duplicates. To count events again, use\n" +
+			"`weir replay`.\n\n" +
+			"A row without an event id gets one from its content and the number of equal rows before it. Equal\n" +
+			"rows of two inputs have the same id, and are one event within the duplicate window: give these\n" +
+			"inputs event ids, or a different --id-space each.\n\n" +
+			"The input may be compressed by gzip or zstd. It is read twice: first it is checked, and then it is\n" +
+			"produced. Standard input is copied to a temporary file (in TMPDIR) until it ends.\n\n" +
 			"Rejected rows are reported, and kept in FILE.rejects.jsonl. If more than --max-rejects of the rows\n" +
-			"are rejected, the import stops with exit code 65. A percentage is tested from the 1,000th row,\n" +
-			"and at the end.",
+			"are rejected, nothing is produced, and the exit code is 65. A percentage is tested from the 1,000th\n" +
+			"row, and at the end.",
 		Example: "  weir ingest log.csv.gz --format csv --map campaign=cid,time=ts,price=cpm --price-unit cpm --currency USD --account acme\n" +
 			"  weir ingest - --format jsonl < events.jsonl",
 		Args: cobra.ExactArgs(1),
@@ -53,8 +58,8 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&opt.Price, "price", "", "price of an impression if the input has no prices")
 	f.StringVar(&opt.ClickPrice, "click-price", "", "price of a click, in formats whose rows imply one")
 	f.StringVar(&opt.DC, "dc", "", "serving datacentre of rows without one")
-	f.StringVar(&in.importID, "import-id", "", "name of the import, whose rows are counted once (default: the digest of the file)")
-	f.StringVar(&opt.IDSpace, "id-space", "", "text that is part of generated event ids; it distinguishes files with equal rows")
+	f.StringVar(&in.importID, "import-id", "", "name of the import, whose rows are counted once (default: the digest of the input)")
+	f.StringVar(&opt.IDSpace, "id-space", "", "text that is part of generated event ids; it distinguishes the equal rows of two inputs")
 	d.add(f, "csv: ", "prices")
 	f.StringVar(&opt.TimeFormat, "time-format", "", "csv: format of times, such as '%d/%m/%Y %H:%M' or '02/01/2006 15:04' (default: RFC 3339 and Unix times)")
 	f.StringVar(&in.rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl)")
@@ -75,24 +80,30 @@ type ingestion struct {
 func (i ingestion) run(cmd *cobra.Command) error {
 	a := i.a
 	r := importRun{
-		a: a, name: i.name, rejects: i.rejects, limit: i.limit, noun: "events", acknowledged: "acknowledged", unit: "--price-unit", format: "--format or --map",
-		reader:     "`weir ingest --help` shows the flags",
-		stopped:    "Events so far are counted. With a greater --max-rejects the same command continues after them; corrected rows are a file of their own",
-		incomplete: "run the same command again: events that arrived count as duplicates",
+		a: a, name: i.name, rejects: i.rejects, limit: i.limit, noun: "events", unit: "--price-unit", format: "--format or --map",
+		help:       "`weir ingest --help` shows the flags",
+		corrected:  "Import them, corrected, as a file of their own: this file's other rows are counted",
+		incomplete: "run the same command again, with the same input: events that arrived count as duplicates",
+		newReader:  func(in io.Reader) (*ingest.Reader, error) { return ingest.NewReader(in, i.opt) },
 	}
-	src, err := r.open()
+	src, err := r.open(cmd.Context())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = src.Close() }()
-	reader, err := ingest.NewReader(src, i.opt)
+	i.opt.Now = time.Now()
+	reader, err := r.reader(src)
 	if err != nil {
-		return r.readerFailure(err, src)
+		return err
 	}
 	to, err := importTarget(cmd.Context(), a, cmd.Flags().Changed("brokers"), events.EventsTopic)
 	if to.server != nil {
 		defer to.server.Close()
 	}
+	if err != nil {
+		return err
+	}
+	checked, err := r.check(cmd.Context(), src, reader, i.showFirst)
 	if err != nil {
 		return err
 	}
@@ -108,7 +119,7 @@ func (i ingestion) run(cmd *cobra.Command) error {
 		return cli.Fail(0, "cannot produce", err, "")
 	}
 	defer sink.Close()
-	sum, err := r.run(cmd.Context(), src, reader, ingest.Job{Sink: importSink{sink}, Import: id, Shards: to.shards, First: i.showFirst})
+	sum, err := r.produce(cmd.Context(), src, ingest.Job{Sink: importSink{sink}, Import: id, Shards: to.shards}, &checked)
 	if err != nil {
 		return err
 	}
@@ -126,17 +137,12 @@ func (s importSink) Produce(ctx context.Context, partition int32, r ingest.Recor
 	return s.ProduceMessage(ctx, partition, m)
 }
 
-// id returns the import of the input. Without a name, an input that is not a file has none: it is
-// counted again when it is ingested again.
+// id returns the import of the input.
 func (i ingestion) id(src *ingest.Source) (events.ImportID, error) {
-	switch {
-	case i.importID != "":
+	if i.importID != "" {
 		return ingest.NamedImport(i.importID), nil
-	case src.Size() < 0:
-		i.a.Notef("the input is not a file: without --import-id, old events are counted again if it is ingested again")
-		return events.ImportID{}, nil
 	}
-	id, err := ingest.FileImport(i.name, i.opt.IDSpace)
+	id, err := src.Import(i.opt.IDSpace)
 	if err != nil {
 		return id, cli.Fail(0, "cannot read the input", err, "check the file, or name the import with --import-id")
 	}
@@ -146,9 +152,6 @@ func (i ingestion) id(src *ingest.Source) (events.ImportID, error) {
 // showEarlier notes that the import has counted rows, so that the user does not wait for new
 // figures. A server that does not answer the question changes nothing: the counter decides.
 func (i ingestion) showEarlier(ctx context.Context, server *api.Client, id events.ImportID) {
-	if id == (events.ImportID{}) {
-		return
-	}
 	req := &weirpb.ScanStateRequest{Table: "imports", Prefix: id[:], Limit: 1}
 	for {
 		page, err := server.ScanState(ctx, req)

@@ -76,18 +76,18 @@ func amount(micros int64, currency string) string {
 
 // ingestProgress draws a progress bar from the first report that has produced events. Without a
 // terminal it draws nothing.
-func ingestProgress(a *cli.App, total int64, noun string) (report func(ingest.Status), done func()) {
+func ingestProgress(a *cli.App, total int64, verb, noun string) (report func(ingest.Status), done func()) {
 	if !a.IsTerminal() {
 		return nil, func() {}
 	}
 	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.Stderr), progressbar.OptionShowBytes(true),
-		progressbar.OptionSetDescription("ingest"), progressbar.OptionThrottle(100_000_000), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetDescription(verb), progressbar.OptionThrottle(100_000_000), progressbar.OptionClearOnFinish(),
 		progressbar.OptionEnableColorCodes(a.Color()))
 	return func(s ingest.Status) {
 		if s.Read == 0 { // the first row is shown before
 			return
 		}
-		bar.Describe(fmt.Sprintf("ingest %d %s", s.Produced, noun))
+		bar.Describe(fmt.Sprintf("%s %d %s", verb, s.Produced, noun))
 		_ = bar.Set64(s.BytesRead)
 	}, func() { _ = bar.Finish() }
 }
