@@ -15,12 +15,13 @@ func EndOffsets(ctx context.Context, k Cluster, topics ...string) (map[string]ma
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	defer cl.Close()
-	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, topics...)
+	adm := kadm.NewClient(cl)
+	ends, err := adm.ListEndOffsets(ctx, topics...)
 	if err == nil {
 		err = ends.Error()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the end offsets of %v: %w", topics, err)
+		return nil, fmt.Errorf("read the end offsets of %v: %w", topics, NameUndescribed(ctx, adm, err, topics...))
 	}
 	out := map[string]map[int32]int64{}
 	for topic, partitions := range ends {

@@ -1,49 +1,76 @@
 package kafkaadmin
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/weirhq/weir/stream"
 )
 
 // ACLs returns the rights that a principal needs to run p and to administer it, one per line, in
-// the syntax of kafka-acls.sh.
-func ACLs(p stream.Processor) []string {
+// the syntax of kafka-acls.sh. former are the changelogs of p's former generations, which are
+// described before p starts: processors.Config.FormerChangelogs.
+func ACLs(p stream.Processor, former ...string) []string {
 	p.SetDefaults()
-	dlq := p.DLQ
-	var out []string
-	topic := func(names []string, operations ...string) {
-		for _, n := range names {
-			out = append(out, "--topic "+n+ops(operations))
-		}
-	}
-	topic(p.Inputs, "Read", "Describe", "DescribeConfigs")
-	topic([]string{p.Changelog, dlq}, "Read", "Write", "Describe", "DescribeConfigs")
-	topic(p.WrittenTopics()[2:], "Write", "Describe", "DescribeConfigs")
-	out = append(out,
-		fmt.Sprintf("--group %s%s", p.App, ops([]string{"Read", "Describe"})),
-		fmt.Sprintf("--transactional-id %s- --resource-pattern-type prefixed%s", p.App, ops([]string{"Write", "Describe"})),
-		"--cluster"+ops([]string{"Describe", "DescribeConfigs"}),
-		"for imports and replays of dead letters, in addition:",
-	)
-	topic(p.Inputs, "Write")
-	out = append(out,
-		fmt.Sprintf("--transactional-id weir-dlq-%s%s", strings.TrimSuffix(dlq, ".dlq"), ops([]string{"Write", "Describe"})),
-		"to create and alter topics, in addition:", "--cluster"+ops([]string{"Create"}), "--topic '*'"+ops([]string{"AlterConfigs"}))
-	return out
+	var a aclList
+	a.topics(p.Inputs, "Read", "Describe", "DescribeConfigs")
+	a.topics([]string{p.Changelog, p.DLQ}, "Read", "Write", "Describe", "DescribeConfigs")
+	a.topics(p.WrittenTopics()[2:], "Write", "Describe", "DescribeConfigs")
+	a.topics(former, "Describe")
+	a.app(p.App)
+	a.add("--cluster", "Describe", "DescribeConfigs")
+	a = append(a, "for imports and replays of dead letters, in addition:")
+	a.topics(p.Inputs, "Write")
+	a.add("--transactional-id weir-dlq-"+strings.TrimSuffix(p.DLQ, ".dlq"), "Write", "Describe")
+	a = append(a, "to create and alter topics, in addition:")
+	a.add("--cluster", "Create")
+	a.add("--topic '*'", "AlterConfigs")
+	return a
+}
+
+// RepartitionACLs returns the rights that a principal needs to move the state of from to to, one
+// per line: from is read and gets a barrier, to is written.
+func RepartitionACLs(from, to stream.Processor) []string {
+	from.SetDefaults()
+	to.SetDefaults()
+	var a aclList
+	a.topics(from.Inputs, "Read", "Describe")
+	a.topics([]string{from.Changelog}, "Read", "Write", "Describe")
+	a.topics([]string{from.DLQ}, "Read", "Describe")
+	a.topics(from.WrittenTopics()[2:], "Describe")
+	a.app(from.App)
+	a.topics(to.Inputs, "Read", "Describe", "DescribeConfigs")
+	a.topics([]string{to.Changelog}, "Read", "Write", "Describe", "DescribeConfigs")
+	a.topics(to.WrittenTopics()[1:], "Describe", "DescribeConfigs")
+	a.app(to.App)
+	return a
 }
 
 // SinkACLs returns the rights that a principal needs to read the commands in topic as a member of
 // group, and to write results, one per line.
 func SinkACLs(group, topic, results string) []string {
-	return []string{
-		"--topic " + topic + ops([]string{"Read", "Describe", "DescribeConfigs"}),
-		"--topic " + results + ops([]string{"Write", "Describe"}),
-		"--group " + group + ops([]string{"Read", "Describe"}),
+	var a aclList
+	a.topics([]string{topic}, "Read", "Describe", "DescribeConfigs")
+	a.topics([]string{results}, "Write", "Describe")
+	a.add("--group "+group, "Read", "Describe")
+	return a
+}
+
+// aclList are rights, one per line.
+type aclList []string
+
+// add adds the right to operations on a resource.
+func (a *aclList) add(resource string, operations ...string) {
+	*a = append(*a, resource+" --operation "+strings.Join(operations, " --operation "))
+}
+
+func (a *aclList) topics(names []string, operations ...string) {
+	for _, name := range names {
+		a.add("--topic "+name, operations...)
 	}
 }
 
-func ops(names []string) string {
-	return " --operation " + strings.Join(names, " --operation ")
+// app adds the rights of an application's members: its group and its transactions.
+func (a *aclList) app(name string) {
+	a.add("--group "+name, "Read", "Describe")
+	a.add("--transactional-id "+name+"- --resource-pattern-type prefixed", "Write", "Describe")
 }

@@ -135,7 +135,7 @@ func logEnds(ctx context.Context, adm *kadm.Client, topics []string) (e logBound
 			err = got.Error()
 		}
 		if err != nil {
-			return e, fmt.Errorf("read the end offsets of %v: %w", topics, unknownTopic(err))
+			return e, fmt.Errorf("read the end offsets of %v: %w", topics, kafka.NameUndescribed(ctx, adm, unknownTopic(err), topics...))
 		}
 		*q.into = got
 	}

@@ -32,12 +32,13 @@ func newScanner(ctx context.Context, cl *kgo.Client, topic string) (*scanner, er
 
 // loadMetadata reads the leaders of the partitions.
 func (s *scanner) loadMetadata(ctx context.Context) error {
-	list, err := kadm.NewClient(s.cl).ListTopics(ctx, s.topic)
+	adm := kadm.NewClient(s.cl)
+	list, err := adm.ListTopics(ctx, s.topic)
 	if err == nil {
 		err = list[s.topic].Err
 	}
 	if err != nil {
-		return fmt.Errorf("read the metadata of topic %s: %w", s.topic, unknownTopic(err))
+		return fmt.Errorf("read the metadata of topic %s: %w", s.topic, kafka.NameUndescribed(ctx, adm, unknownTopic(err), s.topic))
 	}
 	s.detail = list[s.topic]
 	return nil

@@ -111,7 +111,7 @@ func plan(ctx context.Context, adm *kadm.Client, want []events.Topic, d Defaults
 	}
 	have, err := adm.ListTopics(ctx, names...)
 	if err != nil {
-		return nil, fmt.Errorf("list topics: %w", err)
+		return nil, fmt.Errorf("list topics: %w", kafka.NameUndescribed(ctx, adm, err, names...))
 	}
 	var existing []string
 	for _, n := range names {
@@ -149,7 +149,10 @@ func plan(ctx context.Context, adm *kadm.Client, want []events.Topic, d Defaults
 func describe(ctx context.Context, adm *kadm.Client, topics []string) (map[string]map[string]string, error) {
 	got, err := adm.DescribeTopicConfigs(ctx, topics...)
 	if err != nil {
-		return nil, fmt.Errorf("read topic configurations: %w", err)
+		return nil, fmt.Errorf("read topic configurations: %w", kafka.NameDenied(err, "DescribeConfigs", topics, func(topic string) error {
+			_, err := adm.DescribeTopicConfigs(ctx, topic)
+			return err
+		}))
 	}
 	out := map[string]map[string]string{}
 	for _, rc := range got {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"google.golang.org/protobuf/proto"
@@ -43,6 +44,7 @@ type exclusiveMember struct {
 
 	mu       sync.Mutex
 	assigned []int32
+	refused  error // the brokers do not let this user into the group
 	changed  chan struct{}
 }
 
@@ -102,7 +104,7 @@ func joinExclusive(ctx context.Context, cfg *processors.Config, proc *stream.Pro
 		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, got map[string][]int32) { h.setAssigned(group.Partitions(got)) }),
 		kgo.OnPartitionsRevoked(func(context.Context, *kgo.Client, map[string][]int32) { h.setAssigned(nil) }),
-		kgo.OnPartitionsLost(func(context.Context, *kgo.Client, map[string][]int32) { h.setAssigned(nil) }),
+		kgo.WithHooks(h), kgo.OnPartitionsLost(func(context.Context, *kgo.Client, map[string][]int32) { h.setAssigned(nil) }),
 	}, cfg.Kafka.Options...)...)
 	if err != nil {
 		return nil, fmt.Errorf("start session: %w", err)
@@ -136,9 +138,19 @@ func ensureGroupEmpty(ctx context.Context, adm *kadm.Client, app string) error {
 	return nil
 }
 
-func (h *exclusiveMember) setAssigned(have []int32) {
+func (h *exclusiveMember) setAssigned(have []int32) { h.update(func() { h.assigned = have }) }
+
+// OnGroupManageError implements kgo.HookGroupManageError. The client joins again after every error.
+func (h *exclusiveMember) OnGroupManageError(err error) {
+	if errors.Is(err, kerr.GroupAuthorizationFailed) {
+		h.update(func() { h.refused = fmt.Errorf("the user needs the right Read of group %s: %w", h.proc.App, err) })
+	}
+}
+
+// update changes what awaitAssignment waits for.
+func (h *exclusiveMember) update(change func()) {
 	h.mu.Lock()
-	h.assigned = have
+	change()
 	h.mu.Unlock()
 	select {
 	case h.changed <- struct{}{}:
@@ -155,10 +167,10 @@ func (h *exclusiveMember) awaitAssignment(ctx context.Context) error {
 	defer limit.Stop()
 	for {
 		h.mu.Lock()
-		have := len(h.assigned)
+		have, refused := len(h.assigned), h.refused
 		h.mu.Unlock()
-		if have == int(h.partitions) {
-			return nil
+		if have == int(h.partitions) || refused != nil {
+			return refused
 		}
 		select {
 		case <-ctx.Done():

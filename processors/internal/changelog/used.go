@@ -7,6 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // FirstUsed returns the first of topics that has, or had, a record; empty if none has. A topic that
@@ -17,7 +19,7 @@ func FirstUsed(ctx context.Context, adm *kadm.Client, topics ...string) (string,
 	}
 	ends, err := adm.ListEndOffsets(ctx, topics...)
 	if err != nil {
-		return "", fmt.Errorf("read the end offsets of the changelogs: %w", err)
+		return "", fmt.Errorf("read the end offsets of the changelogs: %w", kafka.NameUndescribed(ctx, adm, err, topics...))
 	}
 	for _, topic := range topics {
 		for _, o := range ends[topic] {

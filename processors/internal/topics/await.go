@@ -45,9 +45,10 @@ func Await(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n Count,
 
 // check compares the numbers of partitions once.
 func check(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n Count, err error) {
-	list, err := adm.ListTopics(kafka.Uncached(ctx), append(p.WrittenTopics(), p.Inputs...)...)
+	names := append(p.WrittenTopics(), p.Inputs...)
+	list, err := adm.ListTopics(kafka.Uncached(ctx), names...)
 	if err != nil {
-		return n, fmt.Errorf("read topics: %w", err)
+		return n, fmt.Errorf("read topics: %w", kafka.NameUndescribed(ctx, adm, err, names...))
 	}
 	for _, t := range list.Sorted() {
 		if t.Err != nil {

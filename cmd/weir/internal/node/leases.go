@@ -11,6 +11,7 @@ import (
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -69,7 +70,10 @@ func leaseProcessorRole(r Role, proc func(*Setup) (stream.Processor, error)) Rol
 	described := func(c *config.Config) (stream.Processor, error) { // a description needs no connection
 		return proc(&Setup{Config: c, Table: &LeaseTable{}, Registry: obs.NewRegistry("")})
 	}
-	r.ACLs = processorACLs(described)
+	r.ACLs = func(c *config.Config) ([]string, error) {
+		p, err := described(c)
+		return kafkaadmin.ACLs(p), err
+	}
 	// A replay would not give the same state: timers go by the time of day, and the bridge reads
 	// DynamoDB.
 	r.Apps = func(c *config.Config) ([]App, error) { return processorApp(described(c)) }

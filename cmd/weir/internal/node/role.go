@@ -9,7 +9,6 @@ import (
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
-	"github.com/weirhq/weir/stream"
 )
 
 // Role is a part of the process that `weir run --roles` starts. Each role is one file of this
@@ -37,6 +36,9 @@ type Role struct {
 	Apps func(c *config.Config) ([]App, error)
 	// ACLs returns the rights that the role needs of Kafka, one a line.
 	ACLs func(c *config.Config) ([]string, error)
+	// RepartitionACLs returns the rights that `weir repartition` needs to move the role's state
+	// from the generation before, one a line; none in generation 1. Nil: the state cannot move.
+	RepartitionACLs func(c *config.Config) ([]string, error)
 	// Doctor returns further checks of `weir doctor`. Nil: none.
 	Doctor func(ctx context.Context, c *config.Config, k kafka.Cluster) []kafkaadmin.Check
 
@@ -103,17 +105,6 @@ func CheckSettings(c *config.Config, roles []Role) error {
 		}
 	}
 	return nil
-}
-
-// processorACLs is Role.ACLs of a role with one processor.
-func processorACLs(proc func(c *config.Config) (stream.Processor, error)) func(*config.Config) ([]string, error) {
-	return func(c *config.Config) ([]string, error) {
-		p, err := proc(c)
-		if err != nil {
-			return nil, err
-		}
-		return kafkaadmin.ACLs(p), nil
-	}
 }
 
 // configError explains err by the settings of the role.

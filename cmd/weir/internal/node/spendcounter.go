@@ -31,13 +31,27 @@ func spendCounterRole() Role {
 		Summary: "counts the spend of ad campaigns and serves it",
 		// It reads a thousand times as many records as the lease loop.
 		Weight: 8, Memory: spendMemory,
-		Topics:   func(c *config.Config) []events.Topic { return SpendCounter(c).Topics() },
-		Apps:     spendApps,
-		ACLs:     processorACLs(func(c *config.Config) (stream.Processor, error) { return SpendCounter(c).Processor() }),
+		Topics: func(c *config.Config) []events.Topic { return SpendCounter(c).Topics() },
+		Apps:   spendApps,
+		ACLs:   spendACLs, RepartitionACLs: spendRepartitionACLs,
 		Doctor:   formerTopics,
 		Settings: []string{"dc", "dcs"},
 		New:      newSpendPart,
 	}
+}
+
+// spendACLs lists the rights of the spend counter in the generation of c.
+func spendACLs(c *config.Config) ([]string, error) {
+	p, err := SpendCounter(c).Processor()
+	return kafkaadmin.ACLs(p, formerChangelogs(c)...), err
+}
+
+func spendRepartitionACLs(c *config.Config) ([]string, error) {
+	if c.Spend.Generation <= 1 {
+		return nil, nil
+	}
+	_, from, to, err := SpendCounter(c).MoveFrom(events.Layout{Generation: c.Spend.Generation - 1})
+	return kafkaadmin.RepartitionACLs(from, to), err
 }
 
 // spendApps returns the application of the spend counter.

@@ -59,7 +59,7 @@ func newDoctorCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	connect.ForFlag(c.Flags(), &groups)
-	c.Flags().BoolVar(&acls, "acls", false, "also list the ACLs that the roles need on a cluster with an authorizer")
+	c.Flags().BoolVar(&acls, "acls", false, "also list the ACLs that the roles, and the move to this generation, need on a cluster with an authorizer")
 	connect.LeaseFlags(a, c.Flags())
 	return c
 }
@@ -93,16 +93,26 @@ func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, groups [
 	return append(checks, uncheckedGroups(groups)...)
 }
 
-// aclChecks lists the ACLs of each role.
+// aclChecks lists the ACLs of each role, and those of the commands that move its state.
 func aclChecks(cfg *config.Config, roles []node.Role) (checks []kafkaadmin.Check, err error) {
 	for _, r := range roles {
-		lines, err := r.ACLs(cfg)
-		if err != nil {
-			return nil, fmt.Errorf("list the ACLs of role %s: %w", r.Name, err)
+		for _, of := range []struct {
+			name string
+			acls func(*config.Config) ([]string, error)
+		}{{r.Name, r.ACLs}, {"weir repartition", r.RepartitionACLs}} {
+			if of.acls == nil {
+				continue
+			}
+			lines, err := of.acls(cfg)
+			if err != nil {
+				return nil, fmt.Errorf("list the ACLs of role %s: %w", r.Name, err)
+			}
+			if len(lines) > 0 {
+				checks = append(checks, kafkaadmin.Check{
+					Name: "acls of " + of.name, OK: true, Severity: kafkaadmin.Info, Detail: "the principal needs:\n" + strings.Join(lines, "\n"),
+				})
+			}
 		}
-		checks = append(checks, kafkaadmin.Check{
-			Name: "acls of " + r.Name, OK: true, Severity: kafkaadmin.Info, Detail: "the principal needs:\n" + strings.Join(lines, "\n"),
-		})
 	}
 	return checks, nil
 }
