@@ -16,13 +16,13 @@ type ClusterInfo struct {
 	// DC and Layout are those of the spend counter, for producers. Empty without one.
 	DC     string
 	Layout *events.Layout
-	// LeaseRegions are the regions of the lease table, NAME or NAME=URL; none without a table.
-	LeaseRegions []string
+	// Leases are the settings of the lease table; nil without a table.
+	Leases *weirpb.LeaseSettings
 }
 
 // Cluster implements api.ClusterSource.
 func (v *ClusterInfo) Cluster(context.Context) (*weirpb.GetClusterResponse, error) {
-	res := &weirpb.GetClusterResponse{Brokers: v.Kafka.Brokers, Dc: v.DC, Version: v.Version, LeaseRegions: v.LeaseRegions}
+	res := &weirpb.GetClusterResponse{Brokers: v.Kafka.Brokers, Dc: v.DC, Version: v.Version, Leases: v.Leases}
 	if v.Layout != nil {
 		res.EventsTopic, res.AdjustmentsTopic = v.Layout.Name(events.EventsTopic), v.Layout.Name(events.AdjustmentsTopic)
 		res.Partitions = v.Layout.Partitions()

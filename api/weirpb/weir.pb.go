@@ -1915,8 +1915,8 @@ type GetClusterResponse struct {
 	EventsTopic      string                 `protobuf:"bytes,3,opt,name=events_topic,json=eventsTopic,proto3" json:"events_topic,omitempty"`
 	Partitions       int32                  `protobuf:"varint,4,opt,name=partitions,proto3" json:"partitions,omitempty"`
 	Version          string                 `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
-	LeaseRegions     []string               `protobuf:"bytes,6,rep,name=lease_regions,json=leaseRegions,proto3" json:"lease_regions,omitempty"` // as in leases.regions: NAME or NAME=URL; empty: the process has no lease table
 	AdjustmentsTopic string                 `protobuf:"bytes,7,opt,name=adjustments_topic,json=adjustmentsTopic,proto3" json:"adjustments_topic,omitempty"`
+	Leases           *LeaseSettings         `protobuf:"bytes,8,opt,name=leases,proto3" json:"leases,omitempty"` // not set: the process has no lease table
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1986,16 +1986,86 @@ func (x *GetClusterResponse) GetVersion() string {
 	return ""
 }
 
-func (x *GetClusterResponse) GetLeaseRegions() []string {
+func (x *GetClusterResponse) GetAdjustmentsTopic() string {
 	if x != nil {
-		return x.LeaseRegions
+		return x.AdjustmentsTopic
+	}
+	return ""
+}
+
+func (x *GetClusterResponse) GetLeases() *LeaseSettings {
+	if x != nil {
+		return x.Leases
 	}
 	return nil
 }
 
-func (x *GetClusterResponse) GetAdjustmentsTopic() string {
+// LeaseSettings are the settings of the lease table that all its users need in common. Each value
+// is as in the configuration.
+type LeaseSettings struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Table         string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`     // leases.table
+	Regions       []string               `protobuf:"bytes,2,rep,name=regions,proto3" json:"regions,omitempty"` // leases.regions: NAME or NAME=URL, in order
+	Home          string                 `protobuf:"bytes,3,opt,name=home,proto3" json:"home,omitempty"`       // leases.home, or the first region if that is not set
+	Skew          string                 `protobuf:"bytes,4,opt,name=skew,proto3" json:"skew,omitempty"`       // leases.skew: "500ms"
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseSettings) Reset() {
+	*x = LeaseSettings{}
+	mi := &file_weir_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseSettings) ProtoMessage() {}
+
+func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[24]
 	if x != nil {
-		return x.AdjustmentsTopic
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseSettings.ProtoReflect.Descriptor instead.
+func (*LeaseSettings) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *LeaseSettings) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *LeaseSettings) GetRegions() []string {
+	if x != nil {
+		return x.Regions
+	}
+	return nil
+}
+
+func (x *LeaseSettings) GetHome() string {
+	if x != nil {
+		return x.Home
+	}
+	return ""
+}
+
+func (x *LeaseSettings) GetSkew() string {
+	if x != nil {
+		return x.Skew
 	}
 	return ""
 }
@@ -2010,7 +2080,7 @@ type CreateSavepointRequest struct {
 
 func (x *CreateSavepointRequest) Reset() {
 	*x = CreateSavepointRequest{}
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2022,7 +2092,7 @@ func (x *CreateSavepointRequest) String() string {
 func (*CreateSavepointRequest) ProtoMessage() {}
 
 func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2035,7 +2105,7 @@ func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointRequest.ProtoReflect.Descriptor instead.
 func (*CreateSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{24}
+	return file_weir_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CreateSavepointRequest) GetName() string {
@@ -2066,7 +2136,7 @@ type CreateSavepointResponse struct {
 
 func (x *CreateSavepointResponse) Reset() {
 	*x = CreateSavepointResponse{}
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2078,7 +2148,7 @@ func (x *CreateSavepointResponse) String() string {
 func (*CreateSavepointResponse) ProtoMessage() {}
 
 func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2091,7 +2161,7 @@ func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointResponse.ProtoReflect.Descriptor instead.
 func (*CreateSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{25}
+	return file_weir_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CreateSavepointResponse) GetApp() string {
@@ -2145,7 +2215,7 @@ type ListPartitionsRequest struct {
 
 func (x *ListPartitionsRequest) Reset() {
 	*x = ListPartitionsRequest{}
-	mi := &file_weir_proto_msgTypes[26]
+	mi := &file_weir_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2157,7 +2227,7 @@ func (x *ListPartitionsRequest) String() string {
 func (*ListPartitionsRequest) ProtoMessage() {}
 
 func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[26]
+	mi := &file_weir_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2170,7 +2240,7 @@ func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsRequest.ProtoReflect.Descriptor instead.
 func (*ListPartitionsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{26}
+	return file_weir_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListPartitionsRequest) GetApp() string {
@@ -2190,7 +2260,7 @@ type ListPartitionsResponse struct {
 
 func (x *ListPartitionsResponse) Reset() {
 	*x = ListPartitionsResponse{}
-	mi := &file_weir_proto_msgTypes[27]
+	mi := &file_weir_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2272,7 @@ func (x *ListPartitionsResponse) String() string {
 func (*ListPartitionsResponse) ProtoMessage() {}
 
 func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[27]
+	mi := &file_weir_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2285,7 @@ func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsResponse.ProtoReflect.Descriptor instead.
 func (*ListPartitionsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{27}
+	return file_weir_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListPartitionsResponse) GetPartitions() []*Partition {
@@ -2243,7 +2313,7 @@ type WaitingRole struct {
 
 func (x *WaitingRole) Reset() {
 	*x = WaitingRole{}
-	mi := &file_weir_proto_msgTypes[28]
+	mi := &file_weir_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2255,7 +2325,7 @@ func (x *WaitingRole) String() string {
 func (*WaitingRole) ProtoMessage() {}
 
 func (x *WaitingRole) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[28]
+	mi := &file_weir_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2268,7 +2338,7 @@ func (x *WaitingRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRole.ProtoReflect.Descriptor instead.
 func (*WaitingRole) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{28}
+	return file_weir_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WaitingRole) GetInstance() string {
@@ -2308,7 +2378,7 @@ type Partition struct {
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_weir_proto_msgTypes[29]
+	mi := &file_weir_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2390,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[29]
+	mi := &file_weir_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2403,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{29}
+	return file_weir_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Partition) GetApp() string {
@@ -2439,7 +2509,7 @@ type UnreadableInput struct {
 
 func (x *UnreadableInput) Reset() {
 	*x = UnreadableInput{}
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2451,7 +2521,7 @@ func (x *UnreadableInput) String() string {
 func (*UnreadableInput) ProtoMessage() {}
 
 func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2464,7 +2534,7 @@ func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreadableInput.ProtoReflect.Descriptor instead.
 func (*UnreadableInput) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{30}
+	return file_weir_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *UnreadableInput) GetTopic() string {
@@ -2499,7 +2569,7 @@ type AppNotRunning struct {
 
 func (x *AppNotRunning) Reset() {
 	*x = AppNotRunning{}
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2511,7 +2581,7 @@ func (x *AppNotRunning) String() string {
 func (*AppNotRunning) ProtoMessage() {}
 
 func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2524,7 +2594,7 @@ func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppNotRunning.ProtoReflect.Descriptor instead.
 func (*AppNotRunning) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{31}
+	return file_weir_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AppNotRunning) GetApp() string {
@@ -2550,7 +2620,7 @@ type SkippedRange struct {
 
 func (x *SkippedRange) Reset() {
 	*x = SkippedRange{}
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2562,7 +2632,7 @@ func (x *SkippedRange) String() string {
 func (*SkippedRange) ProtoMessage() {}
 
 func (x *SkippedRange) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2575,7 +2645,7 @@ func (x *SkippedRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedRange.ProtoReflect.Descriptor instead.
 func (*SkippedRange) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{32}
+	return file_weir_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SkippedRange) GetTopic() string {
@@ -2632,7 +2702,7 @@ type RestoreLeft struct {
 
 func (x *RestoreLeft) Reset() {
 	*x = RestoreLeft{}
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2644,7 +2714,7 @@ func (x *RestoreLeft) String() string {
 func (*RestoreLeft) ProtoMessage() {}
 
 func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2657,7 +2727,7 @@ func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreLeft.ProtoReflect.Descriptor instead.
 func (*RestoreLeft) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{33}
+	return file_weir_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RestoreLeft) GetRecords() int64 {
@@ -2696,7 +2766,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2708,7 +2778,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2721,7 +2791,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{34}
+	return file_weir_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetStateRequest) GetApp() string {
@@ -2769,7 +2839,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2781,7 +2851,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2794,7 +2864,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{35}
+	return file_weir_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetStateResponse) GetEntry() *StateEntry {
@@ -2825,7 +2895,7 @@ type StateEntry struct {
 
 func (x *StateEntry) Reset() {
 	*x = StateEntry{}
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2837,7 +2907,7 @@ func (x *StateEntry) String() string {
 func (*StateEntry) ProtoMessage() {}
 
 func (x *StateEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2850,7 +2920,7 @@ func (x *StateEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
 func (*StateEntry) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{36}
+	return file_weir_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *StateEntry) GetPartition() int32 {
@@ -2912,7 +2982,7 @@ type ScanStateRequest struct {
 
 func (x *ScanStateRequest) Reset() {
 	*x = ScanStateRequest{}
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2924,7 +2994,7 @@ func (x *ScanStateRequest) String() string {
 func (*ScanStateRequest) ProtoMessage() {}
 
 func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2937,7 +3007,7 @@ func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
 func (*ScanStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{37}
+	return file_weir_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ScanStateRequest) GetApp() string {
@@ -3014,7 +3084,7 @@ type ScanStateResponse struct {
 
 func (x *ScanStateResponse) Reset() {
 	*x = ScanStateResponse{}
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3026,7 +3096,7 @@ func (x *ScanStateResponse) String() string {
 func (*ScanStateResponse) ProtoMessage() {}
 
 func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3039,7 +3109,7 @@ func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
 func (*ScanStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{38}
+	return file_weir_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ScanStateResponse) GetEntries() []*StateEntry {
@@ -3074,7 +3144,7 @@ type HashStateRequest struct {
 
 func (x *HashStateRequest) Reset() {
 	*x = HashStateRequest{}
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3086,7 +3156,7 @@ func (x *HashStateRequest) String() string {
 func (*HashStateRequest) ProtoMessage() {}
 
 func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3099,7 +3169,7 @@ func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
 func (*HashStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{39}
+	return file_weir_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *HashStateRequest) GetApp() string {
@@ -3132,7 +3202,7 @@ type HashStateResponse struct {
 
 func (x *HashStateResponse) Reset() {
 	*x = HashStateResponse{}
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3144,7 +3214,7 @@ func (x *HashStateResponse) String() string {
 func (*HashStateResponse) ProtoMessage() {}
 
 func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3157,7 +3227,7 @@ func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
 func (*HashStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{40}
+	return file_weir_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *HashStateResponse) GetPartitions() []*PartitionHash {
@@ -3177,7 +3247,7 @@ type PartitionHash struct {
 
 func (x *PartitionHash) Reset() {
 	*x = PartitionHash{}
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3189,7 +3259,7 @@ func (x *PartitionHash) String() string {
 func (*PartitionHash) ProtoMessage() {}
 
 func (x *PartitionHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3202,7 +3272,7 @@ func (x *PartitionHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
 func (*PartitionHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{41}
+	return file_weir_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PartitionHash) GetAsOf() *AsOf {
@@ -3232,7 +3302,7 @@ type TableHash struct {
 
 func (x *TableHash) Reset() {
 	*x = TableHash{}
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3244,7 +3314,7 @@ func (x *TableHash) String() string {
 func (*TableHash) ProtoMessage() {}
 
 func (x *TableHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3257,7 +3327,7 @@ func (x *TableHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
 func (*TableHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{42}
+	return file_weir_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *TableHash) GetTable() uint32 {
@@ -3480,7 +3550,7 @@ const file_weir_proto_rawDesc = "" +
 	"offset_sum\x18\x06 \x01(\x03R\toffsetSum\x12\x12\n" +
 	"\x04lost\x18\a \x01(\x04R\x04lost\x12\x1a\n" +
 	"\brejected\x18\b \x01(\x04R\brejected\"\x13\n" +
-	"\x11GetClusterRequest\"\xed\x01\n" +
+	"\x11GetClusterRequest\"\xfe\x01\n" +
 	"\x12GetClusterResponse\x12\x18\n" +
 	"\abrokers\x18\x01 \x03(\tR\abrokers\x12\x0e\n" +
 	"\x02dc\x18\x02 \x01(\tR\x02dc\x12!\n" +
@@ -3488,9 +3558,14 @@ const file_weir_proto_rawDesc = "" +
 	"\n" +
 	"partitions\x18\x04 \x01(\x05R\n" +
 	"partitions\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\tR\aversion\x12#\n" +
-	"\rlease_regions\x18\x06 \x03(\tR\fleaseRegions\x12+\n" +
-	"\x11adjustments_topic\x18\a \x01(\tR\x10adjustmentsTopic\">\n" +
+	"\aversion\x18\x05 \x01(\tR\aversion\x12+\n" +
+	"\x11adjustments_topic\x18\a \x01(\tR\x10adjustmentsTopic\x12.\n" +
+	"\x06leases\x18\b \x01(\v2\x16.weir.v1.LeaseSettingsR\x06leasesJ\x04\b\x06\x10\a\"g\n" +
+	"\rLeaseSettings\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x18\n" +
+	"\aregions\x18\x02 \x03(\tR\aregions\x12\x12\n" +
+	"\x04home\x18\x03 \x01(\tR\x04home\x12\x12\n" +
+	"\x04skew\x18\x04 \x01(\tR\x04skew\">\n" +
 	"\x16CreateSavepointRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03app\x18\x02 \x01(\tR\x03app\"\xa8\x01\n" +
@@ -3640,7 +3715,7 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_weir_proto_goTypes = []any{
 	(*GetSpendRequest)(nil),         // 0: weir.v1.GetSpendRequest
 	(*GetSpendResponse)(nil),        // 1: weir.v1.GetSpendResponse
@@ -3666,33 +3741,34 @@ var file_weir_proto_goTypes = []any{
 	(*OriginHealth)(nil),            // 21: weir.v1.OriginHealth
 	(*GetClusterRequest)(nil),       // 22: weir.v1.GetClusterRequest
 	(*GetClusterResponse)(nil),      // 23: weir.v1.GetClusterResponse
-	(*CreateSavepointRequest)(nil),  // 24: weir.v1.CreateSavepointRequest
-	(*CreateSavepointResponse)(nil), // 25: weir.v1.CreateSavepointResponse
-	(*ListPartitionsRequest)(nil),   // 26: weir.v1.ListPartitionsRequest
-	(*ListPartitionsResponse)(nil),  // 27: weir.v1.ListPartitionsResponse
-	(*WaitingRole)(nil),             // 28: weir.v1.WaitingRole
-	(*Partition)(nil),               // 29: weir.v1.Partition
-	(*UnreadableInput)(nil),         // 30: weir.v1.UnreadableInput
-	(*AppNotRunning)(nil),           // 31: weir.v1.AppNotRunning
-	(*SkippedRange)(nil),            // 32: weir.v1.SkippedRange
-	(*RestoreLeft)(nil),             // 33: weir.v1.RestoreLeft
-	(*GetStateRequest)(nil),         // 34: weir.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 35: weir.v1.GetStateResponse
-	(*StateEntry)(nil),              // 36: weir.v1.StateEntry
-	(*ScanStateRequest)(nil),        // 37: weir.v1.ScanStateRequest
-	(*ScanStateResponse)(nil),       // 38: weir.v1.ScanStateResponse
-	(*HashStateRequest)(nil),        // 39: weir.v1.HashStateRequest
-	(*HashStateResponse)(nil),       // 40: weir.v1.HashStateResponse
-	(*PartitionHash)(nil),           // 41: weir.v1.PartitionHash
-	(*TableHash)(nil),               // 42: weir.v1.TableHash
-	nil,                             // 43: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                             // 44: weir.v1.AsOf.NextOffsetsEntry
-	nil,                             // 45: weir.v1.Partition.NextOffsetsEntry
+	(*LeaseSettings)(nil),           // 24: weir.v1.LeaseSettings
+	(*CreateSavepointRequest)(nil),  // 25: weir.v1.CreateSavepointRequest
+	(*CreateSavepointResponse)(nil), // 26: weir.v1.CreateSavepointResponse
+	(*ListPartitionsRequest)(nil),   // 27: weir.v1.ListPartitionsRequest
+	(*ListPartitionsResponse)(nil),  // 28: weir.v1.ListPartitionsResponse
+	(*WaitingRole)(nil),             // 29: weir.v1.WaitingRole
+	(*Partition)(nil),               // 30: weir.v1.Partition
+	(*UnreadableInput)(nil),         // 31: weir.v1.UnreadableInput
+	(*AppNotRunning)(nil),           // 32: weir.v1.AppNotRunning
+	(*SkippedRange)(nil),            // 33: weir.v1.SkippedRange
+	(*RestoreLeft)(nil),             // 34: weir.v1.RestoreLeft
+	(*GetStateRequest)(nil),         // 35: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 36: weir.v1.GetStateResponse
+	(*StateEntry)(nil),              // 37: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),        // 38: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),       // 39: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),        // 40: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),       // 41: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),           // 42: weir.v1.PartitionHash
+	(*TableHash)(nil),               // 43: weir.v1.TableHash
+	nil,                             // 44: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                             // 45: weir.v1.AsOf.NextOffsetsEntry
+	nil,                             // 46: weir.v1.Partition.NextOffsetsEntry
 }
 var file_weir_proto_depIdxs = []int32{
 	15, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
 	13, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	43, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	44, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
 	14, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
 	0,  // 4: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
 	1,  // 5: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
@@ -3703,53 +3779,54 @@ var file_weir_proto_depIdxs = []int32{
 	6,  // 10: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
 	15, // 11: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
 	12, // 12: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
-	44, // 13: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	45, // 13: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
 	16, // 14: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
 	20, // 15: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
 	19, // 16: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
 	21, // 17: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
-	29, // 18: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	28, // 19: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
-	45, // 20: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	33, // 21: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	32, // 22: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
-	30, // 23: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
-	36, // 24: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	15, // 25: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	36, // 26: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	15, // 27: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	41, // 28: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	15, // 29: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	42, // 30: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 31: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	2,  // 32: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
-	4,  // 33: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
-	10, // 34: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
-	17, // 35: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	7,  // 36: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
-	22, // 37: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	24, // 38: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	26, // 39: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	34, // 40: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	37, // 41: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	39, // 42: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 43: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	3,  // 44: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
-	5,  // 45: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
-	11, // 46: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
-	18, // 47: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	8,  // 48: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
-	23, // 49: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	25, // 50: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	27, // 51: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	35, // 52: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	38, // 53: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	40, // 54: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	43, // [43:55] is the sub-list for method output_type
-	31, // [31:43] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	24, // 18: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
+	30, // 19: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	29, // 20: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
+	46, // 21: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	34, // 22: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	33, // 23: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	31, // 24: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	37, // 25: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	15, // 26: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	37, // 27: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	15, // 28: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	42, // 29: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	15, // 30: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	43, // 31: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 32: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,  // 33: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,  // 34: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	10, // 35: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	17, // 36: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	7,  // 37: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	22, // 38: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	25, // 39: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	27, // 40: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	35, // 41: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	38, // 42: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	40, // 43: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 44: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,  // 45: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,  // 46: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	11, // 47: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	18, // 48: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	8,  // 49: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	23, // 50: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	26, // 51: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	28, // 52: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	36, // 53: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	39, // 54: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	41, // 55: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	44, // [44:56] is the sub-list for method output_type
+	32, // [32:44] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -3758,17 +3835,17 @@ func file_weir_proto_init() {
 		return
 	}
 	file_weir_proto_msgTypes[10].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[29].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[34].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[37].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[39].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[30].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[35].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[38].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[40].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   46,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -21,13 +22,19 @@ type Options struct {
 	Environ []string
 	// Flags are the settings on the command line, by dotted key. Defaults to none.
 	Flags map[string]Flag
+	// Server are settings that replace defaults, by dotted key: those of a running process, whose
+	// address is in Flag.Name. Defaults to none.
+	Server map[string]Flag
+	// Without is a section that no source but the defaults may set, such as "leases". Defaults to
+	// none.
+	Without string
 	// Hostname returns the host name, for instance if it is not set. Defaults to os.Hostname.
 	Hostname func() (string, error)
 }
 
-// Flag is a setting from the command line.
+// Flag is a setting from the command line, or of a running process.
 type Flag struct {
-	Name  string // with dashes, such as "--brokers"
+	Name  string // with dashes, such as "--brokers"; or the address of the process
 	Value string
 }
 
@@ -36,6 +43,7 @@ type Origin string
 
 const (
 	OriginDefault Origin = "default"
+	OriginServer  Origin = "server"
 	OriginFile    Origin = "file"
 	OriginEnv     Origin = "env"
 	OriginFlag    Origin = "flag"
@@ -66,15 +74,17 @@ func Load(o Options) (*Config, error) {
 	envLayer := source{origin: OriginEnv}
 	envSettings, envProblems := readEnv(o.Environ)
 	envLayer.settings = envSettings
-	flagLayer := source{origin: OriginFlag, settings: map[string]setting{}}
-	for key, f := range o.Flags {
-		flagLayer.settings[key] = setting{value: f.Value, where: f.Name}
-	}
+	flagLayer, serverLayer := layerOf(OriginFlag, o.Flags), layerOf(OriginServer, o.Server)
 	problems = append(problems, refused(fileLayer)...)
 	problems = append(problems, envProblems...)
 	problems = append(problems, refused(flagLayer)...)
 
-	c, more := merge([]source{defaults(), fileLayer, envLayer, flagLayer})
+	for _, layer := range []source{fileLayer, envLayer, flagLayer} {
+		maps.DeleteFunc(layer.settings, func(key string, _ setting) bool {
+			return o.Without != "" && strings.HasPrefix(key, o.Without+".")
+		})
+	}
+	c, more := merge([]source{defaults(), serverLayer, fileLayer, envLayer, flagLayer})
 	problems = append(problems, more...)
 	if c.Instance == "" {
 		problems = append(problems, c.nameInstance(o.Hostname)...)
@@ -101,6 +111,15 @@ func defaults() source {
 	s := source{origin: OriginDefault, settings: map[string]setting{}}
 	for _, k := range Keys() {
 		s.settings[k.Name] = setting{value: k.Default}
+	}
+	return s
+}
+
+// layerOf returns the layer of settings.
+func layerOf(origin Origin, settings map[string]Flag) source {
+	s := source{origin: origin, settings: map[string]setting{}}
+	for key, f := range settings {
+		s.settings[key] = setting{value: f.Value, where: f.Name}
 	}
 	return s
 }

@@ -85,6 +85,30 @@ func TestEachSourceOverridesTheOneBelow(t *testing.T) {
 	}
 }
 
+// The settings of a server replace defaults only, and are checked like all others. A section that
+// no source sets keeps its defaults, and is not checked.
+func TestServerSettings(t *testing.T) {
+	o := Options{
+		Environ: []string{"WEIR_LEASES_HOME=south", "WEIR_LEASES_TABLE=own"}, Hostname: host,
+		Server: map[string]Flag{"leases.regions": {Name: "server s:1", Value: "north,south"}, "leases.table": {Name: "server s:1", Value: "theirs"}},
+	}
+	c, err := Load(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(c.Leases.Regions, ","); got != "north,south" || c.Leases.Home != "south" || c.Leases.Table != "own" || c.where("leases.regions") != "server s:1" {
+		t.Errorf("%+v", c.Leases)
+	}
+	o.Server = nil
+	if _, err := Load(o); err == nil || !strings.Contains(err.Error(), "south is not one of leases.regions") {
+		t.Errorf("without the regions of the server: %v", err)
+	}
+	o.Without = "leases"
+	if c, err = Load(o); err != nil || c.Leases.Home != "" || c.Leases.Table != "weir-leases" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 func TestFileNamedByTheEnvironment(t *testing.T) {
 	c, err := Load(Options{Environ: []string{EnvFile + "=" + write(t, "dc: eu-1")}, Hostname: host})
 	if err != nil || c.DC != "eu-1" {

@@ -40,14 +40,17 @@ func (a *App) Bind(flags *pflag.FlagSet, name, key string) {
 }
 
 // LoadConfig returns the effective configuration. Its error is a *config.Error, exit code 78.
-func (a *App) LoadConfig() (*config.Config, error) {
-	flags := map[string]config.Flag{}
+func (a *App) LoadConfig() (*config.Config, error) { return a.LoadConfigOf(config.Options{}) }
+
+// LoadConfigOf is LoadConfig with Options.Server and Options.Without of o.
+func (a *App) LoadConfigOf(o config.Options) (*config.Config, error) {
+	o.File, o.Environ, o.Flags = a.ConfigFile, append([]string{}, a.Environ...), map[string]config.Flag{}
 	for _, b := range a.bindings {
 		if b.flag.Changed {
-			flags[b.key] = config.Flag{Name: "--" + b.flag.Name, Value: flagText(b.flag)}
+			o.Flags[b.key] = config.Flag{Name: "--" + b.flag.Name, Value: flagText(b.flag)}
 		}
 	}
-	return config.Load(config.Options{File: a.ConfigFile, Environ: append([]string{}, a.Environ...), Flags: flags})
+	return config.Load(o)
 }
 
 // flagText returns the value of a flag as the text of a setting: lists without brackets.

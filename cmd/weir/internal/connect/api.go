@@ -8,6 +8,7 @@ import (
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/internal/config"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -18,15 +19,20 @@ func APIClient(a *cli.App) (*api.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	client, _, err := clientOf(a, c)
+	return client, err
+}
+
+// clientOf returns a client of the server that flags and c name, and its address.
+func clientOf(a *cli.App, c *config.Config) (client *api.Client, server string, err error) {
 	x, err := node.NewAccess(c)
 	if err != nil {
-		return nil, NodeFailure(err)
+		return nil, "", NodeFailure(err)
 	}
-	server, err := a.ServerAddr(c)
-	if err != nil {
-		return nil, err
+	if server, err = a.ServerAddr(c); err != nil {
+		return nil, "", err
 	}
-	return x.Client(server), nil
+	return x.Client(server), server, nil
 }
 
 // PrintAnswer sends a request with ask and prints the answer in the format of -o: as the JSON of

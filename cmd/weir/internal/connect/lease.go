@@ -3,7 +3,6 @@ package connect
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/weirhq/weir/agent"
 	"github.com/weirhq/weir/agent/admin"
@@ -11,44 +10,6 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/config"
 )
-
-// LeaseTable connects to the lease table that the configuration names. If it names no regions, and
-// --server or WEIR_SERVER names a server, the table is the server's: beside a second `weir dev` the
-// default regions can be those of the other process.
-func LeaseTable(ctx context.Context, a *cli.App) (*node.LeaseTable, error) {
-	cfg, err := a.LoadConfig()
-	if err != nil {
-		return nil, err
-	}
-	if a.NamesServer() && !namesRegions(cfg) {
-		if cfg.Leases.Regions, err = serverRegions(ctx, a); err != nil {
-			return nil, cli.Fail(0, "cannot ask the server for the regions of its lease table", err, "give --regions, or set leases.regions; then no server is asked")
-		}
-	}
-	return OpenLeaseTable(ctx, cfg.Leases)
-}
-
-func namesRegions(cfg *config.Config) bool {
-	return slices.ContainsFunc(cfg.Entries(), func(e config.Entry) bool {
-		return e.Key == "leases.regions" && e.Origin != config.OriginDefault
-	})
-}
-
-func serverRegions(ctx context.Context, a *cli.App) ([]string, error) {
-	client, err := APIClient(a)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	cluster, err := client.GetCluster(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if len(cluster.LeaseRegions) == 0 {
-		return nil, errors.New("the process has no lease table, or is of an older version")
-	}
-	return cluster.LeaseRegions, nil
-}
 
 // OpenLeaseTable connects to the lease table of cfg. It sends no request.
 func OpenLeaseTable(ctx context.Context, cfg config.Leases) (*node.LeaseTable, error) {

@@ -203,7 +203,11 @@ func (d *dev) ready() {
 	out("  try    weir spend show --campaign %s%s", d.example(), server)
 	out("         weir ingest FILE --format csv|jsonl|ipinyou|openbandit%s", server)
 	out("         curl -s http://%s/weir.v1.SpendService/GetSpend -H 'Content-Type: application/json' -d '{\"campaign\":\"%s\"}'", addr, d.example())
-	out("         weir lease get --client %s --pool %[1]s --key mine%s", demoName, d.leases.regionsFlag(d.regions))
+	leases := d.leases.regionsFlag(d.regions)
+	if d.settings(isLeaseSetting) != "" { // the server has the others, too
+		leases = " --server " + addr + leases
+	}
+	out("         weir lease get --client %s --pool %[1]s --key mine%s", demoName, leases)
 	brokers := ""
 	if d.port != 9092 {
 		brokers = " --brokers " + d.broker.Addrs()[0]
@@ -213,18 +217,33 @@ func (d *dev) ready() {
 		node.RoleList(node.DevRoles()), brokers, d.leases.regionsFlag(d.regions), d.environ())
 }
 
-// environ returns the settings of topics and table that a second process needs, "" if all have
-// their defaults.
-func (d *dev) environ() (environ string) {
+// environ returns the settings that a second process needs, "" if all have their defaults.
+func (d *dev) environ() string {
+	if environ := d.settings(isCommonSetting); environ != "" {
+		return "   with" + environ
+	}
+	return ""
+}
+
+// settings returns the variables of the settings that have a property and are not the defaults.
+func (d *dev) settings(is func(key string) bool) (environ string) {
 	for _, e := range d.cfg.Entries() {
-		if e.Value != e.Default && slices.Contains([]string{"dc", "spend.partitions", "spend.generation", "leases.partitions", "leases.table"}, e.Key) {
+		if e.Value != e.Default && is(e.Key) {
 			environ += " " + e.Env + "=" + e.Value
 		}
 	}
-	if environ != "" {
-		environ = "   with" + environ
-	}
 	return environ
+}
+
+// isLeaseSetting reports whether all users of the lease table need the setting in common. The
+// regions are not among them: they have a flag.
+func isLeaseSetting(key string) bool {
+	return slices.Contains([]string{"leases.table", "leases.home", "leases.skew"}, key)
+}
+
+// isCommonSetting reports whether all processes need the setting in common.
+func isCommonSetting(key string) bool {
+	return key == "dc" || key == "leases.partitions" || strings.HasPrefix(key, "spend.") || isLeaseSetting(key)
 }
 
 // example returns the campaign with the most spend of the load generator.

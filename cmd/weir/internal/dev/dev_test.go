@@ -18,14 +18,16 @@ import (
 	"github.com/weirhq/weir/internal/config"
 )
 
-// The line "join" has the settings of topics and table that are not the defaults, and no others.
+// The line "join" has the settings that all processes need in common and that are not the defaults,
+// and no others.
 func TestJoinSettings(t *testing.T) {
 	for _, c := range []struct {
 		environ []string
 		want    string
 	}{
-		{[]string{"WEIR_MEMORY=1GiB", "WEIR_LEASES_SKEW=1s"}, ""},
+		{[]string{"WEIR_MEMORY=1GiB"}, ""},
 		{[]string{"WEIR_LEASES_PARTITIONS=6", "WEIR_DC=eu-1"}, "   with WEIR_DC=eu-1 WEIR_LEASES_PARTITIONS=6"},
+		{[]string{"WEIR_LEASES_SKEW=1s", "WEIR_LEASES_HOME=us-west-2", "WEIR_SPEND_PARTS=3"}, "   with WEIR_SPEND_PARTS=3 WEIR_LEASES_HOME=us-west-2 WEIR_LEASES_SKEW=1s"},
 	} {
 		cfg, err := config.Load(config.Options{Environ: c.environ})
 		if err != nil {
@@ -122,30 +124,45 @@ func consecutive(t *testing.T) int {
 	return 0
 }
 
-// Commands of leases use the table of the server that --server or WEIR_SERVER names, unless regions
-// are set. The default regions may belong to another process.
+// Commands of leases take the settings that are not set from the server that --server or
+// WEIR_SERVER names. The defaults may be those of another table. A setting that differs from the
+// server's is refused.
 func TestServerNamesTheLeaseTable(t *testing.T) {
-	lines := startDev(t, []string{"WEIR_LEASES_REGIONS=north,south"})
+	lines := startDev(t, []string{"WEIR_LEASES_REGIONS=north,south", "WEIR_LEASES_TABLE=x-leases", "WEIR_LEASES_HOME=south", "WEIR_LEASES_SKEW=700ms"})
+	text := strings.Join(lines, "\n")
 	api := regexp.MustCompile(`API http://(\S+),`).FindStringSubmatch(lines[0])
-	tables := regexp.MustCompile(`north=\S+, south=\S+`).FindString(strings.Join(lines, "\n"))
-	if api == nil || tables == "" {
-		t.Fatalf("no addresses in %q", lines)
+	tables := regexp.MustCompile(`(north=\S+), (south=\S+)`).FindStringSubmatch(text)
+	try := regexp.MustCompile(`  weir (lease get .*)`).FindStringSubmatch(text)
+	if api == nil || tables == nil || try == nil {
+		t.Fatalf("no addresses or commands in %q", lines)
 	}
-	get := []string{"lease", "get", "--client", demoName, "--pool", demoName, "--key", "mine"}
-	aws := []string{"AWS_EC2_METADATA_DISABLED=true"}
-	for name, c := range map[string]struct {
-		environ, args []string
-		code          int
-		want          string
+	server, down := []string{"WEIR_SERVER=" + api[1]}, []string{"WEIR_SERVER=127.0.0.1:1"}
+	regions := "--regions " + tables[1] + "," + tables[2]
+	const get = "lease get --client demo --pool demo --key mine"
+	for _, c := range []struct {
+		name    string
+		environ []string
+		line    string
+		code    int
+		want    string
 	}{
-		"flag":         {nil, []string{"--server", api[1]}, cli.ExitOK, "north-"},
-		"environment":  {[]string{"WEIR_SERVER=" + api[1]}, nil, cli.ExitOK, "north-"},
-		"regions set":  {[]string{"WEIR_SERVER=127.0.0.1:1"}, []string{"--regions", strings.ReplaceAll(tables, " ", "")}, cli.ExitOK, "north-"},
-		"no such host": {[]string{"WEIR_SERVER=127.0.0.1:1"}, nil, cli.ExitUnavailable, "cannot ask the server for the regions"},
+		{"as printed", nil, try[1], cli.ExitOK, "north-"},
+		{"flag", nil, get + " --server " + api[1], cli.ExitOK, "north-"},
+		{"environment", server, get, cli.ExitOK, "north-"},
+		{"home", server, "client create other", cli.ExitOK, "other"},
+		{"equal settings", append(server, "WEIR_LEASES_SKEW=700ms"), get + " --table x-leases --home south " + regions, cli.ExitOK, "north-"},
+		{"other URLs", server, get + " --regions north=http://127.0.0.1:1,south=http://127.0.0.1:1", cli.ExitUnavailable, "127.0.0.1:1"},
+		{"other table", server, get + " --table weir-leases", cli.ExitConfig, "leases.table is weir-leases (--table), and x-leases at the server"},
+		{"other home", server, get + " --home north", cli.ExitConfig, "leases.home is north (--home), and south at the server"},
+		{"other skew", append(server, "WEIR_LEASES_SKEW=1s"), get, cli.ExitConfig, "leases.skew is 1s (WEIR_LEASES_SKEW), and 700ms at the server"},
+		{"other regions", server, get + " --regions south", cli.ExitConfig, "leases.regions is south (--regions), and north,south at the server"},
+		{"no answer", down, get, cli.ExitUnavailable, "leases.table, leases.regions, leases.home, leases.skew"},
+		{"no answer, regions set", down, get + " " + regions, cli.ExitUnavailable, "leases.table, leases.home, leases.skew"},
+		{"no answer, all set", append(down, "WEIR_LEASES_SKEW=700ms"), get + " --table x-leases --home south " + regions, cli.ExitOK, "not compared"},
 	} {
-		r := clitest.Run(t, lease.Commands, append(aws, c.environ...), append(get, c.args...)...)
+		r := clitest.Run(t, lease.Commands, append([]string{"AWS_EC2_METADATA_DISABLED=true"}, c.environ...), strings.Fields(c.line)...)
 		if r.Code != c.code || !strings.Contains(r.Stdout+r.Stderr, c.want) {
-			t.Errorf("%s: code %d\n%s%s", name, r.Code, r.Stdout, r.Stderr)
+			t.Errorf("%s: code %d\n%s%s", c.name, r.Code, r.Stdout, r.Stderr)
 		}
 	}
 }

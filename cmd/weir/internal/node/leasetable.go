@@ -5,6 +5,7 @@ import (
 
 	"github.com/weirhq/weir/agent"
 	"github.com/weirhq/weir/agent/admin"
+	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/lease/table"
 )
@@ -30,6 +31,11 @@ func ConnectLeaseTable(ctx context.Context, cfg config.Leases) (*LeaseTable, err
 		Skew: cfg.Skew, Timeout: cfg.Timeout,
 	})
 	return l, err
+}
+
+// LeaseSettings returns the settings that all users of the lease table need in common.
+func LeaseSettings(c *config.Leases) *weirpb.LeaseSettings {
+	return &weirpb.LeaseSettings{Table: c.Table, Regions: c.Regions, Home: c.HomeRegion(), Skew: c.Skew.String()}
 }
 
 // Agent returns an agent of region.

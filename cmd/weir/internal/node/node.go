@@ -77,7 +77,7 @@ func New(c *config.Config, cfg Config) (*Node, error) {
 	}
 	cluster := &local.ClusterInfo{Kafka: cfg.Kafka, Version: buildinfo.Read().Version}
 	if cfg.Table != nil {
-		cluster.LeaseRegions = cfg.Table.Config.Regions
+		cluster.Leases = LeaseSettings(&cfg.Table.Config)
 	}
 	serve.Cluster, serve.Find, serve.SpendApp = cluster, local.Find(cfg.Kafka), SpendCounter(c).App()
 	setup := Setup{
