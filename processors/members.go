@@ -22,7 +22,8 @@ type Member struct {
 	Settings   map[string]string // stream.Processor.Settings of the process
 }
 
-// Members asks the brokers for the members of app's group. It returns none if no process runs.
+// Members asks the brokers for the members of app's group. It returns none if no process runs. The
+// members of a group of another program, such as a sink, have ID and Instance alone.
 func Members(ctx context.Context, k kafka.Cluster, app string) ([]Member, error) {
 	cl, err := k.Client()
 	if err != nil {
@@ -33,12 +34,20 @@ func Members(ctx context.Context, k kafka.Cluster, app string) ([]Member, error)
 }
 
 func describeMembers(ctx context.Context, adm *kadm.Client, app string) ([]Member, error) {
-	members, err := group.DescribeMembers(ctx, adm, app)
+	members, foreign, err := group.Describe(ctx, adm, app)
 	if err != nil {
 		return nil, err
 	}
 	var out []Member
 	for _, g := range members {
+		if foreign {
+			m := Member{ID: g.MemberID}
+			if g.InstanceID != nil {
+				m.Instance = *g.InstanceID
+			}
+			out = append(out, m)
+			continue
+		}
 		metadata, err := decodeMember(g)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/weirhq/weir/processors/internal/group"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
@@ -21,6 +22,18 @@ type UnknownGroupError struct {
 // Error names the group.
 func (e *UnknownGroupError) Error() string {
 	return fmt.Sprintf("the brokers have no group %q", e.Group)
+}
+
+// GroupMembers returns the number of members of any consumer group; 0 if the brokers do not have
+// it.
+func GroupMembers(ctx context.Context, k kafka.Cluster, name string) (int, error) {
+	cl, err := k.Client()
+	if err != nil {
+		return 0, fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	members, err := group.DescribeMembers(ctx, kadm.NewClient(cl), name)
+	return len(members), err
 }
 
 // GroupInputs returns the topics of any consumer group, sorted: those of which its members have

@@ -11,15 +11,23 @@ import (
 
 // DescribeMembers returns the members of a group. A group that does not exist has none.
 func DescribeMembers(ctx context.Context, adm *kadm.Client, group string) ([]kadm.DescribedGroupMember, error) {
+	members, _, err := Describe(ctx, adm, group)
+	return members, err
+}
+
+// Describe returns the members of a group, and whether they are of another program: what these send
+// to each other has another format.
+func Describe(ctx context.Context, adm *kadm.Client, group string) (members []kadm.DescribedGroupMember, foreign bool, err error) {
 	groups, err := adm.DescribeGroups(ctx, group)
 	if err == nil {
 		err = groups.Error()
 	}
 	if errors.Is(err, kerr.GroupIDNotFound) {
-		return nil, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("describe group %s: %w", group, err)
+		return nil, false, fmt.Errorf("describe group %s: %w", group, err)
 	}
-	return groups[group].Members, nil
+	g := groups[group]
+	return g.Members, g.Protocol != "" && g.Protocol != Assignor{}.ProtocolName(), nil // a group that rebalances has no protocol
 }

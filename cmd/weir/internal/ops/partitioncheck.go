@@ -24,6 +24,7 @@ const membersTimeout = 5 * time.Second
 // partitionCheck checks the partitions of running applications: it asks the brokers for their
 // processes, and one process of each application for the partitions of all.
 type partitionCheck struct {
+	kafka kafka.Cluster
 	tasks *connect.Tasks
 	known map[string][]processors.Member // members of an application with state
 	errs  map[string]error               // why they are not known
@@ -38,10 +39,10 @@ func partitionChecks(ctx context.Context, cfg *config.Config, k kafka.Cluster, a
 		}
 		return checks
 	}
-	p := partitionCheck{tasks: connect.NewTasks(x), known: map[string][]processors.Member{}, errs: map[string]error{}}
+	p := partitionCheck{kafka: k, tasks: connect.NewTasks(x), known: map[string][]processors.Member{}, errs: map[string]error{}}
 	for _, app := range apps {
 		if app.Processor != nil { // the members of other groups have no address
-			p.known[app.Name], p.errs[app.Name] = groupMembers(ctx, k, app.Name)
+			p.known[app.Name], p.errs[app.Name] = groupMembers(ctx, k, app.Name, processors.Members)
 		}
 	}
 	for _, app := range apps {
@@ -50,7 +51,7 @@ func partitionChecks(ctx context.Context, cfg *config.Config, k kafka.Cluster, a
 			continue
 		}
 		if err := p.errs[app.Name]; err != nil {
-			checks = append(checks, unknownPartitions(app.Name, err.Error(), "see the checks of the brokers above")...)
+			checks = append(checks, unknownMembers(app.Name, err)...)
 			continue
 		}
 		checks = append(append(checks, p.app(ctx, app.Name)...), settingsChecks(app, p.known[app.Name])...)
@@ -59,11 +60,11 @@ func partitionChecks(ctx context.Context, cfg *config.Config, k kafka.Cluster, a
 }
 
 // groupMembers asks the brokers for the members of an application's group.
-func groupMembers(ctx context.Context, k kafka.Cluster, app string) (members []processors.Member, err error) {
+func groupMembers[M any](ctx context.Context, k kafka.Cluster, app string, ask func(context.Context, kafka.Cluster, string) (M, error)) (members M, err error) {
 	err = kafka.Retry(ctx, k, membersTimeout, func() (err error) {
 		bounded, cancel := context.WithTimeout(ctx, membersTimeout)
 		defer cancel()
-		members, err = processors.Members(bounded, k, app)
+		members, err = ask(bounded, k, app)
 		return err
 	})
 	return members, err
@@ -93,11 +94,21 @@ func unknownPartitions(app, why, do string) []kafkaadmin.Check {
 	return []kafkaadmin.Check{{Name: "partitions of " + app, Severity: kafkaadmin.Warning, Detail: "not known: " + why, Remedy: do}}
 }
 
+// unknownMembers is the finding that the brokers do not list the members of app's group.
+func unknownMembers(app string, err error) []kafkaadmin.Check {
+	return unknownPartitions(app, err.Error(), "see the checks of the brokers above")
+}
+
+// noProcess is the finding that app's group has no member.
+func noProcess(app string) []kafkaadmin.Check {
+	return unknownPartitions(app, "no process runs", "start one with `weir run`, then run the command again")
+}
+
 // app checks the partitions of an application whose processes are known.
 func (p *partitionCheck) app(ctx context.Context, app string) []kafkaadmin.Check {
 	members := p.known[app]
 	if len(members) == 0 {
-		return unknownPartitions(app, "no process runs", "start one with `weir run`, then run the command again")
+		return noProcess(app)
 	}
 	tasks, err := p.tasks.Of(ctx, members)
 	if err != nil {
@@ -107,9 +118,15 @@ func (p *partitionCheck) app(ctx context.Context, app string) []kafkaadmin.Check
 	return taskChecks("partitions of "+app, app, tasks)
 }
 
-// sink checks the partitions of an application whose processes are not known: processes of other
+// sink checks the partitions of an application whose processes have no address: processes of other
 // applications that run it too report them.
 func (p *partitionCheck) sink(ctx context.Context, app string) []kafkaadmin.Check {
+	switch members, err := groupMembers(ctx, p.kafka, app, kafkaadmin.GroupMembers); {
+	case err != nil:
+		return unknownMembers(app, err)
+	case members == 0:
+		return noProcess(app)
+	}
 	var found []*weirpb.Partition
 	for _, name := range slices.Sorted(maps.Keys(p.known)) {
 		tasks, _ := p.tasks.Of(ctx, p.known[name]) // the check of the other application has the error
