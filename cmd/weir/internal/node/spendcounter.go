@@ -43,7 +43,7 @@ func spendCounterRole() Role {
 // spendACLs lists the rights of the spend counter in the generation of c.
 func spendACLs(c *config.Config) ([]string, error) {
 	p, err := SpendCounter(c).Processor()
-	return kafkaadmin.ACLs(p, formerChangelogs(c)...), err
+	return kafkaadmin.ACLs(p, FormerChangelogs(c.DC, c.Spend.Generation)...), err
 }
 
 func spendRepartitionACLs(c *config.Config) ([]string, error) {
