@@ -39,7 +39,7 @@ func (r *restorer) finish(f *changelog.BrokerState) (*restoreResult, error) {
 // begun after the checks at the start of this process.
 func (r *restorer) checkMoved(last *changelogpb.Marker) error {
 	switch {
-	case last.GetIncomplete():
+	case last.GetMove() == changelogpb.Move_MOVE_INCOMPLETE:
 		return fmt.Errorf("%w: partition %d of %s has a part of its state", ErrPartlyMoved, r.p, r.w.proc.Changelog)
 	case last == nil && r.w.cfg.former != "":
 		return fmt.Errorf("%w: partition %d of %s has no state, and %s has", ErrPartlyMoved, r.p, r.w.proc.Changelog, r.w.cfg.former)

@@ -23,6 +23,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Move is what a repartition states of the state of the application.
+type Move int32
+
+const (
+	Move_MOVE_UNSPECIFIED Move = 0 // the application has run, or a promotion has corrected its state
+	Move_MOVE_INCOMPLETE  Move = 1 // not all partitions are written: no task begins from here
+	Move_MOVE_COMPLETE    Move = 2
+)
+
+// Enum value maps for Move.
+var (
+	Move_name = map[int32]string{
+		0: "MOVE_UNSPECIFIED",
+		1: "MOVE_INCOMPLETE",
+		2: "MOVE_COMPLETE",
+	}
+	Move_value = map[string]int32{
+		"MOVE_UNSPECIFIED": 0,
+		"MOVE_INCOMPLETE":  1,
+		"MOVE_COMPLETE":    2,
+	}
+)
+
+func (x Move) Enum() *Move {
+	p := new(Move)
+	*p = x
+	return p
+}
+
+func (x Move) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Move) Descriptor() protoreflect.EnumDescriptor {
+	return file_changelog_proto_enumTypes[0].Descriptor()
+}
+
+func (Move) Type() protoreflect.EnumType {
+	return &file_changelog_proto_enumTypes[0]
+}
+
+func (x Move) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Move.Descriptor instead.
+func (Move) EnumDescriptor() ([]byte, []int) {
+	return file_changelog_proto_rawDescGZIP(), []int{0}
+}
+
 // Position is an offset in an input topic. The partition number is the task's.
 type Position struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -111,8 +161,8 @@ type Marker struct {
 	// When the state began: wall time of the first takeover of an empty changelog, Unix ms. 0: an
 	// earlier version began it.
 	Incarnation uint64 `protobuf:"varint,9,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// A repartition has not written the whole state of the application yet. No task begins from here.
-	Incomplete    bool `protobuf:"varint,10,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
+	// Set if a repartition wrote the transaction.
+	Move          Move `protobuf:"varint,10,opt,name=move,proto3,enum=weir.processors.v1.Move" json:"move,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,11 +260,11 @@ func (x *Marker) GetIncarnation() uint64 {
 	return 0
 }
 
-func (x *Marker) GetIncomplete() bool {
+func (x *Marker) GetMove() Move {
 	if x != nil {
-		return x.Incomplete
+		return x.Move
 	}
-	return false
+	return Move_MOVE_UNSPECIFIED
 }
 
 // Skip is a range of offsets of one input that cannot be read and that an operator gave up. In a
@@ -541,7 +591,7 @@ const file_changelog_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x19\n" +
 	"\btopic_id\x18\x02 \x01(\fR\atopicId\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x03R\x04next\x12!\n" +
-	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\xf6\x02\n" +
+	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\x84\x03\n" +
 	"\x06Marker\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vowner_epoch\x18\x02 \x01(\x04R\n" +
@@ -552,11 +602,9 @@ const file_changelog_proto_rawDesc = "" +
 	"\rwritten_at_ms\x18\x06 \x01(\x03R\vwrittenAtMs\x12\x1c\n" +
 	"\trewritten\x18\a \x01(\bR\trewritten\x12.\n" +
 	"\x05skips\x18\b \x03(\v2\x18.weir.processors.v1.SkipR\x05skips\x12 \n" +
-	"\vincarnation\x18\t \x01(\x04R\vincarnation\x12\x1e\n" +
-	"\n" +
-	"incomplete\x18\n" +
-	" \x01(\bR\n" +
-	"incomplete\"\x8f\x01\n" +
+	"\vincarnation\x18\t \x01(\x04R\vincarnation\x12,\n" +
+	"\x04move\x18\n" +
+	" \x01(\x0e2\x18.weir.processors.v1.MoveR\x04move\"\x8f\x01\n" +
 	"\x04Skip\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +
@@ -581,7 +629,11 @@ const file_changelog_proto_rawDesc = "" +
 	" \x03(\v2\x1c.weir.processors.v1.PositionR\x05local\">\n" +
 	"\fTableVersion\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\rR\x05table\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\rR\aversionB/Z-github.com/weirhq/weir/processors/changelogpbb\x06proto3"
+	"\aversion\x18\x02 \x01(\rR\aversion*D\n" +
+	"\x04Move\x12\x14\n" +
+	"\x10MOVE_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fMOVE_INCOMPLETE\x10\x01\x12\x11\n" +
+	"\rMOVE_COMPLETE\x10\x02B/Z-github.com/weirhq/weir/processors/changelogpbb\x06proto3"
 
 var (
 	file_changelog_proto_rawDescOnce sync.Once
@@ -595,26 +647,29 @@ func file_changelog_proto_rawDescGZIP() []byte {
 	return file_changelog_proto_rawDescData
 }
 
+var file_changelog_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_changelog_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_changelog_proto_goTypes = []any{
-	(*Position)(nil),     // 0: weir.processors.v1.Position
-	(*Marker)(nil),       // 1: weir.processors.v1.Marker
-	(*Skip)(nil),         // 2: weir.processors.v1.Skip
-	(*Barrier)(nil),      // 3: weir.processors.v1.Barrier
-	(*TaskMeta)(nil),     // 4: weir.processors.v1.TaskMeta
-	(*TableVersion)(nil), // 5: weir.processors.v1.TableVersion
+	(Move)(0),            // 0: weir.processors.v1.Move
+	(*Position)(nil),     // 1: weir.processors.v1.Position
+	(*Marker)(nil),       // 2: weir.processors.v1.Marker
+	(*Skip)(nil),         // 3: weir.processors.v1.Skip
+	(*Barrier)(nil),      // 4: weir.processors.v1.Barrier
+	(*TaskMeta)(nil),     // 5: weir.processors.v1.TaskMeta
+	(*TableVersion)(nil), // 6: weir.processors.v1.TableVersion
 }
 var file_changelog_proto_depIdxs = []int32{
-	0, // 0: weir.processors.v1.Marker.inputs:type_name -> weir.processors.v1.Position
-	2, // 1: weir.processors.v1.Marker.skips:type_name -> weir.processors.v1.Skip
-	1, // 2: weir.processors.v1.TaskMeta.marker:type_name -> weir.processors.v1.Marker
-	5, // 3: weir.processors.v1.TaskMeta.tables:type_name -> weir.processors.v1.TableVersion
-	0, // 4: weir.processors.v1.TaskMeta.local:type_name -> weir.processors.v1.Position
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	1, // 0: weir.processors.v1.Marker.inputs:type_name -> weir.processors.v1.Position
+	3, // 1: weir.processors.v1.Marker.skips:type_name -> weir.processors.v1.Skip
+	0, // 2: weir.processors.v1.Marker.move:type_name -> weir.processors.v1.Move
+	2, // 3: weir.processors.v1.TaskMeta.marker:type_name -> weir.processors.v1.Marker
+	6, // 4: weir.processors.v1.TaskMeta.tables:type_name -> weir.processors.v1.TableVersion
+	1, // 5: weir.processors.v1.TaskMeta.local:type_name -> weir.processors.v1.Position
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_changelog_proto_init() }
@@ -627,13 +682,14 @@ func file_changelog_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_changelog_proto_rawDesc), len(file_changelog_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_changelog_proto_goTypes,
 		DependencyIndexes: file_changelog_proto_depIdxs,
+		EnumInfos:         file_changelog_proto_enumTypes,
 		MessageInfos:      file_changelog_proto_msgTypes,
 	}.Build()
 	File_changelog_proto = out.File

@@ -101,9 +101,13 @@ func (m *wideMove) exact() {
 	if p.Stop(); !maps.Equal(got, want) {
 		m.t.Errorf("the sums of the target are %v, want %v", got, want)
 	}
+	if _, incomplete := m.markers(); incomplete > 0 {
+		m.t.Errorf("%d partitions are incomplete", incomplete)
+	}
 }
 
-// markers counts the partitions of the target by what their last marker states.
+// markers counts the partitions of the target by what their last marker states. It checks that the
+// transactions of each partition are numbered without a gap.
 func (m *wideMove) markers() (complete, incomplete int) {
 	m.t.Helper()
 	last := map[int32]*changelogpb.Marker{}
@@ -112,15 +116,21 @@ func (m *wideMove) markers() (complete, incomplete int) {
 		if err != nil {
 			m.t.Fatal(err)
 		}
-		if marker != nil {
-			last[r.Partition] = marker
+		if marker == nil {
+			continue
 		}
+		if was := last[r.Partition].GetSequence(); marker.GetSequence() != was+1 {
+			m.t.Errorf("partition %d: transaction %d follows transaction %d", r.Partition, marker.GetSequence(), was)
+		}
+		last[r.Partition] = marker
 	}
 	for _, marker := range last {
-		if marker.GetIncomplete() {
-			incomplete++
-		} else {
+		switch marker.GetMove() {
+		case changelogpb.Move_MOVE_COMPLETE:
 			complete++
+		case changelogpb.Move_MOVE_INCOMPLETE:
+			incomplete++
+		case changelogpb.Move_MOVE_UNSPECIFIED:
 		}
 	}
 	return complete, incomplete

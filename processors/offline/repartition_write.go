@@ -91,7 +91,7 @@ func (s *sortedStore) put(p int32, table byte, key, value []byte) error {
 // repartition has to write.
 func checkComplete(app string, metas map[int32]*changelogpb.TaskMeta) error {
 	for p, meta := range metas {
-		if meta.Marker.GetIncomplete() {
+		if meta.Marker.GetMove() == changelogpb.Move_MOVE_INCOMPLETE {
 			return fmt.Errorf("%w: partition %d of %s has a part of its state", processors.ErrPartlyMoved, p, app)
 		}
 	}
@@ -121,7 +121,7 @@ func (r *repartition) checkTarget(ctx context.Context) error {
 	metas, err := r.targetStore.Metas(ctx)
 	r.earlier = map[int32]*changelogpb.Marker{}
 	for p, meta := range metas {
-		if m := meta.Marker; !m.Rewritten || m.Sequence != 1 {
+		if m := meta.Marker; m.GetMove() == changelogpb.Move_MOVE_UNSPECIFIED {
 			return fmt.Errorf("%w: partition %d of %s has transaction %d, so the application has run: choose topics without state", ErrNotEmpty, p, r.target.proc.Changelog, m.Sequence)
 		}
 		r.earlier[p] = meta.Marker
@@ -142,7 +142,7 @@ func (r *repartition) write(ctx context.Context) error {
 	for p := range r.target.partitions {
 		m := r.target.newMarker(nil, next.Partition(p))
 		m.Incarnation, m.OwnerEpoch, m.WatermarkMs = r.position.incarnation, r.position.epoch+1, r.position.watermarkMs
-		m.Incomplete = true
+		m.Sequence = r.earlier[p].GetSequence()
 		r.markers[p] = m
 	}
 	for p := range r.target.partitions {
@@ -157,10 +157,11 @@ func (r *repartition) write(ctx context.Context) error {
 			}
 		}
 		if r.out.Written == 0 {
-			if err := r.target.writeMarkers(ctx, r.markers); err != nil {
+			if err := r.mark(ctx, changelogpb.Move_MOVE_INCOMPLETE); err != nil {
 				return err
 			}
 		}
+		r.markers[p].Sequence++
 		if err := r.target.write(ctx, p, r.markers[p], r.replaceRecords(p, is)); err != nil {
 			return err
 		}
@@ -169,26 +170,36 @@ func (r *repartition) write(ctx context.Context) error {
 	return nil
 }
 
-// complete marks all partitions as complete, in one transaction, unless an earlier attempt has done
-// so for the same state.
+// complete marks all partitions as complete, unless an earlier attempt has done so for the same
+// state.
 func (r *repartition) complete(ctx context.Context) error {
 	stated := r.out.Written == 0
 	for p, m := range r.markers {
-		m.Incomplete = false
-		if was := r.earlier[p]; was != nil {
-			was.WrittenAtMs = m.WrittenAtMs // the only field in which two attempts always differ
-		}
-		stated = stated && proto.Equal(r.earlier[p], m)
+		want := proto.CloneOf(m)
+		want.Move = changelogpb.Move_MOVE_COMPLETE
+		want.WrittenAtMs = r.earlier[p].GetWrittenAtMs() // in this field two attempts always differ
+		stated = stated && proto.Equal(r.earlier[p], want)
 	}
 	if stated {
 		return nil
 	}
+	return r.mark(ctx, changelogpb.Move_MOVE_COMPLETE)
+}
+
+// mark states in the next marker of every partition, in one transaction, whether the state is
+// complete.
+func (r *repartition) mark(ctx context.Context, move changelogpb.Move) error {
+	for _, m := range r.markers {
+		m.Sequence++
+		m.Move = move
+	}
 	return r.target.writeMarkers(ctx, r.markers)
 }
 
-// targetRecords returns the records of target partition p in the transaction of marker m.
+// targetRecords returns the records of target partition p. All attempts for one state of the source
+// return the same: as those of transaction 1 of the owner epoch of m.
 func (r *repartition) targetRecords(p int32, m *changelogpb.Marker) store.RecordSource {
-	c := stream.Commit{NowMs: m.WrittenAtMs, Incarnation: m.Incarnation, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: changelogpb.NextOffsets(m.Inputs)}
+	c := stream.Commit{NowMs: m.WrittenAtMs, Incarnation: m.Incarnation, OwnerEpoch: m.OwnerEpoch, Sequence: 1, Next: changelogpb.NextOffsets(m.Inputs)}
 	return func(send func(key, value []byte) error) error {
 		return r.sorted.Records(p)(func(key, value []byte) error {
 			value, err := r.options.Rewrite.apply(key, value, c)

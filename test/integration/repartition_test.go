@@ -183,7 +183,8 @@ func (c *cluster) send(l *ledger, list []*eventspb.AdEvent) {
 	}
 }
 
-// changelogs returns the number of changelog partitions that hold more than barriers.
+// changelogs returns the number of changelog partitions that hold more than a barrier and the first
+// marker of a move.
 func (c *cluster) changelogs(ctx context.Context) (n int) {
 	c.t.Helper()
 	ends, err := c.adm.ListEndOffsets(ctx, c.layout.Name(events.SpendTopic("local")))
@@ -194,7 +195,7 @@ func (c *cluster) changelogs(ctx context.Context) (n int) {
 		c.t.Fatal(err)
 	}
 	ends.Each(func(o kadm.ListedOffset) {
-		if o.Offset > 2 { // a barrier and the marker of its transaction
+		if o.Offset > 4 { // each with the end of its transaction
 			n++
 		}
 	})
