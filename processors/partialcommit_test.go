@@ -16,9 +16,8 @@ import (
 	"github.com/weirhq/weir/processors/processorstest"
 )
 
-// TestPartialCommit: brokers lose a part of a transaction that they acknowledged, as a broker
-// without replicas does when it restarts. So the store, the changelog and the group's offsets
-// disagree. The changelog wins.
+// TestPartialCommit: brokers commit a part of a transaction, as a broker without replicas does when
+// it restarts. So the store, the changelog and the group's offsets disagree. The changelog wins.
 func TestPartialCommit(t *testing.T) {
 	const ours = changelog.CommitMetadataPrefix + "7/7/7"
 	for name, k := range map[string]partialCommit{
