@@ -89,8 +89,9 @@ func (w *worker) commit(life context.Context) error {
 		return fmt.Errorf("%w: end of transaction: %w", errRebuild, errors.Join(err, acked.Wait()))
 	}
 	if !committed {
-		w.recordOutcome(w.abortCause(acked.Wait()))
-		w.log.Warn().AnErr("produce", acked.Wait()).Bool("revoked", w.revoked).Msg("transaction_aborted")
+		reason, cause := w.abortCause(acked.Wait())
+		w.recordOutcome(reason)
+		w.log.Warn().Str("reason", reason).Err(cause).Msg("transaction_aborted")
 		w.restartTasks(parts)
 		w.sess.AllowRebalance()
 		return nil
@@ -229,7 +230,7 @@ func (w *worker) produce(ctx context.Context, tx transaction, acked *txn.Acks) {
 			if err == nil {
 				t.barrier = r.Offset
 			}
-			acked.Acked(ctx, nil, err)
+			acked.Acked(ctx, nil, r, err)
 		})
 	}
 	w.phase("produce", began)
@@ -238,7 +239,7 @@ func (w *worker) produce(ctx context.Context, tx transaction, acked *txn.Acks) {
 // produceTask passes the records of one task to the client.
 func (w *worker) produceTask(out *sender, part *taskCommit) {
 	t, logged := part.task, 0
-	done := func(r *kgo.Record, err error) { out.acked.Acked(out.ctx, &part.err, w.partitioner.Explain(r, err)) }
+	done := func(r *kgo.Record, err error) { out.acked.Acked(out.ctx, &part.err, r, w.partitioner.Explain(r, err)) }
 	for j := range t.changes.List {
 		c := &t.changes.List[j]
 		switch {
@@ -262,7 +263,7 @@ func (w *worker) produceTask(out *sender, part *taskCommit) {
 		if err == nil {
 			part.markerAt = r.Offset
 		}
-		out.acked.Acked(out.ctx, &part.err, err)
+		out.acked.Acked(out.ctx, &part.err, r, err)
 	})
 }
 

@@ -91,15 +91,15 @@ func abortReason(cause error) string {
 	return abortHandler
 }
 
-// abortCause returns the reason why a commit ended as an abort.
-func (w *worker) abortCause(produce error) string {
+// abortCause returns the reason why a commit ended as an abort, and the error.
+func (w *worker) abortCause(produce error) (reason string, cause error) {
 	switch {
 	case produce != nil:
-		return abortProduce
+		return abortProduce, produce
 	case w.revoked:
-		return abortRevoked
+		return abortRevoked, errRevoked
 	}
-	return abortCoordinator
+	return abortCoordinator, w.sessionLog.cause()
 }
 
 // recordOutcome updates metrics and traces for the transaction that ended: committed if why is

@@ -41,6 +41,7 @@ type worker struct {
 
 	admin      *kgo.Client // for requests outside of the session
 	sess       *kgo.GroupTransactSession
+	sessionLog *sessionLog
 	tasks      map[int32]*task
 	open       bool // a transaction is open
 	began      time.Time
@@ -73,10 +74,11 @@ func newWorker(id int, cfg *Config, proc *stream.Processor, s *store.Store) *wor
 	return &worker{
 		id: id, cfg: cfg, proc: proc, store: s, searching: &sync.Mutex{},
 		txnID: fmt.Sprintf("%s-%s-%d", proc.App, cfg.Instance, id), partitioner: txn.NewPartitioner(proc.Outputs),
-		log:      cfg.Log.With().Str("app", proc.App).Int("worker", id).Logger(),
-		tasks:    map[int32]*task{},
-		blocked:  make(chan struct{}, 1),
-		interval: cfg.CommitInterval,
+		sessionLog: &sessionLog{clientLog: clientLog{*cfg.Log}},
+		log:        cfg.Log.With().Str("app", proc.App).Int("worker", id).Logger(),
+		tasks:      map[int32]*task{},
+		blocked:    make(chan struct{}, 1),
+		interval:   cfg.CommitInterval,
 	}
 }
 
@@ -174,7 +176,7 @@ func (w *worker) connect(ctx context.Context) (err error) {
 			default:
 			}
 		}),
-	}, w.cfg.Kafka.Options...)
+	}, append(slices.Clip(w.cfg.Kafka.Options), kgo.WithLogger(w.sessionLog))...)
 	w.open, w.count, w.revoked, w.backlogged, w.interval, w.records, w.askErr = false, 0, false, false, w.cfg.CommitInterval, nil, nil
 	if w.sess, err = kgo.NewGroupTransactSession(opts...); err != nil {
 		return fmt.Errorf("start session: %w", err)
@@ -362,6 +364,7 @@ func (w *worker) begin() error {
 	}
 	w.open, w.began, w.count = true, time.Now(), 0
 	w.timing.reset(w.began)
+	w.sessionLog.reset()
 	return nil
 }
 

@@ -3,6 +3,7 @@ package txn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -24,12 +25,15 @@ func NewAcks(client *kgo.Client) *Acks { return &Acks{client: client} }
 // Add registers one more record.
 func (a *Acks) Add() { a.wg.Add(1) }
 
-// Acked reports the outcome of one record. The first error that the record itself causes is stored
-// in own, see isRecordFault. own is nil for a barrier.
-func (a *Acks) Acked(ctx context.Context, own *error, err error) {
+// Acked reports the outcome of record r. The first error that the record itself causes is stored in
+// own, see isRecordFault. own is nil for a barrier.
+func (a *Acks) Acked(ctx context.Context, own *error, r *kgo.Record, err error) {
 	defer a.wg.Done()
 	if err == nil {
 		return
+	}
+	if _, explained := errors.AsType[*partitionError](err); r != nil && !explained {
+		err = fmt.Errorf("produce to %s[%d]: %w", r.Topic, r.Partition, err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
