@@ -26,7 +26,7 @@ func TestGetSpend(t *testing.T) {
 	asOf := func(eventMs int64) *weirpb.AsOf {
 		return &weirpb.AsOf{Partition: 5, NextOffsets: map[string]int64{"ads.events": 1234}, EventMs: eventMs, AppliedMs: 1700000000500}
 	}
-	day19 := &weirpb.DaySpend{Day: "2013-10-19", ChargedMicros: 30000, RefundedMicros: 7, Events: 32}
+	day19 := &weirpb.DaySpend{Day: "2013-10-19", ChargedMicros: 30000, RefundedMicros: 7, Events: 32, Duplicates: 2}
 	for name, c := range map[string]struct {
 		body string
 		want *weirpb.GetSpendResponse
@@ -36,8 +36,8 @@ func TestGetSpend(t *testing.T) {
 			Impressions: 42, Clicks: 3, Events: 45, Duplicates: 6, AsOf: asOf(201310210),
 			Days: []*weirpb.DaySpend{
 				day19,
-				{Day: "2013-10-20", ChargedMicros: 10000, RefundedMicros: 7, Events: 11},
-				{Day: "2013-10-21", ChargedMicros: 2000, RefundedMicros: 7, Events: 2},
+				{Day: "2013-10-20", ChargedMicros: 10000, RefundedMicros: 7, Events: 11, Duplicates: 2},
+				{Day: "2013-10-21", ChargedMicros: 2000, RefundedMicros: 7, Events: 2, Duplicates: 2},
 			},
 			EventsByType: map[string]uint64{"impression": 42, "click": 3},
 			ByDc: []*weirpb.DcSpend{

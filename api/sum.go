@@ -56,7 +56,8 @@ func (s *accountSum) addDay(rec *eventspb.Spend) {
 		}
 	}
 	day.OverRefunded = day.RefundedMicros > day.ChargedMicros
-	s.count("duplicates", &s.out.Duplicates, rec.GetDuplicates())
+	day.Duplicates = rec.GetDuplicates()
+	s.count("duplicates", &s.out.Duplicates, day.Duplicates)
 	s.eventMs = max(s.eventMs, rec.GetAsOfMs())
 	s.out.Days = append(s.out.Days, day)
 }

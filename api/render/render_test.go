@@ -42,7 +42,7 @@ func answer() *weirpb.GetSpendResponse {
 		Impressions: 220_000, Clicks: 156, Events: 220_156, Duplicates: 3,
 		AsOf: &weirpb.AsOf{Partition: 5, NextOffsets: map[string]int64{"ads.events": 220_156, "ads.adjustments": 2}, EventMs: 1382198400123, AppliedMs: 1700000000500, ChangelogNext: 77, OwnerEpoch: 3, ServedBy: &weirpb.ServedBy{Instance: "weir-1", Role: "standby", StalenessMs: 1200}},
 		Days: []*weirpb.DaySpend{
-			{Day: "2013-10-19", ChargedMicros: 100_000_000, Events: 150_000},
+			{Day: "2013-10-19", ChargedMicros: 100_000_000, Events: 150_000, Duplicates: 3},
 			{Day: "2013-10-20", ChargedMicros: 47_125_090, RefundedMicros: 5, Events: 70_156},
 		},
 		ByDc:         []*weirpb.DcSpend{{ServingDc: "local", ChargedMicros: 147_125_090, Events: 220_156}},
@@ -59,8 +59,8 @@ func TestSpendJSON(t *testing.T) {
 		`"impressions":220000,"clicks":156,"events":220156,"duplicates":3,` +
 		`"as_of":{"partition":5,"next_offsets":{"ads.adjustments":2,"ads.events":220156},"event_ms":1382198400123,"applied_ms":1700000000500,` +
 		`"changelog_next":77,"owner_epoch":3,"served_by":{"instance":"weir-1","role":"standby","staleness_ms":1200,"stopped":""}},` +
-		`"days":[{"day":"2013-10-19","charged_micros":100000000,"refunded_micros":0,"events":150000},` +
-		`{"day":"2013-10-20","charged_micros":47125090,"refunded_micros":5,"events":70156}],` +
+		`"days":[{"day":"2013-10-19","charged_micros":100000000,"refunded_micros":0,"events":150000,"duplicates":3},` +
+		`{"day":"2013-10-20","charged_micros":47125090,"refunded_micros":5,"events":70156,"duplicates":0}],` +
 		`"by_dc":[{"serving_dc":"local","charged_micros":147125090,"refunded_micros":0,"events":220156}],` +
 		`"events_by_type":{"click":156,"impression":220000}}`
 	if d := cmp.Diff(want, string(got)); d != "" {
@@ -91,9 +91,9 @@ events        220156
 duplicates    3 (not charged)
 as of         partition 5 ads.adjustments@2 ads.events@220156, events up to 2013-10-19T16:00:00.123Z, applied 2023-11-14T22:13:20.500Z, served by standby weir-1, at most 1200 ms old
 
-day            charged  refunded  events
-2013-10-19  100.000000  0.000000  150000
-2013-10-20   47.125090  0.000005   70156
+day            charged  refunded  events  duplicates
+2013-10-19  100.000000  0.000000  150000           3
+2013-10-20   47.125090  0.000005   70156           0
 `
 	if d := cmp.Diff(want, SpendTable(answer())); d != "" {
 		t.Error(d)

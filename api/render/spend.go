@@ -26,19 +26,27 @@ type spend struct {
 	Events         uint64            `json:"events"`
 	Duplicates     uint64            `json:"duplicates"`
 	AsOf           *asOf             `json:"as_of"`
-	Days           []spendPart       `json:"days"`
-	ByDC           []spendPart       `json:"by_dc"`
+	Days           []spendDay        `json:"days"`
+	ByDC           []spendDC         `json:"by_dc"`
 	EventsByType   map[string]uint64 `json:"events_by_type"`
 }
 
-// spendPart is one budget day or one serving datacentre.
-type spendPart struct {
-	Day            string `json:"day,omitempty"`
-	ServingDC      string `json:"serving_dc,omitempty"`
+// spendDay is one budget day.
+type spendDay struct {
+	Day            string `json:"day"`
 	ChargedMicros  int64  `json:"charged_micros"`
 	RefundedMicros int64  `json:"refunded_micros"`
 	Events         uint64 `json:"events"`
-	OverRefunded   bool   `json:"over_refunded,omitempty"` // of a day: the refunds exceed the charges
+	Duplicates     uint64 `json:"duplicates"`
+	OverRefunded   bool   `json:"over_refunded,omitempty"` // the refunds exceed the charges
+}
+
+// spendDC is one serving datacentre.
+type spendDC struct {
+	ServingDC      string `json:"serving_dc"`
+	ChargedMicros  int64  `json:"charged_micros"`
+	RefundedMicros int64  `json:"refunded_micros"`
+	Events         uint64 `json:"events"`
 }
 
 // SpendJSON formats res as one JSON object without a newline at the end. as_of is null if the
@@ -55,19 +63,19 @@ func SpendJSON(res *weirpb.GetSpendResponse) ([]byte, error) {
 		Clicks:         res.GetClicks(),
 		Events:         res.GetEvents(),
 		Duplicates:     res.GetDuplicates(),
-		Days:           []spendPart{},
-		ByDC:           []spendPart{},
+		Days:           []spendDay{},
+		ByDC:           []spendDC{},
 		EventsByType:   orEmpty(res.GetEventsByType()),
 	}
 	out.AsOf = asOfOf(res.GetAsOf())
 	for _, d := range res.GetDays() {
-		out.Days = append(out.Days, spendPart{
-			Day: d.GetDay(), ChargedMicros: d.GetChargedMicros(),
-			RefundedMicros: d.GetRefundedMicros(), Events: d.GetEvents(), OverRefunded: d.GetOverRefunded(),
+		out.Days = append(out.Days, spendDay{
+			Day: d.GetDay(), ChargedMicros: d.GetChargedMicros(), RefundedMicros: d.GetRefundedMicros(),
+			Events: d.GetEvents(), Duplicates: d.GetDuplicates(), OverRefunded: d.GetOverRefunded(),
 		})
 	}
 	for _, d := range res.GetByDc() {
-		out.ByDC = append(out.ByDC, spendPart{
+		out.ByDC = append(out.ByDC, spendDC{
 			ServingDC: d.GetServingDc(), ChargedMicros: d.GetChargedMicros(),
 			RefundedMicros: d.GetRefundedMicros(), Events: d.GetEvents(),
 		})
@@ -108,9 +116,9 @@ func SpendTable(res *weirpb.GetSpendResponse) string {
 	out := head.Render() + "\n"
 
 	if len(res.GetDays()) > 1 {
-		t := moneyTable("day")
+		t := moneyTable("day", "duplicates")
 		for _, d := range res.GetDays() {
-			t.AppendRow(table.Row{plain(d.GetDay()), Money(d.GetChargedMicros()), Money(d.GetRefundedMicros()), d.GetEvents()})
+			t.AppendRow(table.Row{plain(d.GetDay()), Money(d.GetChargedMicros()), Money(d.GetRefundedMicros()), d.GetEvents(), d.GetDuplicates()})
 		}
 		out += "\n" + t.Render() + "\n"
 	}
@@ -143,10 +151,14 @@ func overRefundedDays(res *weirpb.GetSpendResponse) string {
 	return "refunds exceed charges on " + strings.Join(days, ", ") + more
 }
 
-func moneyTable(first string) table.Writer {
-	t := newTable()
-	t.AppendHeader(table.Row{first, "charged", "refunded", "events"})
-	right(t, 2, 3, 4)
+// moneyTable returns a table of spend. more are further columns of counts.
+func moneyTable(first string, more ...string) table.Writer {
+	t, head := newTable(), table.Row{first, "charged", "refunded", "events"}
+	for _, name := range more {
+		head = append(head, name)
+	}
+	t.AppendHeader(head)
+	right(t, 2, 3, 4, 5)
 	return t
 }
 

@@ -1171,8 +1171,9 @@ type DaySpend struct {
 	Day            string                 `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"` // YYYY-MM-DD; "closed": the sum of the closed days, which have no rows of their own any more
 	ChargedMicros  int64                  `protobuf:"varint,2,opt,name=charged_micros,json=chargedMicros,proto3" json:"charged_micros,omitempty"`
 	RefundedMicros int64                  `protobuf:"varint,3,opt,name=refunded_micros,json=refundedMicros,proto3" json:"refunded_micros,omitempty"`
-	Events         uint64                 `protobuf:"varint,4,opt,name=events,proto3" json:"events,omitempty"`
+	Events         uint64                 `protobuf:"varint,4,opt,name=events,proto3" json:"events,omitempty"`                                 // without duplicates
 	OverRefunded   bool                   `protobuf:"varint,5,opt,name=over_refunded,json=overRefunded,proto3" json:"over_refunded,omitempty"` // the refunds exceed the charges
+	Duplicates     uint64                 `protobuf:"varint,6,opt,name=duplicates,proto3" json:"duplicates,omitempty"`                         // not charged
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1240,6 +1241,13 @@ func (x *DaySpend) GetOverRefunded() bool {
 		return x.OverRefunded
 	}
 	return false
+}
+
+func (x *DaySpend) GetDuplicates() uint64 {
+	if x != nil {
+		return x.Duplicates
+	}
+	return 0
 }
 
 type DcSpend struct {
@@ -3484,13 +3492,16 @@ const file_weir_proto_rawDesc = "" +
 	"\bcurrency\x18\x01 \x01(\tR\bcurrency\x12%\n" +
 	"\x0echarged_micros\x18\x02 \x01(\x03R\rchargedMicros\x12'\n" +
 	"\x0frefunded_micros\x18\x03 \x01(\x03R\x0erefundedMicros\x12\x16\n" +
-	"\x06events\x18\x04 \x01(\x04R\x06events\"\xa9\x01\n" +
+	"\x06events\x18\x04 \x01(\x04R\x06events\"\xc9\x01\n" +
 	"\bDaySpend\x12\x10\n" +
 	"\x03day\x18\x01 \x01(\tR\x03day\x12%\n" +
 	"\x0echarged_micros\x18\x02 \x01(\x03R\rchargedMicros\x12'\n" +
 	"\x0frefunded_micros\x18\x03 \x01(\x03R\x0erefundedMicros\x12\x16\n" +
 	"\x06events\x18\x04 \x01(\x04R\x06events\x12#\n" +
-	"\rover_refunded\x18\x05 \x01(\bR\foverRefunded\"\x90\x01\n" +
+	"\rover_refunded\x18\x05 \x01(\bR\foverRefunded\x12\x1e\n" +
+	"\n" +
+	"duplicates\x18\x06 \x01(\x04R\n" +
+	"duplicates\"\x90\x01\n" +
 	"\aDcSpend\x12\x1d\n" +
 	"\n" +
 	"serving_dc\x18\x01 \x01(\tR\tservingDc\x12%\n" +
