@@ -192,7 +192,11 @@ func leaseAndRefuse(t *testing.T, w *fixture) {
 		}
 	}
 	wait(t, 2*time.Second) // the refusal is counted in the background
-	names := bytes.NewBufferString(strings.Repeat("eu0\n", 30_000))
+	create(t, w, admin.Pool{Client: "c", Pool: "other"})
+	if _, err := w.CreateResource(t.Context(), "c", "other", "eu", "elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	names := bytes.NewBufferString("elsewhere\n" + strings.Repeat("eu0\n", 30_000))
 	_, err = w.ImportResources(t.Context(), names, admin.ResourceImport{Client: "c", Pool: "p", Region: "eu", ID: "digest", MaxRate: 1000})
 	if err != nil {
 		t.Fatal(err)

@@ -19,8 +19,8 @@ import (
 type ResourceImport struct {
 	Client, Pool, Region string
 	// ID identifies the content of the file. The progress of the import is stored under it, so that
-	// an interrupted import resumes. Empty: it begins at the first line, which is slower and does
-	// no harm.
+	// an interrupted import resumes. Rejected lines are tried again by each run. Empty: each run
+	// begins at the first line, which is slower and does no harm.
 	ID string
 	// MaxRate is the maximum number of resources per second. Defaults to a rate that adapts to the
 	// table: it begins with StartRate, doubles until DynamoDB throttles, and then stays near the
@@ -84,15 +84,16 @@ type importer struct {
 	from    ResourceImport
 	pool    Pool
 	limiter *ratelimit.Limiter
-	begun   int64 // lines that an earlier run has imported
+	earlier progress // of earlier runs
 
 	outages   logthrottle.Tracker
 	reporting sync.Mutex // held during a call of from.Rejected or from.Outage
 
-	mu    sync.Mutex
-	sum   ImportProgress
-	ended map[int64]int64 // completed batches after a gap: first line to the line after the last
-	upTo  int64           // all lines before it are complete
+	mu       sync.Mutex
+	sum      ImportProgress
+	ended    map[int64]int64 // completed batches after a gap: first line to the line after the last
+	upTo     int64           // all lines before it are complete
+	rejected map[int64]bool  // numbers, from 1, of lines whose resource is in another pool
 }
 
 // batch is a range of lines with its items.
@@ -111,10 +112,10 @@ func (a *Admin) ImportResources(ctx context.Context, in io.Reader, from Resource
 	if im.pool, err = a.target(ctx, from.Client, from.Pool, from.Region); err != nil {
 		return ImportProgress{}, err
 	}
-	if im.begun, err = a.imported(ctx, from.Client, from.ID); err != nil {
+	if im.earlier, err = a.imported(ctx, from.Client, from.ID); err != nil {
 		return ImportProgress{}, err
 	}
-	im.upTo = im.begun
+	im.upTo, im.rejected = im.earlier.lines, im.earlier.rejectedLines()
 	batches := make(chan batch)
 	done := make(chan struct{})
 	g, gctx := errgroup.WithContext(ctx)

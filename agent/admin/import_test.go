@@ -209,6 +209,65 @@ func TestImportRejectsAgain(t *testing.T) {
 	}
 }
 
+// A resource of another pool is rejected by each run, until it leaves that pool. Other lines are
+// imported once, also if they follow a rejected line. If the table cannot keep all rejected lines,
+// those after them are read again.
+func TestImportRejectsOtherPoolsAgain(t *testing.T) {
+	w := newFixture(t, dynamotest.Profile{}, "eu")
+	ctx := t.Context()
+	create(t, w, admin.Pool{Client: "c", Pool: "q"})
+	const good, other = 4000, 1500
+	if sum, err := w.ImportResources(ctx, strings.NewReader(lines(0, other)), admin.ResourceImport{Client: "c", Pool: "q", Region: "eu"}); err != nil || sum.Created != other {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	for _, c := range []struct {
+		id, in  string
+		first   admin.ImportProgress
+		again   admin.ImportProgress
+		settled admin.ImportProgress // after r000000 was moved
+	}{
+		{
+			"few", "first\nr000000\n" + lines(other, other+good) + "r000001\nlast",
+			admin.ImportProgress{Lines: good + 4, Created: good + 2, Rejected: 2},
+			admin.ImportProgress{Lines: good + 4, Earlier: good + 2, Rejected: 2},
+			admin.ImportProgress{Lines: good + 4, Earlier: good + 2, Existing: 1, Rejected: 1},
+		},
+		{
+			// Of the 1,499 rejected lines the table keeps 1,000. The last 499 are read again, with
+			// the good line between them.
+			"many", "other\n" + lines(1, 1200) + "among\n" + lines(1200, other),
+			admin.ImportProgress{Lines: other + 1, Created: 2, Rejected: other - 1},
+			admin.ImportProgress{Lines: other + 1, Earlier: 1, Existing: 1, Rejected: other - 1},
+			admin.ImportProgress{Lines: other + 1, Earlier: 1, Existing: 1, Rejected: other - 1},
+		},
+	} {
+		t.Run(c.id, func(t *testing.T) {
+			im := admin.ResourceImport{Client: "c", Pool: "p", Region: "eu", ID: c.id}
+			run := func(what string, want admin.ImportProgress) {
+				t.Helper()
+				seen := map[int64]bool{}
+				im.Rejected = func(r admin.RejectedLine) error {
+					if seen[r.Line] || !errors.Is(r.Err, admin.ErrExists) {
+						t.Errorf("%s: line %d: %v", what, r.Line, r.Err)
+					}
+					seen[r.Line] = true
+					return nil
+				}
+				if sum, err := w.ImportResources(ctx, strings.NewReader(c.in), im); err != nil || sum != want || int64(len(seen)) != want.Rejected {
+					t.Errorf("%s: %+v, %v, %d reports, want %+v", what, sum, err, len(seen), want)
+				}
+			}
+			run("first", c.first)
+			run("second", c.again)
+			run("third", c.again)
+			if _, err := w.SetPool(ctx, "c", "r000000", "p", false); err != nil {
+				t.Fatal(err)
+			}
+			run("after a move", c.settled)
+		})
+	}
+}
+
 // An import that is repeated adds no resource again; at most the batches under way are repeated.
 func TestImportGoesOn(t *testing.T) {
 	w := newFixture(t, dynamotest.Profile{}, "eu")

@@ -14,7 +14,8 @@ import (
 
 // read reads the lines into batches.
 func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) error {
-	b := batch{first: im.begun, lines: map[string]int64{}}
+	again := im.earlier.rejectedLines()
+	b := batch{first: im.earlier.lines, lines: map[string]int64{}}
 	send := func(next int64) error {
 		b.next = next
 		select {
@@ -27,8 +28,8 @@ func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) err
 	}
 	end := int64(0)
 	err := EachLine(in, func(line int64, name string) error {
-		end = line + 1
-		if err := im.add(&b, line, name); err != nil {
+		end = max(line+1, im.earlier.lines)
+		if err := im.add(&b, line, name, line < im.earlier.lines && !again[line+1]); err != nil {
 			return err
 		}
 		if len(b.items) == table.MaxInsert || line-b.first > 100*table.MaxInsert {
@@ -75,9 +76,9 @@ func readLine(from *bufio.Reader) (string, error) {
 	return line, err
 }
 
-// add adds the item of a line to a batch. Lines that an earlier run has completed are only counted;
-// their invalid names are reported again.
-func (im *importer) add(b *batch, line int64, name string) error {
+// add adds the item of a line to a batch. A line that an earlier run has imported is only counted.
+// An invalid name is reported by each run.
+func (im *importer) add(b *batch, line int64, name string, imported bool) error {
 	err := lease.CheckName("resource", name, lease.MaxKey)
 	if err == nil {
 		err = lease.CheckVisible("resource", name)
@@ -85,7 +86,7 @@ func (im *importer) add(b *batch, line int64, name string) error {
 	switch {
 	case name != "" && err != nil:
 		return im.reject(RejectedLine{Line: line + 1, Text: name, Err: err})
-	case line < im.begun:
+	case imported:
 		im.count(func(s *ImportProgress) { s.Lines++; s.Earlier++ })
 	case name == "":
 		im.count(func(s *ImportProgress) { s.Lines++; s.Blank++ })

@@ -9,7 +9,6 @@ import (
 
 	"github.com/weirhq/weir/internal/logthrottle"
 	"github.com/weirhq/weir/internal/pause"
-	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/table"
 )
 
@@ -115,34 +114,4 @@ func (im *importer) progress() {
 		s.Rate = im.limiter.Rate()
 		im.from.Progress(s)
 	}
-}
-
-// saveProgress stores the progress. If two processes import one file, both store correct progress.
-func (im *importer) saveProgress(ctx context.Context) error {
-	im.mu.Lock()
-	upTo := im.upTo
-	im.mu.Unlock()
-	if im.from.ID == "" || upTo == im.begun {
-		return nil
-	}
-	item := table.PrimaryKey(lease.ImportRow(im.from.Client, im.from.ID))
-	item[table.ImportLines], item[table.UpdatedMs] = table.N(upTo), table.N(time.Now().UnixMilli())
-	_, _, err := im.a.table.Put(ctx, im.a.home(), item, table.AnyVersion())
-	return err
-}
-
-// imported returns the number of lines that earlier runs have imported.
-func (a *Admin) imported(ctx context.Context, client, id string) (int64, error) {
-	if id == "" {
-		return 0, nil
-	}
-	item, err := a.table.Get(ctx, a.home(), lease.ImportRow(client, id))
-	if err != nil || item == nil {
-		return 0, err
-	}
-	n, err := table.Number(item, table.ImportLines)
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w", table.ErrTable, err)
-	}
-	return n, nil
 }

@@ -71,6 +71,7 @@ func (im *importer) try(ctx context.Context, b *batch) (left []table.Item, err e
 			there[primary(items[i])] = items[i]
 		case one.Err == nil:
 			created++
+			im.settle(b, items[i], false)
 		default:
 			if left, err = append(left, items[i]), one.Err; errors.Is(err, table.ErrThrottled) {
 				im.throttled(1)
@@ -108,6 +109,7 @@ func primary(item table.Item) lease.PrimaryKey {
 func (im *importer) exists(b *batch, found, item table.Item) error {
 	name, pool := table.Text(item, table.SK), table.Text(found, table.PoolID)
 	row, err := table.Row(found)
+	im.settle(b, item, pool != im.from.Pool)
 	switch {
 	case pool != im.from.Pool:
 		return im.reject(RejectedLine{Line: b.lines[name], Text: name, Err: fmt.Errorf("%w: resource %q is in pool %q", ErrExists, name, pool)})
@@ -119,6 +121,17 @@ func (im *importer) exists(b *batch, found, item table.Item) error {
 		im.count(func(s *ImportProgress) { s.Lines++; s.Existing++ })
 	}
 	return nil
+}
+
+// settle keeps whether the resource of an item is in another pool.
+func (im *importer) settle(b *batch, item table.Item, rejected bool) {
+	im.mu.Lock()
+	defer im.mu.Unlock()
+	if line := b.lines[table.Text(item, table.SK)]; rejected {
+		im.rejected[line] = true
+	} else {
+		delete(im.rejected, line)
+	}
 }
 
 func (im *importer) throttled(n int) {

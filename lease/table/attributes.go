@@ -68,6 +68,7 @@ const (
 	SettingsSeenMs = "settings_seen_ms" // UpdatedMs of the region's settings, as the region has them
 	RefusedTotal   = "refused_total"
 	ImportLines    = "lines"
+	ImportRejected = "rejected_lines"
 )
 
 // Attributes of a headroom row.
