@@ -32,8 +32,8 @@ func newResourceImportCmd(a *cli.App) *cobra.Command {
 		Short: "Add a resource for each line of a file; - reads standard input",
 		Long: "Add a resource for each line of a file. Existing resources are not changed, so an import can be\n" +
 			"run again. The table keeps the progress of a file: a second import of the same file continues\n" +
-			"where the first one stopped. The rate begins at 4,000 resources a second and adapts to the\n" +
-			"throttling of the table, up to --rate.\n\n" +
+			"where the first one stopped, and tries rejected lines again. The rate begins at 4,000 resources\n" +
+			"a second and adapts to the throttling of the table, up to --rate.\n\n" +
 			"If DynamoDB does not answer, the import waits, reports it once a minute, and continues by itself.\n" +
 			"It gives up after --max-outage, or when it is interrupted.\n\n" +
 			"Blanks around a name and a byte order mark are removed. A line that is not a valid name, and a\n" +
@@ -93,18 +93,16 @@ func (r *resources) load(cmd *cobra.Command, name string, from admin.ResourceImp
 	sum, err := l.ImportResources(cmd.Context(), in, from)
 	done()
 	bad.note()
-	if err != nil {
-		r.a.Notef("so far: %d lines read, %d resources added", sum.Lines, sum.Created)
-		if errors.Is(err, errRejects) {
-			return bad.failure(&sum, true)
+	if err == nil || sum.Lines > 0 {
+		r.a.Notef("%d resources added in %v, %.0f a second", sum.Created, time.Since(begun).Round(time.Millisecond), float64(sum.Created)/time.Since(begun).Seconds())
+		if err := printImport(r.a, sum); err != nil {
+			return err
 		}
+	}
+	if err != nil && !errors.Is(err, errRejects) {
 		return incomplete(err, name)
 	}
-	r.a.Notef("%d resources added in %v, %.0f a second", sum.Created, time.Since(begun).Round(time.Millisecond), float64(sum.Created)/time.Since(begun).Seconds())
-	if err := printImport(r.a, sum); err != nil {
-		return err
-	}
-	return bad.failure(&sum, false)
+	return bad.failure(&sum, err != nil)
 }
 
 // openInput opens a file with a resource a line.
@@ -116,7 +114,7 @@ func openInput(name string) (*os.File, error) {
 	return file, nil
 }
 
-// printImport prints the result of an import.
+// printImport prints the result of an import, also of one that is not complete.
 func printImport(a *cli.App, sum admin.ImportProgress) error {
 	if a.Format == cli.FormatJSON { // one line, because scripts read the last line
 		return a.Print(func(w io.Writer) error { return json.NewEncoder(w).Encode(sum) })

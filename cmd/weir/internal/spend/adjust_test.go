@@ -39,10 +39,10 @@ func TestAdjustImport(t *testing.T) {
 		{"semicolons", strings.ReplaceAll(some, ",", ";"), "", 64, "", "add --delimiter ';'", 0},
 		{"map", some, "--map reference=r", 64, "", `did you mean "reference_id"?`, 0},
 		{"no map", some, "--map r", 64, "", "the fields are: reference_id, account", 0},
-		{"rejects", some + "r1,acme,spring,20261101,13,USD,eu,\n", "", 65, "", "1 of 4, at most 10% are allowed", 0},
+		{"rejects", some + "r1,acme,spring,20261101,13,USD,eu,\n", "", 65, "read:               4\nproduced:           0\nrejected:           1\nrepeated in file:   1\nrejects file:", "1 of 4, at most 10% are allowed", 0},
 		{"rejects, allowed", some + "r1,acme,spring,20261101,13,USD,eu,\n", "--max-rejects 1", 0, "rejected:           1\n", "Correct them in the file and import it again", 2},
-		{"rejects, dry", some + "r1,acme,spring,20261101,13,USD,eu,\n", "--dry-run", 65, "", "Nothing was produced. Correct or delete the rows", 0},
-		{"nothing right", refundsHead + "r1,acme,spring,20261101,-1,USD,eu,\n", "", 65, "", "often --map or --amount-unit is wrong", 0},
+		{"rejects, dry", some + "r1,acme,spring,20261101,13,USD,eu,\n", "--dry-run -o json", 65, `{"read":4,"produced":0,"rejected":1,"repeated_in_file":1,"micros":{},"dry_run":true,`, "Nothing was produced. Correct or delete the rows", 0},
+		{"nothing right", refundsHead + "r1,acme,spring,20261101,-1,USD,eu,\n", "-o json", 65, `{"read":1,"produced":0,"rejected":1,`, "often --map or --amount-unit is wrong", 0},
 		{"header only", refundsHead, "", 0, "produced:           0\n", "the input has no rows", 0},
 		{"hostile", refundsHead + "\"\x1b[31m\u202e\",acme,spring,20261101,1,USD,eu,\n", "", 0, "1.00 USD", `\x1b[31m\u202e`, 1},
 	} {

@@ -65,6 +65,7 @@ func newAdjustImportCmd(a *cli.App) *cobra.Command {
 
 func importAdjustments(cmd *cobra.Command, r importRun, opt ingest.AdjustmentOptions, dry bool) error {
 	r.newReader = func(in io.Reader) (*ingest.Reader, error) { return ingest.NewAdjustmentReader(in, opt) }
+	r.print = func(sum *ingest.Summary) error { return printAdjustments(r.a, sum, dry) }
 	src, err := r.open(cmd.Context())
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func importAdjustments(cmd *cobra.Command, r importRun, opt ingest.AdjustmentOpt
 			return err
 		}
 		r.a.Notef("dry run: nothing was produced")
-		return printAdjustments(r.a, &sum, dry)
+		return r.print(&sum)
 	}
 	to, err := importTarget(cmd.Context(), r.a, cmd.Flags().Changed("brokers"), events.AdjustmentsTopic)
 	if to.server != nil {
@@ -99,11 +100,7 @@ func importAdjustments(cmd *cobra.Command, r importRun, opt ingest.AdjustmentOpt
 		return cli.Fail(0, "cannot produce", err, "")
 	}
 	defer sink.Close()
-	sum, err := r.produce(cmd.Context(), src, ingest.Job{Sink: importSink{sink}, Shards: to.shards}, &checked)
-	if err != nil {
-		return err
-	}
-	return printAdjustments(r.a, &sum, dry)
+	return r.produce(cmd.Context(), src, ingest.Job{Sink: importSink{sink}, Shards: to.shards}, &checked)
 }
 
 // adjustSummary is the result of an import for programs.

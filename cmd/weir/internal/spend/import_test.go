@@ -76,6 +76,22 @@ func TestARefusedImportChargesNothing(t *testing.T) {
 	}
 }
 
+// A refused import prints its result, in which nothing is produced.
+func TestARefusedImportPrintsItsResult(t *testing.T) {
+	i := newImporter(t)
+	bad := badRows(700, time.Now().Add(-time.Hour), "n/a")
+	for _, c := range []struct{ content, flags, want string }{
+		{bad, "--price-unit major -o json", `{"read":700,"produced":0,"rejected":100,"repeated_in_file":0,"impressions":0,"clicks":0,"micros":{},"seconds":`},
+		{bad, "--price-unit major", "read:               700\nproduced:           0\nrejected:           100\n"},
+		{bad, "--price-unit major -o yaml", "produced: 0\nrejected: 100\n"},
+		{"time,campaign\n1,\n", "-o json", `{"read":1,"produced":0,"rejected":1,`},
+	} {
+		if got := i.run("bad.csv", c.content, csvFlags(strings.Fields(c.flags)...)...); got.Code != 65 || !strings.Contains(got.Stdout, c.want) || !strings.Contains(got.Stdout, "bad.csv.rejects") {
+			t.Errorf("%s: code %d, want %q:\n%s%s", c.flags, got.Code, c.want, got.Stdout, got.Stderr)
+		}
+	}
+}
+
 // TestStandardInputIsCountedOnce pipes a file that is refused, and twice one that is not. It leaves
 // no temporary file.
 func TestStandardInputIsCountedOnce(t *testing.T) {
@@ -128,7 +144,9 @@ func TestInputChangesDuringAnImport(t *testing.T) {
 	}
 	i.write("a.csv", strings.ReplaceAll(good, "1.00", "1,00"))
 	const want = "first it had 10 rows, 0 of them rejected, and then 10, 10 of them rejected"
-	if sum, err := r.produce(t.Context(), src, ingest.Job{Sink: &drySink{}}, &checked); err == nil || !strings.Contains(err.Error(), want) || sum.Produced != 0 {
+	var sum ingest.Summary
+	r.print = func(s *ingest.Summary) error { sum = *s; return nil }
+	if err := r.produce(t.Context(), src, ingest.Job{Sink: &drySink{}}, &checked); err == nil || !strings.Contains(err.Error(), want) || sum.Read != 10 || sum.Produced != 0 {
 		t.Errorf("%+v, %v, want %s", sum, err, want)
 	}
 }

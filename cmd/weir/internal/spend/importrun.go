@@ -24,6 +24,7 @@ type importRun struct {
 	incomplete    string // remedy if the import ended before its last row
 	unit          string // flag for the unit of prices or amounts
 	newReader     func(io.Reader) (*ingest.Reader, error)
+	print         func(*ingest.Summary) error
 }
 
 // open opens the input.
@@ -60,7 +61,8 @@ func (r importRun) reader(src *ingest.Source) (*ingest.Reader, error) {
 }
 
 // check reads all rows and produces nothing. It calls first with the first good row, and reports
-// and keeps the rejected ones. It returns an error if they are too many, or all rows.
+// and keeps the rejected ones. If they are too many, or all rows, it prints the result, in which
+// nothing is produced, and returns an error.
 func (r importRun) check(ctx context.Context, src *ingest.Source, reader *ingest.Reader, first func(*ingest.Row)) (ingest.Summary, error) {
 	rejects := r.rejects
 	if rejects == "" {
@@ -79,6 +81,12 @@ func (r importRun) check(ctx context.Context, src *ingest.Source, reader *ingest
 		r.a.Notef("the input has no rows: nothing was produced")
 		return sum, nil
 	}
+	if refused || sum.Rejected == sum.Read {
+		sum.Produced, sum.Impressions, sum.Clicks, sum.Micros = 0, 0, 0, map[string]int64{}
+		if err := r.print(&sum); err != nil {
+			return sum, err
+		}
+	}
 	if sum.Rejected == sum.Read {
 		return sum, cli.Fail(cli.ExitData, "nothing was imported", errors.Join(errors.New("every row was rejected"), err),
 			fmt.Sprintf("see the reasons in %q; often %s is wrong", sum.RejectsFile, r.format))
@@ -93,11 +101,12 @@ func (r importRun) check(ctx context.Context, src *ingest.Source, reader *ingest
 	return sum, nil
 }
 
-// produce produces the rows of an input that check has read with the result checked.
-func (r importRun) produce(ctx context.Context, src *ingest.Source, job ingest.Job, checked *ingest.Summary) (ingest.Summary, error) {
+// produce produces the rows of an input that check has read with the result checked, and prints the
+// result, also of an import that is not complete.
+func (r importRun) produce(ctx context.Context, src *ingest.Source, job ingest.Job, checked *ingest.Summary) error {
 	reader, err := r.reader(src)
 	if err != nil {
-		return *checked, err
+		return err
 	}
 	bar, done := ingestProgress(r.a, src.Size(), "ingest", r.noun)
 	job.Rejects, job.Progress = keptRejects{checked.RejectsFile}, bar
@@ -108,11 +117,13 @@ func (r importRun) produce(ctx context.Context, src *ingest.Source, job ingest.J
 		err = fmt.Errorf("the input was changed during the import: first it had %d rows, %d of them rejected, and then %d, %d of them rejected",
 			checked.Read, checked.Rejected, sum.Read, sum.Rejected)
 	}
-	if err != nil {
-		r.a.Notef("so far: %d rows read, %d %s acknowledged, %d rows rejected", sum.Read, sum.Produced, r.noun, sum.Rejected)
-		return sum, cli.Fail(0, "the import is not complete", err, r.incomplete)
+	if err := r.print(&sum); err != nil {
+		return err
 	}
-	return sum, nil
+	if err != nil {
+		return cli.Fail(0, "the import is not complete", err, r.incomplete)
+	}
+	return nil
 }
 
 // keptRejects is the file of rejected rows that check has written.

@@ -85,6 +85,7 @@ func (i ingestion) run(cmd *cobra.Command) error {
 		corrected:  "Import them, corrected, as a file of their own: this file's other rows are counted",
 		incomplete: "run the same command again, with the same input: events that arrived count as duplicates",
 		newReader:  func(in io.Reader) (*ingest.Reader, error) { return ingest.NewReader(in, i.opt) },
+		print:      func(sum *ingest.Summary) error { return printSummary(a, sum) },
 	}
 	src, err := r.open(cmd.Context())
 	if err != nil {
@@ -119,11 +120,7 @@ func (i ingestion) run(cmd *cobra.Command) error {
 		return cli.Fail(0, "cannot produce", err, "")
 	}
 	defer sink.Close()
-	sum, err := r.produce(cmd.Context(), src, ingest.Job{Sink: importSink{sink}, Import: id, Shards: to.shards}, &checked)
-	if err != nil {
-		return err
-	}
-	return printSummary(a, &sum)
+	return r.produce(cmd.Context(), src, ingest.Job{Sink: importSink{sink}, Import: id, Shards: to.shards}, &checked)
 }
 
 // importSink produces the records of an import.
