@@ -51,8 +51,8 @@
 //  5. The charged micros of all campaign days and lifetime rows add up to the task's cumulative
 //     micros, which fit int64. No sum wraps.
 //  6. The order between topics does not matter: replicas that folded the same records of each
-//     origin have the same spend and the same counts of duplicates and late events. DESIGN.md has
-//     the figures that are by order.
+//     origin have the same spend and the same counts of duplicates and late events, if the copies
+//     of each event are equal. DESIGN.md has the figures that are by order.
 //  7. Two keys with the same hash are two campaigns: keys are compared in full.
 //  8. After Rebuild the duplicate set has exactly the ids of before, with local tables or without.
 //  9. An entry that changed since the last Flush is never evicted from memory.
