@@ -70,6 +70,25 @@ func TestAddedPartitions(t *testing.T) {
 		if n := len(h.Records("out")); n != 4 {
 			t.Errorf("%d outputs of 4 records in the first partitions", n)
 		}
+
+		// The configuration has the new number, too. The state still has the former one.
+		for _, topic := range []string{"in", ledger.App + ".dlq", proc.Changelog} {
+			got, err := adm.UpdatePartitions(context.Background(), 8, topic)
+			if err = errors.Join(err, got[topic].Err); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, configured := range []int32{8, 0} {
+			proc.Partitions = configured
+			c := h.StartWith("a", processors.Config{Workers: 1}, proc)
+			if err := c.Await(); !errors.Is(err, processors.ErrTopics) || !strings.Contains(err.Error(), "the state has 4 partitions") || !strings.Contains(err.Error(), "to 4") {
+				t.Errorf("with %d partitions: %v", configured, err)
+			}
+		}
+		proc.Partitions = 4
+		a = h.StartWith("a", processors.Config{Workers: 1}, proc)
+		four("the process runs with the number of the state", a, 4)
+		a.Stop()
 	})
 }
 

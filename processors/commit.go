@@ -66,7 +66,7 @@ func (w *worker) commit(life context.Context) error {
 	}
 	began := time.Now()
 	want := kgo.TryCommit
-	ctx = kgo.PreTxnCommitFnContext(ctx, func(req *kmsg.TxnOffsetCommitRequest) error { return fence(req, parts, w.proc.Changelog) })
+	ctx = kgo.PreTxnCommitFnContext(ctx, func(req *kmsg.TxnOffsetCommitRequest) error { return fence(req, parts, w.proc.Changelog, w.partitions) })
 	if err := w.sess.Client().Flush(ctx); err != nil || acked.Wait() != nil {
 		want = kgo.TryAbort
 	}
@@ -295,10 +295,10 @@ func (s *sender) system(r kgo.Record, m proto.Message, done func(*kgo.Record, er
 
 // fence adds the offsets of every task of the transaction to the offset commit, also of a task that
 // read nothing. The brokers check the group generation there, and so fence a former owner.
-func fence(req *kmsg.TxnOffsetCommitRequest, parts []*taskCommit, log string) error {
+func fence(req *kmsg.TxnOffsetCommitRequest, parts []*taskCommit, log string, partitions int32) error {
 	for _, part := range parts {
 		for _, in := range part.marker.Inputs {
-			txn.AddOffset(req, in.Topic, part.task.p, in.Next, changelog.CommitNote(part.marker, log))
+			txn.AddOffset(req, in.Topic, part.task.p, in.Next, changelogpb.CommitNote(part.marker, log, partitions))
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"github.com/weirhq/weir/processors/internal/changelog"
+	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/ledger"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/processors/processorstest"
@@ -19,7 +19,7 @@ import (
 // TestPartialCommit: brokers commit a part of a transaction, as a broker without replicas does when
 // it restarts. So the store, the changelog and the group's offsets disagree. The changelog wins.
 func TestPartialCommit(t *testing.T) {
-	const ours = changelog.CommitMetadataPrefix + "7/7/7"
+	const ours = changelogpb.CommitMetadataPrefix + "7/7/7"
 	for name, k := range map[string]partialCommit{
 		"changelog and group lost it":                  {store: 5, shift: 1},
 		"changelog lost it, group was deleted":         {store: 5, shift: 1, deleteGroup: true},

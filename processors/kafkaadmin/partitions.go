@@ -9,22 +9,23 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/internal/topics"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // AddedPartitions are partitions that an administrator has added to a topic of an application. No
 // process reads them.
 type AddedPartitions = topics.Added
 
-// StatePartitions returns the number of partitions of the state in a changelog, of an application
-// that is configured to have some number of them. Partitions that an administrator has added do not
-// count. 0: no process has run, or there is no changelog.
-func StatePartitions(ctx context.Context, k kafka.Cluster, changelog string, configured int32) (int32, error) {
+// StatePartitions returns the number of partitions of the state of a processor in its changelog.
+// Partitions that an administrator has added do not count. App, Changelog and Partitions, as
+// configured, are read of p. 0: no process has run, or there is no changelog.
+func StatePartitions(ctx context.Context, k kafka.Cluster, p *stream.Processor) (int32, error) {
 	cl, err := k.Client()
 	if err != nil {
 		return 0, fmt.Errorf("make client: %w", err)
 	}
 	defer cl.Close()
-	return topics.StatePartitions(ctx, kadm.NewClient(cl), changelog, configured)
+	return topics.StatePartitions(ctx, kadm.NewClient(cl), p)
 }
 
 // partitionConflict returns the reason of the step for a topic that has another number of
@@ -34,7 +35,7 @@ func (d Defaults) partitionConflict(ctx context.Context, adm *kadm.Client, t eve
 	state := int32(0)
 	if t.Changelog != "" {
 		var err error // partitions of the changelog without a record may have been added, too
-		if state, err = topics.StatePartitions(ctx, adm, t.Changelog, 0); err != nil {
+		if state, err = topics.StatePartitions(ctx, adm, &stream.Processor{Changelog: t.Changelog}); err != nil {
 			return "", err
 		}
 	}

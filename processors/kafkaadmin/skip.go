@@ -100,10 +100,10 @@ func position(ctx context.Context, adm *kadm.Client, app *stream.Processor, s Sk
 		return 0, "", fmt.Errorf("read the committed offset of group %s in %s[%d]: %w", app.App, s.Topic, s.Partition, o.Err)
 	case !ok || o.At < 0:
 		return -1, "", nil
-	case !strings.HasPrefix(o.Metadata, changelog.CommitMetadataPrefix):
+	case !strings.HasPrefix(o.Metadata, changelogpb.CommitMetadataPrefix):
 		return 0, "", fmt.Errorf("%w: the offset %d of group %s in %s[%d] was set from outside, so it is not the position of the state: set it back first", ErrSkip, o.At, app.App, s.Topic, s.Partition)
 	}
-	after, _ = changelog.SplitNote(o.Metadata)
+	after, _, _ = changelogpb.SplitNote(o.Metadata)
 	return o.At, after, nil
 }
 

@@ -206,7 +206,7 @@ func (h *exclusiveMember) commit(ctx context.Context, markers map[int32]*changel
 		req.Topics = nil
 		for p, m := range markers {
 			for _, in := range m.Inputs {
-				txn.AddOffset(req, in.Topic, p, in.Next, changelog.CommitNote(m, h.proc.Changelog))
+				txn.AddOffset(req, in.Topic, p, in.Next, changelogpb.CommitNote(m, h.proc.Changelog, h.partitions))
 			}
 		}
 		return nil

@@ -204,7 +204,7 @@ func (a *Applier) expectStoreMarker(rec *kgo.Record) error {
 	if err != nil {
 		return err
 	}
-	if CommitMetadata(m) != CommitMetadata(a.storeMarker) {
+	if changelogpb.CommitMetadata(m) != changelogpb.CommitMetadata(a.storeMarker) {
 		return ErrDiverged
 	}
 	a.storeMarker = nil
@@ -268,7 +268,7 @@ func (a *Applier) PastStoreMarker() bool { return a.storeMarker == nil && a.Meta
 func (a *Applier) AtMarker() bool { return !a.open && a.Meta.Marker != nil }
 
 // Expected names the store's last transaction, which must come first in the changelog.
-func (a *Applier) Expected() string { return CommitMetadata(a.storeMarker) }
+func (a *Applier) Expected() string { return changelogpb.CommitMetadata(a.storeMarker) }
 
 // KeepLocal adds changes of local tables that are complete up to the positions local, as computed
 // from the state of transaction sequence. They are written with the next whole transaction, because

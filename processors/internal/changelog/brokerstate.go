@@ -115,7 +115,7 @@ type GroupOffset struct {
 // Committed returns the group's committed offset of an input partition.
 func (f *BrokerState) Committed(topic string, p int32) GroupOffset {
 	if o, ok := f.offsets.Lookup(topic, p); ok && o.At >= 0 {
-		by, log := SplitNote(o.Metadata)
+		by, log, _ := changelogpb.SplitNote(o.Metadata)
 		return GroupOffset{o.At, by, log}
 	}
 	return GroupOffset{At: -1}
@@ -154,4 +154,9 @@ func (f *BrokerState) checkTopicIDs(p int32, meta *changelogpb.TaskMeta) error {
 		}
 	}
 	return nil
+}
+
+// OtherChangelog returns the error of a state that belongs to another changelog than now.
+func OtherChangelog(what, was, now string) error {
+	return fmt.Errorf("%s belongs to changelog %s, and the configuration names %s. Nothing was changed. Set the former name back; delete nothing", what, was, now)
 }

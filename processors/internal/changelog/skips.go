@@ -30,7 +30,7 @@ func AfterOf(m *changelogpb.Marker) string {
 	if m == nil {
 		return ""
 	}
-	return CommitMetadata(m)
+	return changelogpb.CommitMetadata(m)
 }
 
 // Carry returns the position behind an instruction, for a task whose last transaction has marker m

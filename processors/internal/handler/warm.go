@@ -11,7 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/processors/changelogpb"
-	"github.com/weirhq/weir/processors/internal/changelog"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/stream"
 )
@@ -24,7 +23,7 @@ type Warm struct {
 	timers  noTimers
 	open    []stream.Change // of the open transaction
 
-	at   string // the last transaction that it has, as changelog.CommitMetadata
+	at   string // the last transaction that it has, as changelogpb.CommitMetadata
 	next int64  // changelog offset behind that transaction
 	err  error  // why it cannot be used
 }
@@ -33,7 +32,7 @@ type Warm struct {
 // ctx has ended.
 func BuildWarm(ctx context.Context, v *Builder, meta *changelogpb.TaskMeta) (w *Warm, err error) {
 	defer v.recoverPanic(&err)
-	w = &Warm{builder: v, at: changelog.CommitMetadata(meta.Marker), next: meta.ChangelogNext}
+	w = &Warm{builder: v, at: changelogpb.CommitMetadata(meta.Marker), next: meta.ChangelogNext}
 	v.Task.Timers, v.Cancelled = &w.timers, ctx
 	h, err := v.make()
 	if err != nil {
@@ -72,7 +71,7 @@ func (w *Warm) Commit(m *changelogpb.Marker, next int64) {
 	w.err = w.call("Follow", func() error { return w.handler.Follow(lastOfEach(w.open)) })
 	w.checkTimers("Follow")
 	clear(w.open)
-	w.open, w.at, w.next = w.open[:0], changelog.CommitMetadata(m), next
+	w.open, w.at, w.next = w.open[:0], changelogpb.CommitMetadata(m), next
 }
 
 // lastOfEach sorts changes by row, and keeps the last one of each row.
@@ -92,7 +91,7 @@ func (w *Warm) IsAt(meta *changelogpb.TaskMeta) bool {
 		return false
 	}
 	w.open = w.open[:0]
-	return w.err == nil && meta.Marker != nil && meta.ChangelogNext == w.next && changelog.CommitMetadata(meta.Marker) == w.at
+	return w.err == nil && meta.Marker != nil && meta.ChangelogNext == w.next && changelogpb.CommitMetadata(meta.Marker) == w.at
 }
 
 // TakeOver makes the handler the one of the owner. t has no functions to read yet: they are those

@@ -9,6 +9,8 @@ import (
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/spendcounter"
+	"github.com/weirhq/weir/stream"
 )
 
 // Cluster returns the configuration and the connection settings of its brokers.
@@ -24,7 +26,7 @@ func Cluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
 // StatePartitions returns the number of partitions of the state of the spend counter of a
 // datacentre with layout l; 0 if no spend counter has run.
 func StatePartitions(ctx context.Context, k kafka.Cluster, l events.Layout, dc string) (int32, error) {
-	n, err := kafkaadmin.StatePartitions(ctx, k, l.Name(events.SpendTopic(dc)), l.Partitions())
+	n, err := kafkaadmin.StatePartitions(ctx, k, &stream.Processor{App: l.Name(spendcounter.App), Changelog: l.Name(events.SpendTopic(dc)), Partitions: l.Partitions()})
 	return n, TopicFailure(cli.ExitUnavailable, "cannot read the partitions of the state", err)
 }
 

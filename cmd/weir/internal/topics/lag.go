@@ -161,7 +161,7 @@ func (l *lagCommand) explainAdded(ctx context.Context, app node.App, rows []lagR
 	}
 	var state int32
 	err := kafka.Retry(ctx, l.k, kafka.FailoverTimeout, func() (err error) {
-		state, err = kafkaadmin.StatePartitions(ctx, l.k, app.Processor.Changelog, app.Processor.Partitions)
+		state, err = kafkaadmin.StatePartitions(ctx, l.k, app.Processor)
 		return err
 	})
 	if err != nil {
