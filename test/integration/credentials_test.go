@@ -134,13 +134,14 @@ func (c *cluster) presents(file string) {
 }
 
 // TestChangedCredentials: two processes count over TLS, one with a client certificate and one with
-// a password. The password changes at the brokers first. The process with the old password stays
-// alive, the other one takes its partitions over, and with the new password in its file the first
-// one works again.
+// a password. The password changes at the brokers first, and later the certificate becomes one that
+// the brokers refuse. A process without valid credentials stays alive, the other one takes its
+// partitions over, and with valid ones in its files it works again.
 func TestChangedCredentials(t *testing.T) {
-	onDemand(t, "takes half a minute")
+	onDemand(t, "takes a minute")
 	c := shared(t)
 	f := follow(c)
+	f.partialCommits = true // a broker is restarted
 	dir, ca := t.TempDir(), filepath.Join(os.Getenv(envCerts), caFile)
 	theAuthority(t).certify(t, dir, time.Now().Add(time.Hour))
 	c.setPassword("weir", "first")
@@ -154,7 +155,7 @@ func TestChangedCredentials(t *testing.T) {
 		}
 		return nil
 	}
-	l := startLoad(c, 7, 20_000, 200_000)
+	l := startLoad(c, 7, 5_000, 200_000)
 	testlimit.Within(t, "both count", share)
 
 	c.setPassword("weir", "second")
@@ -163,14 +164,29 @@ func TestChangedCredentials(t *testing.T) {
 	if err := os.WriteFile(file, []byte("second\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("with the new password it works again after %s", testlimit.Within(t, "the first process works again", func(ctx context.Context) error {
-		a.alive()
-		n, err := a.running(ctx, addr)
-		if err == nil && n < 4 {
-			err = fmt.Errorf("it runs %d partitions", n)
+	works := func(p *process, addr string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			a.alive()
+			b.alive()
+			n, err := p.running(ctx, addr)
+			if err == nil && n < 4 {
+				err = fmt.Errorf("it runs %d partitions", n)
+			}
+			return err
 		}
-		return err
-	}))
+	}
+	t.Logf("with the new password it works again after %s", testlimit.Within(t, "the first process works again", works(a, addr)))
+
+	stranger, err := newAuthority(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger.certify(t, dir, time.Now().Add(time.Hour))
+	c.brokers[0].docker(t, "restart", "-t", "30") // brokers check a certificate when a connection begins
+	t.Logf("the process without a valid certificate lost its partitions after %s", a.folds(addr, 24))
+	b.alive()
+	theAuthority(t).certify(t, dir, time.Now().Add(time.Hour))
+	t.Logf("with a valid certificate it works again after %s", testlimit.Within(t, "the second process works again", works(b, other)))
 	f.check(c, l.finish(), 0)
 	a.alive()
 	b.alive()
