@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"os"
 	"runtime"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/weirhq/weir/internal/instance"
 	"github.com/weirhq/weir/internal/slogger"
 	"github.com/weirhq/weir/processors/internal/replayrange"
 	"github.com/weirhq/weir/processors/internal/store"
@@ -121,11 +121,7 @@ type Config struct {
 // SetDefaults sets the fields that have defaults and are not set. New calls it.
 func (c *Config) SetDefaults() {
 	c.FS = cmp.Or(c.FS, vfs.Default)
-	host, err := os.Hostname()
-	if err != nil || host == "" {
-		host = "weir"
-	}
-	c.Instance = cmp.Or(c.Instance, host)
+	c.Instance = cmp.Or(c.Instance, instance.Default())
 	c.StandbyHandlerBytes = cmp.Or(c.StandbyHandlerBytes, 256<<20)
 	c.Workers = cmp.Or(c.Workers, DefaultWorkers())
 	c.CommitInterval = cmp.Or(c.CommitInterval, 100*time.Millisecond)

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/rs/zerolog"
 
+	"github.com/weirhq/weir/internal/instance"
 	"github.com/weirhq/weir/internal/slogger"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/processors/kafka"
@@ -87,11 +87,7 @@ var (
 
 func (c *Config) setDefaults() {
 	c.FS = cmp.Or(c.FS, vfs.Default)
-	host, err := os.Hostname()
-	if err != nil || host == "" {
-		host = "weir"
-	}
-	c.Instance = cmp.Or(c.Instance, host)
+	c.Instance = cmp.Or(c.Instance, instance.Default())
 	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)
 	c.MemtableBytes = cmp.Or(c.MemtableBytes, 96<<20)
 	c.FetchBytes = cmp.Or(c.FetchBytes, 8<<20)

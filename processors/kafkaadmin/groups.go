@@ -2,12 +2,10 @@ package kafkaadmin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/weirhq/weir/processors/internal/group"
 	"github.com/weirhq/weir/processors/kafka"
@@ -46,18 +44,14 @@ func GroupInputs(ctx context.Context, k kafka.Cluster, group string) (topics []s
 	}
 	defer cl.Close()
 	adm := kadm.NewClient(cl)
-	members, _, err := owners(ctx, adm, group)
+	g, err := positions(ctx, adm, group)
 	if err != nil {
 		return nil, err
 	}
-	for at := range members {
+	for at := range g.owners {
 		topics = append(topics, at.topic)
 	}
-	committed, err := adm.FetchOffsets(ctx, group)
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return nil, fmt.Errorf("read the committed offsets of group %s: %w", group, err)
-	}
-	for topic := range committed {
+	for topic := range g.committed {
 		topics = append(topics, topic)
 	}
 	slices.Sort(topics)

@@ -43,14 +43,10 @@ func Lag(ctx context.Context, k kafka.Cluster, group string, inputs []string) ([
 	}
 	defer cl.Close()
 	adm := kadm.NewClient(cl)
-	members, state, err := owners(ctx, adm, group)
+	// Committed offsets first: the end offsets, which only grow, are then never behind them.
+	g, err := positions(ctx, adm, group)
 	if err != nil {
 		return nil, err
-	}
-	// Committed offsets first: the end offsets, which only grow, are then never behind them.
-	committed, err := adm.FetchOffsets(ctx, group)
-	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
-		return nil, fmt.Errorf("read the committed offsets of group %s: %w", group, err)
 	}
 	ends, err := logEnds(ctx, adm, inputs)
 	if err != nil {
@@ -59,12 +55,12 @@ func Lag(ctx context.Context, k kafka.Cluster, group string, inputs []string) ([
 	var out []PartitionLag
 	for _, topic := range inputs {
 		for p, high := range ends.high[topic] {
-			l := members[topicPartition{topic, p}]
-			l.Topic, l.Partition, l.State, l.HighWatermark, l.Committed = topic, p, state, high.Offset, -1
+			l := g.owners[topicPartition{topic, p}]
+			l.Topic, l.Partition, l.State, l.HighWatermark, l.Committed = topic, p, g.state, high.Offset, -1
 			start, _ := ends.start.Lookup(topic, p)
 			stable, _ := ends.stable.Lookup(topic, p)
 			l.Start, l.LastStable = start.Offset, stable.Offset
-			if c, ok := committed.Lookup(topic, p); ok {
+			if c, ok := g.committed.Lookup(topic, p); ok {
 				if c.Err != nil {
 					return nil, fmt.Errorf("read the committed offset of group %s in %s[%d]: %w", group, topic, p, c.Err)
 				}
@@ -89,6 +85,26 @@ func Lag(ctx context.Context, k kafka.Cluster, group string, inputs []string) ([
 type topicPartition struct {
 	topic     string
 	partition int32
+}
+
+// groupPositions are the owners and the committed offsets of a group.
+type groupPositions struct {
+	owners    map[topicPartition]PartitionLag // with the owner only
+	state     string                          // of the group
+	committed kadm.OffsetResponses
+}
+
+// positions reads the owners, then the committed offsets, of a group. A group that does not exist
+// has the state "Dead".
+func positions(ctx context.Context, adm *kadm.Client, group string) (g groupPositions, err error) {
+	if g.owners, g.state, err = owners(ctx, adm, group); err != nil {
+		return g, err
+	}
+	g.committed, err = adm.FetchOffsets(ctx, group)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return g, fmt.Errorf("read the committed offsets of group %s: %w", group, err)
+	}
+	return g, nil
 }
 
 // owners returns the owner of each partition and the state of the group.

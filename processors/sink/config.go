@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/weirhq/weir/internal/instance"
 	"github.com/weirhq/weir/internal/slogger"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
@@ -45,10 +45,7 @@ func (c *Config) setDefaults() error {
 	if c.Grace < 0 || c.CommitInterval < 0 || c.SessionTimeout < 0 {
 		return fmt.Errorf("sink: Config.Grace is %s, CommitInterval %s and SessionTimeout %s: none may be negative; 0 is the default", c.Grace, c.CommitInterval, c.SessionTimeout)
 	}
-	if c.Instance == "" {
-		host, _ := os.Hostname()
-		c.Instance = cmp.Or(host, "weir")
-	}
+	c.Instance = cmp.Or(c.Instance, instance.Default())
 	c.Grace = cmp.Or(c.Grace, 3*time.Second)
 	c.CommitInterval = cmp.Or(c.CommitInterval, time.Second)
 	c.SessionTimeout = cmp.Or(c.SessionTimeout, 6*time.Second)

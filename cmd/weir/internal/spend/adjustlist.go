@@ -1,6 +1,7 @@
 package spend
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -31,32 +32,7 @@ func newAdjustListCmd(a *cli.App) *cobra.Command {
 				return cli.UsageError(fmt.Sprintf("--limit %d is not a positive number", limit), "use 1 or more")
 			}
 			req.MaxStalenessMs = stale.Milliseconds()
-			more := ""
-			ask := func(c *api.Client) (*weirpb.ListAdjustmentsResponse, error) {
-				all := &weirpb.ListAdjustmentsResponse{}
-				var err error
-				more, err = connect.ReadPages(limit, api.MaxAdjustments, func(page int32) (int, string, error) {
-					req.Limit = page
-					res, err := c.ListAdjustments(cmd.Context(), req)
-					if err != nil {
-						return 0, "", err
-					}
-					req.Wait = false // the first page has waited
-					all.Adjustments, all.AsOf = append(all.Adjustments, res.Adjustments...), res.AsOf
-					all.NextPageToken, req.PageToken = res.NextPageToken, res.NextPageToken
-					return len(res.Adjustments), res.NextPageToken, nil
-				})
-				return all, err
-			}
-			if err := connect.PrintList(a, ask, connect.List[*weirpb.ListAdjustmentsResponse, render.Adjustment]{
-				Doc: render.AdjustmentsJSON, Table: render.AdjustmentsTable, Rows: render.Adjustments,
-			}); err != nil {
-				return err
-			}
-			if more != "" && a.Format != cli.FormatJSON && a.Format != cli.FormatYAML {
-				a.Notef("there are more adjustments: add --page %s", more)
-			}
-			return nil
+			return listAdjustments(cmd.Context(), a, req, limit)
 		},
 	}
 	f := c.Flags()
@@ -67,4 +43,26 @@ func newAdjustListCmd(a *cli.App) *cobra.Command {
 	f.DurationVar(&stale, "max-staleness", 0, connect.MaxStalenessHelp)
 	cli.Must(c.MarkFlagRequired("account"))
 	return c
+}
+
+// listAdjustments prints limit adjustments, and the token of the next page.
+func listAdjustments(ctx context.Context, a *cli.App, req *weirpb.ListAdjustmentsRequest, limit int) error {
+	all := &weirpb.ListAdjustmentsResponse{}
+	pages := connect.Pages[*weirpb.ListAdjustmentsResponse]{Noun: "adjustments", All: all, Limit: limit, Most: api.MaxAdjustments}
+	pages.Next = func(c *api.Client, page int32) (int, string, error) {
+		req.Limit = page
+		res, err := c.ListAdjustments(ctx, req)
+		if err != nil {
+			return 0, "", err
+		}
+		req.Wait = false // the first page has waited
+		all.Adjustments, all.AsOf = append(all.Adjustments, res.Adjustments...), res.AsOf
+		all.NextPageToken, req.PageToken = res.NextPageToken, res.NextPageToken
+		return len(res.Adjustments), res.NextPageToken, nil
+	}
+	return connect.PrintPages(a, pages, func(ask func(*api.Client) (*weirpb.ListAdjustmentsResponse, error)) error {
+		return connect.PrintList(a, ask, connect.List[*weirpb.ListAdjustmentsResponse, render.Adjustment]{
+			Doc: render.AdjustmentsJSON, Table: render.AdjustmentsTable, Rows: render.Adjustments,
+		})
+	})
 }

@@ -58,50 +58,40 @@ func newSpendListCmd(a *cli.App) *cobra.Command {
 	return c
 }
 
-// listSpend reads pages until it has limit rows, and prints the token of the next page.
+// listSpend prints limit rows, and the token of the next page.
 func listSpend(ctx context.Context, a *cli.App, req *weirpb.ListSpendRequest, limit int) error {
-	more := ""
-	ask := func(c *api.Client) (*weirpb.ListSpendResponse, error) {
-		all := &weirpb.ListSpendResponse{}
-		var err error
-		more, err = connect.ReadPages(limit, api.MaxPageKeys, func(page int32) (int, string, error) {
-			req.Limit = page
-			res, err := c.ListSpend(ctx, req)
-			if err != nil {
-				return 0, "", err
-			}
-			all.Rows, all.AsOf = append(all.Rows, res.Rows...), res.AsOf
-			all.NextPageToken, req.PageToken = res.NextPageToken, res.NextPageToken
-			return len(res.Rows), res.NextPageToken, nil
-		})
-		return all, err
+	all := &weirpb.ListSpendResponse{}
+	pages := connect.Pages[*weirpb.ListSpendResponse]{Noun: "rows", All: all, Limit: limit, Most: api.MaxPageKeys}
+	pages.Next = func(c *api.Client, page int32) (int, string, error) {
+		req.Limit = page
+		res, err := c.ListSpend(ctx, req)
+		if err != nil {
+			return 0, "", err
+		}
+		all.Rows, all.AsOf = append(all.Rows, res.Rows...), res.AsOf
+		all.NextPageToken, req.PageToken = res.NextPageToken, res.NextPageToken
+		return len(res.Rows), res.NextPageToken, nil
 	}
-	var err error
-	switch req.By {
-	case "hour":
-		err = connect.PrintList(a, ask, connect.List[*weirpb.ListSpendResponse, render.HourRow]{
-			Doc: render.SpendHoursJSON, Table: render.SpendHoursTable, Rows: render.HourRows,
-		})
-	case "line-item":
-		err = connect.PrintList(a, ask, connect.List[*weirpb.ListSpendResponse, render.LineItemRow]{
-			Doc: render.LineItemsJSON, Table: render.LineItemsTable, Rows: render.LineItemRows,
-		})
-	case "arm":
-		err = connect.PrintList(a, ask, connect.List[*weirpb.ListSpendResponse, render.ArmRow]{
-			Doc: render.ArmsJSON, Table: render.ArmsTable, Rows: render.ArmRows,
-		})
-	default:
-		err = connect.PrintList(a, ask, connect.List[*weirpb.ListSpendResponse, render.SpendRow]{
-			Doc: render.SpendListJSON, Table: render.SpendListTable, Rows: render.SpendRows,
-		})
-	}
-	if err != nil {
-		return err
-	}
-	if more != "" && a.Format != cli.FormatJSON && a.Format != cli.FormatYAML {
-		a.Notef("there are more rows: add --page %s", more)
-	}
-	return nil
+	return connect.PrintPages(a, pages, func(ask func(*api.Client) (*weirpb.ListSpendResponse, error)) error {
+		switch req.By {
+		case "hour":
+			return connect.PrintList(a, ask, connect.List[*weirpb.ListSpendResponse, render.HourRow]{
+				Doc: render.SpendHoursJSON, Table: render.SpendHoursTable, Rows: render.HourRows,
+			})
+		case "line-item":
+			return connect.PrintList(a, ask, connect.List[*weirpb.ListSpendResponse, render.LineItemRow]{
+				Doc: render.LineItemsJSON, Table: render.LineItemsTable, Rows: render.LineItemRows,
+			})
+		case "arm":
+			return connect.PrintList(a, ask, connect.List[*weirpb.ListSpendResponse, render.ArmRow]{
+				Doc: render.ArmsJSON, Table: render.ArmsTable, Rows: render.ArmRows,
+			})
+		default:
+			return connect.PrintList(a, ask, connect.List[*weirpb.ListSpendResponse, render.SpendRow]{
+				Doc: render.SpendListJSON, Table: render.SpendListTable, Rows: render.SpendRows,
+			})
+		}
+	})
 }
 
 const dayHelp = "YYYY-MM-DD, today or yesterday (UTC)"

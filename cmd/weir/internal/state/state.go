@@ -131,41 +131,27 @@ func newStateScanCmd(a *cli.App) *cobra.Command {
 	return c
 }
 
-// scanState reads pages until it has limit entries, and prints the token of the next page.
+// scanState prints limit entries, and the token of the next page.
 func scanState(a *cli.App, cmd *cobra.Command, req *weirpb.ScanStateRequest, limit int) error {
-	ask := func(c *api.Client) (*weirpb.ScanStateResponse, error) {
-		all := &weirpb.ScanStateResponse{}
-		_, err := connect.ReadPages(limit, api.MaxPageKeys, func(page int32) (int, string, error) {
-			req.Limit = page
-			res, err := c.ScanState(cmd.Context(), req)
-			if err != nil {
-				return 0, "", err
-			}
-			all.Entries, all.AsOf = append(all.Entries, res.Entries...), append(all.AsOf, res.AsOf...)
-			all.NextPageToken, req.PageToken = res.NextPageToken, res.NextPageToken
-			return len(res.Entries), res.NextPageToken, nil
-		})
-		return all, err
-	}
-	more := ""
-	doc := func(res *weirpb.ScanStateResponse) ([]byte, error) {
-		if a.Format == cli.FormatJSONL {
-			more = res.NextPageToken
-			return render.ScanLines(res)
+	all := &weirpb.ScanStateResponse{}
+	pages := connect.Pages[*weirpb.ScanStateResponse]{Noun: "entries", All: all, Limit: limit, Most: api.MaxPageKeys}
+	pages.Next = func(c *api.Client, page int32) (int, string, error) {
+		req.Limit = page
+		res, err := c.ScanState(cmd.Context(), req)
+		if err != nil {
+			return 0, "", err
 		}
-		return render.ScanJSON(res)
+		all.Entries, all.AsOf = append(all.Entries, res.Entries...), append(all.AsOf, res.AsOf...)
+		all.NextPageToken, req.PageToken = res.NextPageToken, res.NextPageToken
+		return len(res.Entries), res.NextPageToken, nil
 	}
-	text := func(res *weirpb.ScanStateResponse) string {
-		more = res.NextPageToken
-		return render.ScanTable(res)
+	doc := render.ScanJSON
+	if a.Format == cli.FormatJSONL {
+		doc = render.ScanLines
 	}
-	if err := connect.PrintAnswer(a, ask, doc, text); err != nil {
-		return err
-	}
-	if more != "" {
-		a.Notef("there are more entries: add --page %s", more)
-	}
-	return nil
+	return connect.PrintPages(a, pages, func(ask func(*api.Client) (*weirpb.ScanStateResponse, error)) error {
+		return connect.PrintAnswer(a, ask, doc, render.ScanTable)
+	})
 }
 
 func newStateHashCmd(a *cli.App) *cobra.Command {
