@@ -70,11 +70,15 @@ func describeKind(list []PartitionGap) string {
 	for _, g := range list {
 		same = same && g.Reason == first.Reason
 	}
+	what, verb := fmt.Sprintf("partition %d", first.Partition), "is"
+	if len(list) > 1 {
+		what, verb = "partitions "+numbers(list), "are"
+	}
 	var b strings.Builder
-	if len(list) == 1 {
-		fmt.Fprintf(&b, "partition %d is %s", first.Partition, first.State)
+	if first.State == StateRemote {
+		fmt.Fprintf(&b, "another process or none has %s", what)
 	} else {
-		fmt.Fprintf(&b, "partitions %s are %s", numbers(list), first.State)
+		fmt.Fprintf(&b, "%s %s %s", what, verb, first.State)
 	}
 	switch {
 	case first.Reason == "":

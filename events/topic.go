@@ -41,7 +41,7 @@ type Topic struct {
 	Config     map[string]string // further settings that differ from the broker's defaults, by Kafka's names
 	Doc        string            // what the records are, for people to read
 	// Changelog is the changelog of the application that reads or writes the topic by its tasks, so
-	// that the topic has as many partitions as the state. Empty: there is none.
+	// that the topic has as many partitions as the state. Empty if no application has such tasks.
 	Changelog string
 }
 

@@ -24,7 +24,7 @@ func (n name) String() string { return strings.TrimSpace(n.pkg + " " + n.test) }
 
 // history is what the events say about one test.
 type history struct {
-	last   string          // action of the last result; "run" while there is none
+	last   string          // action of the last result; "run" before the first result
 	failed bool            // whether a result was "fail"
 	output strings.Builder // until the end of the first failure
 }
