@@ -18,6 +18,7 @@ import (
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/ledger"
+	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/processors/processorstest"
 	"github.com/weirhq/weir/stream"
 )
@@ -70,6 +71,9 @@ func (m *wideMove) start() *processorstest.Process {
 // refused checks that the target does not start, because its state is not complete.
 func (m *wideMove) refused(when string) {
 	m.t.Helper()
+	if err := m.check(); !errors.Is(err, processors.ErrPartlyMoved) && !errors.Is(err, processors.ErrNotMoved) {
+		m.t.Errorf("%s: CheckMove returns %v", when, err)
+	}
 	p := m.start()
 	if !p.Ended() {
 		p.Stop()
@@ -80,9 +84,17 @@ func (m *wideMove) refused(when string) {
 	}
 }
 
+// check is what an operator learns of the move without a start.
+func (m *wideMove) check() error {
+	return kafkaadmin.CheckMove(context.Background(), m.Kafka(), m.to, "log")
+}
+
 // exact checks that the target starts, counts one more record, and has the sums of the source.
 func (m *wideMove) exact() {
 	m.t.Helper()
+	if err := m.check(); err != nil {
+		m.t.Error(err)
+	}
 	p := m.start()
 	if p.Ended() {
 		m.t.Fatalf("the target of a complete move: %v", p.Await())

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/weirhq/weir/api/local"
@@ -34,7 +35,7 @@ func spendCounterRole() Role {
 		Topics: func(c *config.Config) []events.Topic { return SpendCounter(c).Topics() },
 		Apps:   spendApps,
 		ACLs:   spendACLs, RepartitionACLs: spendRepartitionACLs,
-		Doctor:   formerTopics,
+		Doctor:   formerGeneration,
 		Settings: []string{"dc", "dcs"},
 		New:      newSpendPart,
 	}
@@ -182,12 +183,39 @@ func FormerChangelogs(dc string, generation int) (topics []string) {
 	return topics
 }
 
-// formerTopics counts the unread records in the topics of the previous generation. The spend
-// counter does not read those topics any more.
-func formerTopics(ctx context.Context, c *config.Config, k kafka.Cluster) []kafkaadmin.Check {
+// formerGeneration checks that the state and all records of the former generations are in this one.
+func formerGeneration(ctx context.Context, c *config.Config, k kafka.Cluster) []kafkaadmin.Check {
 	if c.Spend.Generation <= 1 {
 		return nil
 	}
+	return []kafkaadmin.Check{moveOfState(ctx, c, k), formerTopics(ctx, c, k)}
+}
+
+// moveOfState checks that `weir repartition` has moved the state to this generation as a whole.
+func moveOfState(ctx context.Context, c *config.Config, k kafka.Cluster) kafkaadmin.Check {
+	check := kafkaadmin.Check{Name: "move of the state", Severity: kafkaadmin.Error}
+	proc, err := SpendCounter(c).Processor()
+	if err == nil {
+		err = kafkaadmin.CheckMove(ctx, k, proc, FormerChangelogs(c.DC, c.Spend.Generation)...)
+	}
+	switch {
+	case err == nil:
+		check.OK, check.Severity, check.Detail = true, kafkaadmin.Info, "complete, or no former generation has a state"
+		return check
+	case errors.Is(err, processors.ErrNotMoved):
+		check.Remedy = "run `weir repartition` with this configuration"
+	case errors.Is(err, processors.ErrPartlyMoved):
+		check.Remedy = "run `weir repartition` again with this configuration, which completes the move"
+	default:
+		check.Remedy = "see the checks of brokers and topics"
+	}
+	check.Detail = err.Error()
+	return check
+}
+
+// formerTopics counts the unread records in the topics of the previous generation. The spend
+// counter does not read those topics any more.
+func formerTopics(ctx context.Context, c *config.Config, k kafka.Cluster) kafkaadmin.Check {
 	former := SpendCounter(c)
 	former.Layout.Generation--
 	check := kafkaadmin.Check{
@@ -197,12 +225,12 @@ func formerTopics(ctx context.Context, c *config.Config, k kafka.Cluster) []kafk
 	proc, err := former.Processor()
 	if err != nil {
 		check.OK, check.Detail = false, err.Error()
-		return []kafkaadmin.Check{check}
+		return check
 	}
 	lag, err := kafkaadmin.Lag(ctx, k, proc.App, proc.Inputs)
 	if err != nil {
 		check.Detail = "the topics of the previous generation do not exist, or cannot be read"
-		return []kafkaadmin.Check{check}
+		return check
 	}
 	var unread int64
 	for _, l := range lag {
@@ -210,5 +238,5 @@ func formerTopics(ctx context.Context, c *config.Config, k kafka.Cluster) []kafk
 	}
 	check.OK = unread == 0
 	check.Detail = fmt.Sprintf("%d records of generation %d are not counted", unread, former.Layout.Generation)
-	return []kafkaadmin.Check{check}
+	return check
 }
