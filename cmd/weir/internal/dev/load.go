@@ -46,6 +46,15 @@ func generateLoad(ctx context.Context, a *cli.App, rate int64) error {
 	if err != nil {
 		return err
 	}
+	layout := node.SpendCounter(cfg).Layout
+	state, err := connect.StatePartitions(ctx, k, layout, cfg.DC)
+	if err != nil {
+		return err
+	}
+	to := connect.ShardedTopic{Kafka: k, Name: layout.Name(events.EventsTopic), Shards: layout.Partitions()}
+	if err := to.Check(ctx, a, state); err != nil {
+		return err
+	}
 	d, err := newDemo(ctx, cfg.Leases)
 	if err != nil {
 		return err
@@ -54,7 +63,6 @@ func generateLoad(ctx context.Context, a *cli.App, rate int64) error {
 	if err := d.prepare(ctx); err != nil {
 		return connect.LeaseFailure("cannot prepare the pool "+demoName, err)
 	}
-	layout := node.SpendCounter(cfg).Layout
 	var produced atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return produceEvents(ctx, k, layout, rate, &produced) })

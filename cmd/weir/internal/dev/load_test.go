@@ -3,6 +3,7 @@ package dev
 import (
 	"context"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +40,10 @@ func TestLoad(t *testing.T) {
 	env := append(clitest.DynamoDB(t), "WEIR_KAFKA_BROKERS="+strings.Join(broker.Addrs(), ","))
 	if got := clitest.Run(t, loadCommands, env, "load"); got.Code != cli.ExitConfig || !strings.Contains(got.Stderr, "weir table plan") {
 		t.Errorf("without a table: %+v", got)
+	}
+	other := append(slices.Clone(env), "WEIR_SPEND_PARTITIONS=7")
+	if got := clitest.Run(t, loadCommands, other, "load"); got.Code != cli.ExitConfig || !strings.Contains(got.Stderr, "set spend.partitions to 24") {
+		t.Errorf("with another number of partitions: %+v", got)
 	}
 	if got := clitest.Run(t, loadCommands, env, "table", "apply"); got.Code != cli.ExitOK {
 		t.Fatalf("%+v", got)

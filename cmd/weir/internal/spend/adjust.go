@@ -112,12 +112,12 @@ func createAdjustment(ctx context.Context, a *cli.App, named bool, adj *eventspb
 			return err
 		}
 	}
-	sink, err := kafka.NewProducer(to.kafka, to.topic)
+	sink, err := kafka.NewProducer(to.Kafka, to.Name)
 	if err != nil {
 		return cli.Fail(0, "cannot produce", err, "")
 	}
 	defer sink.Close()
-	if err := produceAdjustment(ctx, sink, to.shards, adj); err != nil {
+	if err := produceAdjustment(ctx, sink, to.Shards, adj); err != nil {
 		return cli.Fail(0, "the adjustment may not have arrived", err, "run the same command again: a reference is applied once")
 	}
 	return a.Print(func(w io.Writer) error {

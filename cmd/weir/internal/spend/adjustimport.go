@@ -95,12 +95,12 @@ func importAdjustments(cmd *cobra.Command, r importRun, opt ingest.AdjustmentOpt
 	if err != nil {
 		return err
 	}
-	sink, err := kafka.NewProducer(to.kafka, to.topic)
+	sink, err := kafka.NewProducer(to.Kafka, to.Name)
 	if err != nil {
 		return cli.Fail(0, "cannot produce", err, "")
 	}
 	defer sink.Close()
-	return r.produce(cmd.Context(), src, ingest.Job{Sink: importSink{sink}, Shards: to.shards}, &checked)
+	return r.produce(cmd.Context(), src, ingest.Job{Sink: importSink{sink}, Shards: to.Shards}, &checked)
 }
 
 // adjustSummary is the result of an import for programs.

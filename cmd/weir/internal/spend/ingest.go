@@ -115,12 +115,12 @@ func (i ingestion) run(cmd *cobra.Command) error {
 	if to.server != nil {
 		i.showEarlier(cmd.Context(), to.server, id)
 	}
-	sink, err := kafka.NewProducer(to.kafka, to.topic)
+	sink, err := kafka.NewProducer(to.Kafka, to.Name)
 	if err != nil {
 		return cli.Fail(0, "cannot produce", err, "")
 	}
 	defer sink.Close()
-	return r.produce(cmd.Context(), src, ingest.Job{Sink: importSink{sink}, Import: id, Shards: to.shards}, &checked)
+	return r.produce(cmd.Context(), src, ingest.Job{Sink: importSink{sink}, Import: id, Shards: to.Shards}, &checked)
 }
 
 // importSink produces the records of an import.

@@ -2,22 +2,17 @@ package spend
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/processors/kafka"
-	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
-// target is the topic of an import, its brokers and its partitions.
+// target is the topic of an import.
 type target struct {
-	kafka  kafka.Cluster
-	topic  string
-	shards int32
+	connect.ShardedTopic
 	server *api.Client // nil: --brokers was given
 }
 
@@ -29,7 +24,7 @@ func importTarget(ctx context.Context, a *cli.App, named bool, topic string) (to
 		return to, err
 	}
 	l := node.SpendCounter(cfg).Layout
-	to = target{kafka: k, topic: l.Name(topic), shards: l.Partitions()}
+	to.ShardedTopic = connect.ShardedTopic{Kafka: k, Name: l.Name(topic), Shards: l.Partitions()}
 	if !named {
 		client, err := connect.APIClient(a)
 		if err != nil {
@@ -40,48 +35,22 @@ func importTarget(ctx context.Context, a *cli.App, named bool, topic string) (to
 		if err != nil {
 			return to, err
 		}
-		to.kafka.Brokers, to.topic, to.shards = cluster.Brokers, cluster.EventsTopic, cluster.Partitions
+		to.Kafka.Brokers, to.Name, to.Shards = cluster.Brokers, cluster.EventsTopic, cluster.Partitions
 		if topic == events.AdjustmentsTopic {
-			to.topic = cluster.AdjustmentsTopic
+			to.Name = cluster.AdjustmentsTopic
 		}
-		if to.topic == "" {
+		if to.Name == "" {
 			return to, &cli.Failure{
 				Code: cli.ExitUnavailable, What: "cannot produce to " + topic, Why: "the server does not name its topic: it counts no spend, or is an earlier version",
 				Do: "name a process with the role spendcounter in --server, or the brokers in --brokers",
 			}
 		}
 	}
-	state := to.shards // a server knows the number
+	state := to.Shards // a server knows the number
 	if named {
-		if state, err = connect.StatePartitions(ctx, to.kafka, l, cfg.DC); err != nil {
+		if state, err = connect.StatePartitions(ctx, to.Kafka, l, cfg.DC); err != nil {
 			return to, err
 		}
 	}
-	return to, to.checkPartitions(ctx, a, state)
-}
-
-// checkPartitions returns a failure if records would go to partitions of other accounts, and notes
-// partitions that were added to the topic. state is the number of partitions of the counter's
-// state; 0: no counter has run.
-func (to target) checkPartitions(ctx context.Context, a *cli.App, state int32) error {
-	has, err := connect.Partitions(ctx, to.kafka, to.topic)
-	if err != nil {
-		return err
-	}
-	right, why := state, fmt.Sprintf("the state of the spend counter has %d partitions", state)
-	if state == 0 || has < state {
-		right, why = has, fmt.Sprintf("the topic has %d partitions", has)
-	}
-	if right != to.shards {
-		return &cli.Failure{
-			Code: cli.ExitConfig, What: "cannot produce to " + to.topic,
-			Why: fmt.Sprintf("%s, and the configuration %d: the spend counter would reject the records", why, to.shards),
-			Do:  fmt.Sprintf("set spend.partitions to %d, or spend.generation to the generation of the topics with %d partitions", right, to.shards),
-		}
-	}
-	if has > right {
-		added := kafkaadmin.AddedPartitions{Topic: to.topic, State: right, Has: has}
-		a.Notef("%s: %s", added, added.Remedy())
-	}
-	return nil
+	return to, to.Check(ctx, a, state)
 }
