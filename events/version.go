@@ -40,9 +40,8 @@ func CompareVersions(a, b Versioned) int {
 // records, nor on repetitions. Pass the newest record of each writer: see CompareVersions. All
 // records must have the same key. MergeSpend returns nil without records, and has no hours.
 //
-// A writer moves the charges of a closed day from its record to the lifetime row, and not all
-// writers do it at the same time. Before lifetime rows are merged, those of each writer get what it
-// has of the days that any writer has closed (eventspb.SpendHistogram.closed_day).
+// Lifetime rows, of budget day 0, cannot be merged alone: not all writers close a day at the same
+// time. spendlog.MergeLifetimes merges them.
 func MergeSpend(records ...*eventspb.Spend) *eventspb.Spend {
 	var out *eventspb.Spend
 	for _, r := range records {

@@ -14,7 +14,7 @@
 //
 //  1. Read with isolation.level=read_committed, from the beginning of the topic.
 //  2. Use one Table for each writer: for each topic spend.by.<dc>. events.MergeSpend joins the rows
-//     that several writers have of one key.
+//     that several writers have of one campaign day, MergeLifetimes their lifetime rows.
 //  3. After ErrNewer, stop: a row of a newer schema has figures that this version would misread.
 //
 // # What it does not do

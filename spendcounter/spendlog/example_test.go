@@ -53,3 +53,35 @@ func Example() {
 	// changed: false
 	// acme spring 2013-11-09 USD 300
 }
+
+// Writer eu has closed 9 November, writer us has not, and has no lifetime row.
+func ExampleMergeLifetimes() {
+	usd, err := events.ParseCurrency("USD")
+	if err != nil {
+		log.Fatal(err)
+	}
+	var eu, us spendlog.Table
+	for _, r := range []struct {
+		table  *spendlog.Table
+		day    events.Day
+		micros int64
+	}{
+		{&eu, 0, 700}, // the lifetime row: 9 November
+		{&eu, 20131110, 40},
+		{&us, 20131109, 690}, // it has not read all events yet
+	} {
+		value, err := proto.Marshal(&eventspb.Spend{ByDc: []*eventspb.SpendByDC{{ServingDc: "eu", ChargedMicros: r.micros}}})
+		if err != nil {
+			log.Fatal(err)
+		}
+		key := spendcounter.AppendKey([]byte{spendcounter.TableSpend}, []byte("acme"), []byte("spring"), r.day, usd)
+		if _, err := r.table.Apply(0, key, value); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for key, s := range spendlog.MergeLifetimes(20131109, &eu, &us) {
+		fmt.Println(key.Account, key.Campaign, key.Currency, s.ByDc[0].ChargedMicros)
+	}
+	// Output:
+	// acme spring USD 700
+}
