@@ -28,11 +28,11 @@ func (g *authHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ok, stopping := g.limiter.enter()
 	switch {
 	case stopping:
-		deny(w, r, http.StatusServiceUnavailable, errorf(connect.CodeUnavailable, "this process is stopping: send the request to another process, or try again later"))
+		deny(w, r, http.StatusServiceUnavailable, retryLater(errorf(connect.CodeUnavailable, "this process is stopping: send the request to another process, or try again later")))
 		return
 	case !ok:
-		deny(w, r, http.StatusTooManyRequests, errorf(connect.CodeResourceExhausted,
-			"the server has %d concurrent requests, which is its limit: try again in a moment, with fewer at a time", g.limiter.max))
+		deny(w, r, http.StatusTooManyRequests, retryLater(errorf(connect.CodeResourceExhausted,
+			"the server has %d concurrent requests, which is its limit: try again in a moment, with fewer at a time", g.limiter.max)))
 		return
 	}
 	defer g.limiter.leave()

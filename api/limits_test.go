@@ -301,9 +301,10 @@ func TestBodyLimit(t *testing.T) {
 	r.Header.Set("Content-Type", "application/proto")
 	r.Header.Set("Content-Encoding", "gzip")
 	cfg := config()
-	status, body := serve(mustNew(t, cfg).dataHandler(), r)
-	if status != http.StatusTooManyRequests || !strings.Contains(body, "resource_exhausted") {
-		t.Errorf("%d %s", status, body)
+	w := httptest.NewRecorder()
+	mustNew(t, cfg).dataHandler().ServeHTTP(w, r)
+	if w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "resource_exhausted") || w.Header().Get("Retry-After") != "" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	if got := metric(t, cfg.Registry, "weir_api_requests_total", codeRejected, getSpend); got != 1 {
 		t.Errorf("rejected = %v, want 1", got)
@@ -329,8 +330,11 @@ func TestRequestLimit(t *testing.T) {
 		first <- fmt.Sprint(status, body[:1])
 	}()
 	<-inside
-	if status, body := post(t, h, getSpend, `{"campaign":"c1"}`); status != http.StatusTooManyRequests || !strings.Contains(body, "try again in a moment") {
-		t.Errorf("%d %s", status, body)
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+getSpend, strings.NewReader(`{"campaign":"c1"}`))
+	r.Header.Set("Content-Type", "application/json")
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "try again in a moment") || w.Header().Get("Retry-After") != "1" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	close(release)
 	if got := <-first; got != "200{" {
