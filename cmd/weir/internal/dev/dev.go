@@ -110,14 +110,15 @@ func (d *dev) run(ctx context.Context) (err error) {
 		}
 		d.faults = append(d.faults, fault)
 	}
+	if d.statusLog, err = obs.NewLogger(d.a.Stderr, d.cfg.Log.Level, d.cfg.Log.Format); err != nil {
+		return cli.Fail(cli.ExitConfig, "cannot set up the log", err, "correct log.level and log.format")
+	}
+	defer node.LogStop(ctx, d.statusLog)() // after all that follows has ended
 	if !d.keep {
 		if d.cfg.DataDir, err = os.MkdirTemp("", "weir-dev-"); err != nil {
 			return cli.Fail(cli.ExitIO, "cannot create a temporary directory", err, "give a directory with --data-dir")
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(d.cfg.DataDir)) }()
-	}
-	if d.statusLog, err = obs.NewLogger(d.a.Stderr, d.cfg.Log.Level, d.cfg.Log.Format); err != nil {
-		return cli.Fail(cli.ExitConfig, "cannot set up the log", err, "correct log.level and log.format")
 	}
 	d.log = d.statusLog
 	if d.cfg.Log.Level == "info" {

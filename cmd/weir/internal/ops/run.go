@@ -105,6 +105,7 @@ func runRoles(a *cli.App, cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return cli.Fail(cli.ExitConfig, "cannot set up the log", err, "correct log.level and log.format")
 	}
+	defer node.LogStop(cmd.Context(), log)()
 	traces, flush, err := node.Traces(cmd.Context(), a.Getenv, cfg, log)
 	if err != nil {
 		return connect.NodeFailure(err)
