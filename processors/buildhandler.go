@@ -35,12 +35,15 @@ func (r *restorer) finish(f *changelog.BrokerState) (*restoreResult, error) {
 }
 
 // checkMoved returns ErrPartlyMoved if the state of the partition is a part of what a repartition
-// has to write, or if it is empty while a former application has a state. A repartition may have
-// begun after the checks at the start of this process.
+// has to write, or if it is empty while a former application has a state, and ErrMovedAway if a
+// repartition has moved it. A repartition may have begun after the checks at the start of this
+// process.
 func (r *restorer) checkMoved(last *changelogpb.Marker) error {
 	switch {
 	case last.GetMove() == changelogpb.Move_MOVE_INCOMPLETE:
 		return fmt.Errorf("%w: partition %d of %s has a part of its state", ErrPartlyMoved, r.p, r.w.proc.Changelog)
+	case last.GetMovedTo() != "":
+		return fmt.Errorf("%w: partition %d of %s to %s", ErrMovedAway, r.p, r.w.proc.Changelog, last.GetMovedTo())
 	case last == nil && r.w.cfg.former != "":
 		return fmt.Errorf("%w: partition %d of %s has no state, and %s has", ErrPartlyMoved, r.p, r.w.proc.Changelog, r.w.cfg.former)
 	}

@@ -39,7 +39,8 @@
 // committed state. The rewind of the Kafka client is not used.
 //
 // A takeover of a state that offline.Repartition has not written as a whole ends the process with
-// ErrPartlyMoved: its marker states so. Package offline explains why.
+// ErrPartlyMoved, and one of a state that was moved away with ErrMovedAway: its marker states so.
+// Package offline explains why.
 //
 // # Records that cannot be read
 //

@@ -30,6 +30,9 @@ var (
 	// ErrPartlyMoved reports that offline.Repartition has not moved the whole state here: it was
 	// interrupted, or has failed. Calling it again completes the move.
 	ErrPartlyMoved = errors.New("the move is not complete")
+	// ErrMovedAway reports that offline.Repartition has moved the state to another application,
+	// which would lack what this one counted now. offline.UndoRepartition lets this one run again.
+	ErrMovedAway = errors.New("the state was moved to another application")
 	// ErrNotRunning reports that Run is not at work, so no store is open.
 	ErrNotRunning = errors.New("the processor is not running")
 	// ErrNotOwned reports a question to a partition that does not run in this process.

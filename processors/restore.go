@@ -130,7 +130,7 @@ func (w *worker) onRestored(t *task, res *restoreResult, err error, took time.Du
 	}
 	var stopped *changelog.StoppedError
 	switch {
-	case errors.Is(err, ErrPartlyMoved):
+	case errors.Is(err, ErrPartlyMoved), errors.Is(err, ErrMovedAway):
 		w.final = err
 	case errors.As(err, &stopped):
 		t.state, t.stopReason = taskStopped, stopped.Err

@@ -14,7 +14,7 @@ import (
 )
 
 // TestRepartitionWithDeadLetters: a move that would leave dead letters behind is refused, until
-// they are resolved or the operator gives them up.
+// they are resolved or the operator gives them up. Then it is undone and repeated.
 func TestRepartitionWithDeadLetters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process")
@@ -56,5 +56,15 @@ func TestRepartitionWithDeadLetters(t *testing.T) {
 	expect(t, next, 0, `"dead_letters": 2`, "repartition", "--allow-dead-letters", "-o", "json")
 	expect(t, env, 0, "", "dlq", "drop", "--all", "--why", "test", "--yes")
 	expect(t, next, 0, `"dead_letters": 0`, "repartition", "--yes", "-o", "json")
+	// The former generation refuses to run, unless the move is undone. Then the new one does.
+	start := []string{"run", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}
+	expect(t, env, 78, "weir repartition --undo", start...)
+	expect(t, env, 1, "was moved to another application: partition 0", "doctor")
+	expect(t, next, 0, "so that spendcounter can run again", "repartition", "--undo")
+	expect(t, env, 78, "weir repartition --undo", start...)
+	expect(t, next, 0, "the move is undone", "repartition", "--undo", "--yes")
+	expect(t, next, 78, "the move is not complete", start...)
+	t.Run("after the undo", func(t *testing.T) { background(t, env, "ready: API ", start...) })
+	expect(t, next, 0, "the state is moved", "repartition", "--yes")
 	background(t, next, "ready: API ", "run", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
 }

@@ -162,7 +162,10 @@ type Marker struct {
 	// earlier version began it.
 	Incarnation uint64 `protobuf:"varint,9,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// Set if a repartition wrote the transaction.
-	Move          Move `protobuf:"varint,10,opt,name=move,proto3,enum=weir.processors.v1.Move" json:"move,omitempty"`
+	Move Move `protobuf:"varint,10,opt,name=move,proto3,enum=weir.processors.v1.Move" json:"move,omitempty"`
+	// The application to which a repartition has moved the state: no task begins from here. Empty: it
+	// was not moved away.
+	MovedTo       string `protobuf:"bytes,11,opt,name=moved_to,json=movedTo,proto3" json:"moved_to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -265,6 +268,13 @@ func (x *Marker) GetMove() Move {
 		return x.Move
 	}
 	return Move_MOVE_UNSPECIFIED
+}
+
+func (x *Marker) GetMovedTo() string {
+	if x != nil {
+		return x.MovedTo
+	}
+	return ""
 }
 
 // Skip is a range of offsets of one input that cannot be read and that an operator gave up. In a
@@ -591,7 +601,7 @@ const file_changelog_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x19\n" +
 	"\btopic_id\x18\x02 \x01(\fR\atopicId\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x03R\x04next\x12!\n" +
-	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\x84\x03\n" +
+	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\x9f\x03\n" +
 	"\x06Marker\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vowner_epoch\x18\x02 \x01(\x04R\n" +
@@ -604,7 +614,8 @@ const file_changelog_proto_rawDesc = "" +
 	"\x05skips\x18\b \x03(\v2\x18.weir.processors.v1.SkipR\x05skips\x12 \n" +
 	"\vincarnation\x18\t \x01(\x04R\vincarnation\x12,\n" +
 	"\x04move\x18\n" +
-	" \x01(\x0e2\x18.weir.processors.v1.MoveR\x04move\"\x8f\x01\n" +
+	" \x01(\x0e2\x18.weir.processors.v1.MoveR\x04move\x12\x19\n" +
+	"\bmoved_to\x18\v \x01(\tR\amovedTo\"\x8f\x01\n" +
 	"\x04Skip\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +

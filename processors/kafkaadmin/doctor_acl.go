@@ -28,7 +28,7 @@ func ACLs(p stream.Processor, former ...string) []string {
 }
 
 // RepartitionACLs returns the rights that a principal needs to move the state of from to to, one
-// per line: from is read and gets a barrier, to is written.
+// per line: from is read and gets barriers and markers, to is written.
 func RepartitionACLs(from, to stream.Processor) []string {
 	from.SetDefaults()
 	to.SetDefaults()

@@ -16,10 +16,10 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// CheckMove returns why p would not start, if the state of a former application was to be moved to
-// it: processors.ErrNotMoved if no partition of p has a state, processors.ErrPartlyMoved if some
-// have none, or if offline.Repartition has not completed the move. former are
-// processors.Config.FormerChangelogs.
+// CheckMove returns why p would not start because of a move of its state. If a former application
+// has a state: processors.ErrNotMoved if no partition of p has one, processors.ErrPartlyMoved if
+// some have none. If offline.Repartition has not completed the move to p: ErrPartlyMoved. If it has
+// moved the state of p: processors.ErrMovedAway. former are processors.Config.FormerChangelogs.
 func CheckMove(ctx context.Context, k kafka.Cluster, p stream.Processor, former ...string) error {
 	cl, err := k.Client()
 	if err != nil {
@@ -28,7 +28,7 @@ func CheckMove(ctx context.Context, k kafka.Cluster, p stream.Processor, former 
 	defer cl.Close()
 	adm := kadm.NewClient(cl)
 	used, err := changelog.FirstUsed(ctx, adm, former...)
-	if err != nil || used == "" {
+	if err != nil {
 		return err
 	}
 	ends, err := logEnds(ctx, adm, []string{p.Changelog})
@@ -50,9 +50,14 @@ func CheckMove(ctx context.Context, k kafka.Cluster, p stream.Processor, former 
 			return err
 		case m == nil:
 			stateless++
+		case m.GetMovedTo() != "":
+			return fmt.Errorf("%w: partition %d of %s to %s", processors.ErrMovedAway, at, p.Changelog, m.GetMovedTo())
 		case m.GetMove() == changelogpb.Move_MOVE_INCOMPLETE:
 			incomplete++
 		}
+	}
+	if used == "" {
+		stateless = 0 // the application may begin with an empty state
 	}
 	switch {
 	case stateless == partitions:

@@ -29,7 +29,8 @@
 //  1. one transaction: all markers, incomplete       from here on the target does not start
 //  2. a transaction for each partition: its keys, its marker, incomplete
 //  3. a last check: the source has read its inputs to the end
-//  4. one transaction: all markers, complete         from here on the target starts
+//  4. one transaction: all markers of the source     from here on the source does not start
+//  5. one transaction: all markers, complete         from here on the target starts
 //
 // The statement is in the marker because a task begins from its marker, whatever else it has read.
 // The takeover of a partition checks it there, so it needs no further request. No time passes
@@ -41,6 +42,10 @@
 //   - A marker in every partition shows that all are written. It does not show the last check, nor
 //     that a second move has replaced some of them.
 //   - The end offset of the changelog shows barriers, too.
+//
+// A source that runs again by mistake counts what the target lacks. So at no time both can start,
+// wherever a crash happens: step 4 comes before step 5, and UndoRepartition takes step 5 back
+// before step 4.
 //
 // A partition that has no marker begins with an empty state. It may do so only if no former
 // changelog has records (processors.Config.FormerChangelogs). The same rules hold for the source.

@@ -196,6 +196,9 @@ func (h *exclusiveMember) write(ctx context.Context, p int32, m *changelogpb.Mar
 
 // writeMarkers is write of several partitions without changes.
 func (h *exclusiveMember) writeMarkers(ctx context.Context, markers map[int32]*changelogpb.Marker) error {
+	if len(markers) == 0 {
+		return nil
+	}
 	return h.commit(ctx, markers, func(func(int32, []byte, []byte) error) error { return nil })
 }
 
@@ -287,7 +290,7 @@ func (h *exclusiveMember) transact(ctx context.Context, body func(send func(p in
 func (h *exclusiveMember) newMarker(last *changelogpb.Marker, next map[string]int64) *changelogpb.Marker {
 	m := &changelogpb.Marker{
 		Incarnation: last.GetIncarnation(), Sequence: last.GetSequence() + 1, OwnerEpoch: last.GetOwnerEpoch() + 1, WrittenAtMs: time.Now().UnixMilli(), Rewritten: true,
-		WatermarkMs: last.GetWatermarkMs(), Skips: last.GetSkips(),
+		WatermarkMs: last.GetWatermarkMs(), Skips: last.GetSkips(), MovedTo: last.GetMovedTo(),
 	}
 	for _, topic := range h.proc.Inputs {
 		m.Inputs = append(m.Inputs, &changelogpb.Position{Topic: topic, TopicId: h.ids[topic], Next: next[topic]})

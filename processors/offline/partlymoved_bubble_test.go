@@ -60,6 +60,15 @@ func (m *wideMove) move(step func() error) (RepartitionResult, error) {
 	return Repartition(ctx, m.config(m.Disk("a")), m.from, m.to, m.how)
 }
 
+// undo undoes the move. step is as in move.
+func (m *wideMove) undo(step func() error) error {
+	ctx := context.Background()
+	if step != nil {
+		ctx = stepping(ctx, step)
+	}
+	return UndoRepartition(ctx, m.config(m.Disk("a")), m.from, m.to)
+}
+
 // start starts the target, and waits until it has all partitions or has ended.
 func (m *wideMove) start() *processorstest.Process {
 	m.t.Helper()
@@ -163,8 +172,9 @@ func killedAt(n int) func() error {
 // TestPartlyMoved: a move is killed at one of its steps. The target does not start. The next move
 // completes it, and then the target has the sums of the source.
 func TestPartlyMoved(t *testing.T) {
-	// Two steps for each transaction: barriers of both, first markers, 6 partitions, last markers.
-	const steps = 2 * (2 + 1 + 6 + 1)
+	// Two steps for each transaction: barriers of both, first markers, 6 partitions, last markers
+	// of both.
+	const steps = 2 * (2 + 1 + 6 + 2)
 	for at := 1; at <= steps; at++ {
 		t.Run(fmt.Sprintf("step %d", at), func(t *testing.T) {
 			runLedger(t, 3, func(t *testing.T, w *fixture) {
@@ -186,9 +196,8 @@ func TestPartlyMoved(t *testing.T) {
 	}
 }
 
-// TestMovedAgain: after a complete move the source runs again, and the move is repeated. It is
-// killed at each of its steps in turn. At any time the target has the state of the first move as it
-// was, or does not start.
+// TestMovedAgain: a complete move is undone, the source runs again, and the move is repeated. It is
+// killed at each of its steps in turn. Until it is complete the target does not start.
 func TestMovedAgain(t *testing.T) {
 	runLedger(t, 3, func(t *testing.T, w *fixture) {
 		m := newWideMove(w)
@@ -196,7 +205,9 @@ func TestMovedAgain(t *testing.T) {
 		if _, err := m.move(nil); err != nil {
 			t.Fatal(err)
 		}
-		before := wideTotals(w)
+		if err := m.undo(nil); err != nil {
+			t.Fatal(err)
+		}
 		w.grow(m.from, 360, 60)
 		withdrawn := 0
 		for at := 1; ; at++ {
@@ -208,14 +219,12 @@ func TestMovedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(10 * time.Second) // until the session of the killed member expires
-			switch complete, incomplete := m.markers(); {
-			case incomplete == 6:
+			if complete, incomplete := m.markers(); complete != 6 {
 				withdrawn++
+				if incomplete != 6 {
+					t.Errorf("killed at step %d: %d partitions are complete, %d are not", at, complete, incomplete)
+				}
 				m.refused(fmt.Sprintf("killed at step %d", at))
-			case complete != 6:
-				t.Errorf("killed at step %d: %d partitions are complete, %d are not", at, complete, incomplete)
-			case withdrawn == 0 && !maps.Equal(wideTotals(w), before):
-				t.Errorf("killed at step %d: the state is complete, and has changed", at)
 			}
 		}
 		if withdrawn < 6 {
@@ -225,43 +234,28 @@ func TestMovedAgain(t *testing.T) {
 	})
 }
 
-// wideTotals returns the sums in the changelog of the target.
-func wideTotals(w *fixture) map[string]int64 {
-	w.t.Helper()
-	out := map[string]int64{}
-	for _, r := range w.Records("log6") {
-		if r.Key[0] == ledger.Table {
-			out[string(r.Key[1:])] = int64(binary.BigEndian.Uint64(r.Value))
-		}
-	}
-	return out
-}
-
-// TestStartDuringMove: a process of the target starts while a complete move is repeated. It waits
-// for the group until that move is killed, and then ends.
-func TestStartDuringMove(t *testing.T) {
+// TestStartDuringUndo: a process of the target starts while a complete move is undone. It waits for
+// the group until then, and ends.
+func TestStartDuringUndo(t *testing.T) {
 	runLedger(t, 3, func(t *testing.T, w *fixture) {
 		m := newWideMove(w)
 		w.grow(m.from, 0, 60)
 		if _, err := m.move(nil); err != nil {
 			t.Fatal(err)
 		}
-		w.grow(m.from, 360, 60)
 		var p *processorstest.Process
-		kill := killedAt(9)
-		if _, err := m.move(func() error {
+		if err := m.undo(func() error {
 			if p == nil {
 				p = w.StartWith("b", processors.Config{Workers: 2, FormerChangelogs: []string{"log"}}, m.to)
 				time.Sleep(time.Second)
 			}
-			return kill()
-		}); !errors.Is(err, errKilled) {
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.Await(); !errors.Is(err, processors.ErrPartlyMoved) {
 			t.Errorf("the process that waited ended with %v", err)
 		}
-		time.Sleep(10 * time.Second) // until the session of the killed member expires
 		if _, err := m.move(nil); err != nil {
 			t.Fatal(err)
 		}

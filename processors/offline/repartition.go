@@ -61,47 +61,39 @@ var (
 // be stopped in all processes (ErrInUse) and have read its inputs to the end (ErrUnread). The
 // topics of to exist, with the wanted number of partitions. The changelog gets a marker and the
 // group gets offsets, so that to starts as if it had committed that state, at the beginning of its
-// inputs. from stays as it is but for a barrier in its changelog, so it can continue instead of to.
+// inputs. The state of from stays as it is. As long as to has not run, UndoRepartition lets from
+// continue instead.
 //
-// Each partition is written in one transaction. A last transaction, after a last check of the
-// inputs of from, states in the marker of every partition that the state is complete. Until then
-// Run of to returns processors.ErrPartlyMoved. A repartition that was interrupted is repeated: it
-// continues, and if from has run in between, it corrects what it had written.
+// Each partition is written in one transaction. After a last check of the inputs of from, one
+// transaction states in the markers of all partitions of from that their state was moved, and
+// another one in those of to that the state is complete. From the first one on, Run of from returns
+// processors.ErrMovedAway. Until the second one, Run of to returns processors.ErrPartlyMoved. A
+// repartition that was interrupted is repeated: it continues, and if from has run in between, it
+// corrects what it had written.
 //
 // cfg.FormerChangelogs are those of from. A state that was not moved to from as a whole is not
-// moved further: processors.ErrPartlyMoved.
+// moved further: processors.ErrPartlyMoved. A state that was moved to a third application is not
+// moved again: processors.ErrMovedAway.
 //
 // Timers move with their keys: Partition gets those with table 127. Local tables do not move.
 func Repartition(ctx context.Context, cfg processors.Config, from, to stream.Processor, o Repartitioning) (out RepartitionResult, err error) {
-	if err := errors.Join(from.Complete(), to.Complete()); err != nil {
-		return out, err
-	}
-	if from.App == to.App || from.Changelog == to.Changelog {
-		return out, fmt.Errorf("repartition %s to %s: the target needs an application id and a changelog of its own", from.App, to.App)
-	}
-	cfg.SetDefaults()
-	source, err := joinExclusive(ctx, &cfg, &from)
-	if err != nil {
-		return out, err
-	}
-	defer source.release()
-	target, err := joinExclusive(ctx, &cfg, &to)
-	if err != nil {
-		return out, err
-	}
-	defer target.release()
-	dir := path.Join(cfg.Dir, to.App+".repartition")
-	defer func() { err = errors.Join(err, cfg.FS.RemoveAll(dir)) }()
-	r := &repartition{options: o, out: &out, source: source, target: target, dir: dir}
-	if err := r.run(ctx); err != nil {
-		return out, fmt.Errorf("repartition %s to %s: %w", from.App, to.App, err)
-	}
-	return out, nil
+	r := &repartition{cfg: cfg, options: o, out: &out}
+	return out, r.exclusively(ctx, from, to, r.move)
+}
+
+// UndoRepartition lets from run again after a Repartition of its state to to, complete or not. From
+// then on Run of to returns processors.ErrPartlyMoved, until the Repartition is repeated. If to has
+// run, UndoRepartition returns ErrNotEmpty: the state of to may have more than that of from. Both
+// must be stopped in all processes: ErrInUse.
+func UndoRepartition(ctx context.Context, cfg processors.Config, from, to stream.Processor) error {
+	r := &repartition{cfg: cfg}
+	return r.exclusively(ctx, from, to, r.undo)
 }
 
 // repartition is a repartition in progress. It copies the changelog of the source, sorts the keys
 // into the target partitions, and writes these.
 type repartition struct {
+	cfg            processors.Config
 	options        Repartitioning
 	out            *RepartitionResult
 	source, target *exclusiveMember
@@ -114,7 +106,31 @@ type repartition struct {
 	markers                  map[int32]*changelogpb.Marker // of this attempt, for each partition of the target
 }
 
-func (r *repartition) run(ctx context.Context) (err error) {
+// exclusively calls do as the exclusive member of both groups, with copies of both changelogs.
+func (r *repartition) exclusively(ctx context.Context, from, to stream.Processor, do func(context.Context) error) (err error) {
+	if err := errors.Join(from.Complete(), to.Complete()); err != nil {
+		return err
+	}
+	what := fmt.Sprintf("repartition %s to %s", from.App, to.App)
+	if from.App == to.App || from.Changelog == to.Changelog {
+		return fmt.Errorf("%s: the target needs an application id and a changelog of its own", what)
+	}
+	r.cfg.SetDefaults()
+	if r.source, err = joinExclusive(ctx, &r.cfg, &from); err != nil {
+		return err
+	}
+	defer r.source.release()
+	if r.target, err = joinExclusive(ctx, &r.cfg, &to); err != nil {
+		return err
+	}
+	defer r.target.release()
+	r.dir = path.Join(r.cfg.Dir, to.App+".repartition")
+	defer func() { err = errors.Join(err, r.cfg.FS.RemoveAll(r.dir)) }()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", what, err)
+		}
+	}()
 	if r.targetStore, err = r.target.copyChangelog(ctx, path.Join(r.dir, "current")); err != nil {
 		return err
 	}
@@ -126,6 +142,10 @@ func (r *repartition) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.sourceStore.Close()) }()
+	return do(ctx)
+}
+
+func (r *repartition) move(ctx context.Context) (err error) {
 	if err = r.checkSource(ctx); err != nil {
 		return err
 	}
@@ -144,6 +164,9 @@ func (r *repartition) run(ctx context.Context) (err error) {
 	}
 	// Records that were produced to the former inputs in the meantime would be lost: check again.
 	if _, err = r.source.position(ctx, r.sourceStore); err != nil {
+		return err
+	}
+	if err := r.leave(ctx); err != nil {
 		return err
 	}
 	return r.complete(ctx)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"google.golang.org/protobuf/proto"
@@ -99,11 +100,12 @@ func checkComplete(app string, metas map[int32]*changelogpb.TaskMeta) error {
 }
 
 // checkSource returns ErrPartlyMoved if an earlier repartition, to the source of this one, is not
-// complete, or was not begun.
+// complete, or was not begun, and ErrMovedAway if the state is in another application than the
+// target.
 func (r *repartition) checkSource(ctx context.Context) error {
 	metas, err := r.sourceStore.Metas(ctx)
 	if err == nil {
-		err = checkComplete(r.source.proc.App, metas)
+		err = errors.Join(checkComplete(r.source.proc.App, metas), r.checkAway(metas))
 	}
 	if err != nil || len(metas) == int(r.source.partitions) {
 		return err
@@ -115,13 +117,26 @@ func (r *repartition) checkSource(ctx context.Context) error {
 	return err
 }
 
+// checkAway returns ErrMovedAway if the state of the source was moved to another application than
+// the target.
+func (r *repartition) checkAway(metas map[int32]*changelogpb.TaskMeta) error {
+	for _, meta := range metas {
+		if to := meta.Marker.GetMovedTo(); to != "" && to != r.target.proc.App {
+			return fmt.Errorf("%w: that of %s to %s", processors.ErrMovedAway, r.source.proc.App, to)
+		}
+	}
+	return nil
+}
+
 // checkTarget finds the markers of the target partitions that an earlier attempt has written. It
 // returns ErrNotEmpty for any other state.
 func (r *repartition) checkTarget(ctx context.Context) error {
 	metas, err := r.targetStore.Metas(ctx)
 	r.earlier = map[int32]*changelogpb.Marker{}
 	for p, meta := range metas {
-		if m := meta.Marker; m.GetMove() == changelogpb.Move_MOVE_UNSPECIFIED {
+		if m := meta.Marker; m.GetMovedTo() != "" {
+			return fmt.Errorf("%w: the state of %s was moved on to %s", ErrNotEmpty, r.target.proc.Changelog, m.GetMovedTo())
+		} else if m.GetMove() == changelogpb.Move_MOVE_UNSPECIFIED {
 			return fmt.Errorf("%w: partition %d of %s has transaction %d, so the application has run: choose topics without state", ErrNotEmpty, p, r.target.proc.Changelog, m.Sequence)
 		}
 		r.earlier[p] = meta.Marker
@@ -168,6 +183,66 @@ func (r *repartition) write(ctx context.Context) error {
 		r.out.Written++
 	}
 	return nil
+}
+
+// leave states in the markers of the source that its state is in the target, unless an earlier
+// attempt has done so. The source cannot start from here on. The target cannot start yet: no two
+// states count on.
+func (r *repartition) leave(ctx context.Context) error {
+	starts, err := inputStarts(ctx, r.source)
+	if err != nil {
+		return err
+	}
+	markers := map[int32]*changelogpb.Marker{}
+	for p := range r.source.partitions {
+		last := r.position.last[p]
+		switch {
+		case last == nil:
+			markers[p] = r.source.newMarker(nil, starts.Partition(p))
+			markers[p].Incarnation = r.position.incarnation
+		case last.GetMovedTo() == "":
+			markers[p] = nextMarker(last)
+		default:
+			continue
+		}
+		markers[p].MovedTo = r.target.proc.App
+	}
+	return r.source.writeMarkers(ctx, markers)
+}
+
+// undo withdraws the statements of a move: first that the target is complete, then that the source
+// was moved.
+func (r *repartition) undo(ctx context.Context) error {
+	metas, err := r.sourceStore.Metas(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.checkAway(metas); err != nil {
+		return err
+	}
+	incomplete, here := map[int32]*changelogpb.Marker{}, map[int32]*changelogpb.Marker{}
+	for p, last := range r.earlier {
+		incomplete[p] = nextMarker(last)
+		incomplete[p].Move = changelogpb.Move_MOVE_INCOMPLETE
+	}
+	for p, meta := range metas {
+		if meta.Marker.GetMovedTo() != "" {
+			here[p] = nextMarker(meta.Marker)
+			here[p].MovedTo = ""
+		}
+	}
+	if err := r.target.writeMarkers(ctx, incomplete); err != nil {
+		return err
+	}
+	return r.source.writeMarkers(ctx, here)
+}
+
+// nextMarker returns the marker of a transaction that changes nothing but the marker.
+func nextMarker(last *changelogpb.Marker) *changelogpb.Marker {
+	m := proto.CloneOf(last)
+	m.Sequence++
+	m.WrittenAtMs = time.Now().UnixMilli()
+	return m
 }
 
 // complete marks all partitions as complete, unless an earlier attempt has done so for the same

@@ -85,6 +85,10 @@ func runFailure(err error, what string) error {
 	case errors.Is(err, processors.ErrPartlyMoved):
 		return cli.Fail(cli.ExitConfig, "the counter would begin with a part of its totals", err,
 			"run `weir repartition` again with this configuration, which completes the move; or restore spend.generation")
+	case errors.Is(err, processors.ErrMovedAway):
+		return cli.Fail(cli.ExitConfig, "the counter runs with a later spend.generation", err,
+			"start weir with the configuration of that generation, which lacks what this one would count. To go back before that one has started, "+
+				"run `weir repartition --undo` with its configuration")
 	case errors.Is(err, processors.ErrSettings):
 		return cli.Fail(cli.ExitConfig, "the processes have different settings", err,
 			"set spend.duplicate_window, spend.late_events, spend.max_ids, spend.hours, spend.parts and spend.retention to the same values in all processes; `weir doctor` compares them")

@@ -42,6 +42,7 @@ func TestNodeFailure(t *testing.T) {
 			"newer":                {fmt.Errorf("%w: format 9", processors.ErrNewer), 78, "newer version"},
 			"foreign":              {fmt.Errorf("%w: x", processors.ErrForeign), 78, "each application needs its own"},
 			"partly moved":         {fmt.Errorf("%w: partition 1", processors.ErrPartlyMoved), 78, "run `weir repartition` again"},
+			"moved away":           {fmt.Errorf("%w: partition 1 to spendcounter.g2", processors.ErrMovedAway), 78, "weir repartition --undo"},
 			"not moved":            {fmt.Errorf("%w: x is empty", processors.ErrNotMoved), 78, "weir repartition"},
 			"transactions":         {fmt.Errorf("%w: version 1", processors.ErrTransactions), 69, "transaction.version=2"},
 			"sums":                 {fmt.Errorf("7 micros more: %w", spendcounter.ErrInconsistent), 1, "weir replay"},

@@ -35,7 +35,7 @@ func spendCounterRole() Role {
 		Topics: func(c *config.Config) []events.Topic { return SpendCounter(c).Topics() },
 		Apps:   spendApps,
 		ACLs:   spendACLs, RepartitionACLs: spendRepartitionACLs,
-		Doctor:   formerGeneration,
+		Doctor:   otherGenerations,
 		Settings: []string{"dc", "dcs"},
 		New:      newSpendPart,
 	}
@@ -183,15 +183,18 @@ func FormerChangelogs(dc string, generation int) (topics []string) {
 	return topics
 }
 
-// formerGeneration checks that the state and all records of the former generations are in this one.
-func formerGeneration(ctx context.Context, c *config.Config, k kafka.Cluster) []kafkaadmin.Check {
-	if c.Spend.Generation <= 1 {
-		return nil
+// otherGenerations checks that the state and all records of the former generations are in this one,
+// and that this one was not moved to the next.
+func otherGenerations(ctx context.Context, c *config.Config, k kafka.Cluster) []kafkaadmin.Check {
+	checks := []kafkaadmin.Check{moveOfState(ctx, c, k)}
+	if c.Spend.Generation > 1 {
+		checks = append(checks, formerTopics(ctx, c, k))
 	}
-	return []kafkaadmin.Check{moveOfState(ctx, c, k), formerTopics(ctx, c, k)}
+	return checks
 }
 
-// moveOfState checks that `weir repartition` has moved the state to this generation as a whole.
+// moveOfState checks that `weir repartition` has moved the state to this generation as a whole, and
+// not away from it.
 func moveOfState(ctx context.Context, c *config.Config, k kafka.Cluster) kafkaadmin.Check {
 	check := kafkaadmin.Check{Name: "move of the state", Severity: kafkaadmin.Error}
 	proc, err := SpendCounter(c).Processor()
@@ -200,8 +203,13 @@ func moveOfState(ctx context.Context, c *config.Config, k kafka.Cluster) kafkaad
 	}
 	switch {
 	case err == nil:
-		check.OK, check.Severity, check.Detail = true, kafkaadmin.Info, "complete, or no former generation has a state"
+		check.OK, check.Severity, check.Detail = true, kafkaadmin.Info, "the state is in this generation, or there is none yet"
 		return check
+	case errors.Is(err, kafkaadmin.ErrUnknownTopic):
+		check.OK, check.Severity, check.Detail = true, kafkaadmin.Info, "not known: the topics do not exist"
+		return check
+	case errors.Is(err, processors.ErrMovedAway):
+		check.Remedy = "use the configuration of that generation; or undo the move with `weir repartition --undo` and that configuration"
 	case errors.Is(err, processors.ErrNotMoved):
 		check.Remedy = "run `weir repartition` with this configuration"
 	case errors.Is(err, processors.ErrPartlyMoved):

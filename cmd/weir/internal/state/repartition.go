@@ -43,6 +43,7 @@ type repartition struct {
 	a    *cli.App
 	from int
 	yes  bool
+	undo bool
 
 	allowDeadLetters bool
 
@@ -80,16 +81,18 @@ func newRepartitionCmd(a *cli.App) *cobra.Command {
 			"Events of step 3 wait in the new topics. The command fails while events of the old topics are not\n" +
 			"counted, or dead letters are not resolved. If it fails or is interrupted, run it again: it completes\n" +
 			"the move.\n" +
-			"To go back before the new counter has started, start the old configuration again. To go back later,\n" +
-			"move to generation 3 with 24 partitions. Delete the old topics and data_dir/spendcounter when you do\n" +
-			"not need them any more.",
-		Example: "  weir repartition -f new.yaml\n  weir repartition -f new.yaml --yes\n  weir repartition -f back.yaml --from 2 --yes",
+			"A process with the old configuration refuses to run after the move: the new counter would lack what\n" +
+			"it counts. To go back before the new counter has started, --undo the move and start the old\n" +
+			"configuration. To go back later, move to generation 3 with 24 partitions. Delete the old topics and\n" +
+			"data_dir/spendcounter when you do not need them any more.",
+		Example: "  weir repartition -f new.yaml\n  weir repartition -f new.yaml --yes\n  weir repartition -f new.yaml --undo --yes\n  weir repartition -f back.yaml --from 2 --yes",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
 	}
 	f := c.Flags()
 	f.IntVar(&r.from, "from", 0, "generation to move from (default: the one before spend.generation)")
 	f.BoolVar(&r.yes, "yes", false, "move the state; without it the command only shows the plan")
+	f.BoolVar(&r.undo, "undo", false, "undo a move, so that the former generation can run again; not after the new one has run")
 	f.BoolVar(&r.allowDeadLetters, "allow-dead-letters", false, "move although dead letters are not resolved: they cannot be replayed after the move")
 	f.String("data-dir", "", "directory with room for a copy of the state (default: data_dir)")
 	a.Bind(f, "data-dir", "data_dir")
@@ -99,6 +102,9 @@ func newRepartitionCmd(a *cli.App) *cobra.Command {
 func (r *repartition) run(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
+	}
+	if r.undo {
+		return r.undoMove(ctx)
 	}
 	plan, err := r.plan(ctx)
 	if err != nil {
@@ -123,7 +129,29 @@ func (r *repartition) run(ctx context.Context) error {
 		r.a.Notef("repeat the command with --yes to move the state from %s to %s", plan.From, plan.To)
 		return nil
 	}
-	r.a.Notef("the state is moved: start weir with this configuration; %s and its topics are not changed", plan.From)
+	r.a.Notef("the state is moved: start weir with this configuration; the state and the topics of %s stay, and it does not start any more", plan.From)
+	return nil
+}
+
+// undoMove lets the source run again, in place of the target.
+func (r *repartition) undoMove(ctx context.Context) error {
+	if !r.yes {
+		r.a.Notef("repeat the command with --yes, so that %s can run again, and %s cannot before the next move", r.source.App, r.target.App)
+		return nil
+	}
+	err := offline.UndoRepartition(ctx, node.OfflineConfig(r.cfg, r.k), r.source, r.target)
+	const what = "the move was not undone"
+	switch {
+	case errors.Is(err, offline.ErrInUse):
+		return cli.Fail(cli.ExitFailed, what, err, stopAll)
+	case errors.Is(err, offline.ErrNotEmpty):
+		return cli.Fail(cli.ExitFailed, what, err, "move the state to the next spend.generation, with the former spend.partitions")
+	case errors.Is(err, processors.ErrMovedAway):
+		return cli.Fail(cli.ExitFailed, what, err, "give the configuration of that generation")
+	case err != nil:
+		return connect.RunFailure(err)
+	}
+	r.a.Notef("the move is undone: start weir with the configuration of %s; %s does not start before the next move", r.source.App, r.target.App)
 	return nil
 }
 
@@ -240,6 +268,8 @@ func repartitionFailure(err error) error {
 		return cli.Fail(cli.ExitFailed, what, err, "run weir with the old configuration until `weir lag` shows 0, stop it, and repeat the move")
 	case errors.Is(err, offline.ErrAdded):
 		return cli.Fail(cli.ExitFailed, what, err, "repeat the move when the added partitions have no records")
+	case errors.Is(err, processors.ErrMovedAway):
+		return cli.Fail(cli.ExitFailed, what, err, "move from that generation with --from, or undo its move first: `weir repartition --undo` with its configuration")
 	case errors.Is(err, processors.ErrPartlyMoved):
 		return cli.Fail(cli.ExitFailed, what, err, "complete the move to the generation of --from first, with its configuration; or give --from the generation that has the whole state")
 	case errors.Is(err, offline.ErrNotEmpty):
