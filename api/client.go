@@ -191,7 +191,8 @@ func (c *Client) ListHealth(ctx context.Context) (*weirpb.ListHealthResponse, er
 	return call(ctx, c, callTimeout, c.spend.ListHealth, &weirpb.ListHealthRequest{})
 }
 
-// GetCluster returns the brokers and the names that a producer needs.
+// GetCluster returns the brokers, and the names and settings that producers and commands need in
+// common with the server.
 func (c *Client) GetCluster(ctx context.Context) (*weirpb.GetClusterResponse, error) {
 	if c.addrErr != nil {
 		return nil, c.addrErr

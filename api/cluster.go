@@ -24,7 +24,8 @@ type clusterService struct {
 	log     zerolog.Logger
 }
 
-// GetCluster returns the broker addresses and the names that a producer needs.
+// GetCluster returns the broker addresses, and the names and settings that producers and commands
+// need in common with the process.
 func (s *clusterService) GetCluster(ctx context.Context, _ *connect.Request[weirpb.GetClusterRequest]) (*connect.Response[weirpb.GetClusterResponse], error) {
 	c, err := s.source.Cluster(ctx)
 	if err != nil {

@@ -1917,6 +1917,8 @@ func (*GetClusterRequest) Descriptor() ([]byte, []int) {
 	return file_weir_proto_rawDescGZIP(), []int{22}
 }
 
+// GetClusterResponse has dc, dcs, topics, partitions and generation of the spend counter. All are
+// empty in a process without one.
 type GetClusterResponse struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Brokers          []string               `protobuf:"bytes,1,rep,name=brokers,proto3" json:"brokers,omitempty"`
@@ -1925,7 +1927,9 @@ type GetClusterResponse struct {
 	Partitions       int32                  `protobuf:"varint,4,opt,name=partitions,proto3" json:"partitions,omitempty"`
 	Version          string                 `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
 	AdjustmentsTopic string                 `protobuf:"bytes,7,opt,name=adjustments_topic,json=adjustmentsTopic,proto3" json:"adjustments_topic,omitempty"`
-	Leases           *LeaseSettings         `protobuf:"bytes,8,opt,name=leases,proto3" json:"leases,omitempty"` // not set: the process has no lease table
+	Leases           *LeaseSettings         `protobuf:"bytes,8,opt,name=leases,proto3" json:"leases,omitempty"`          // not set: the process has no lease table
+	Generation       int32                  `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"` // spend.generation
+	Dcs              []string               `protobuf:"bytes,10,rep,name=dcs,proto3" json:"dcs,omitempty"`               // dcs, in order: NAME or NAME=host:port+host:port, without TLS and SASL
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -2009,14 +2013,29 @@ func (x *GetClusterResponse) GetLeases() *LeaseSettings {
 	return nil
 }
 
+func (x *GetClusterResponse) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *GetClusterResponse) GetDcs() []string {
+	if x != nil {
+		return x.Dcs
+	}
+	return nil
+}
+
 // LeaseSettings are the settings of the lease table that all its users need in common. Each value
 // is as in the configuration.
 type LeaseSettings struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Table         string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`     // leases.table
-	Regions       []string               `protobuf:"bytes,2,rep,name=regions,proto3" json:"regions,omitempty"` // leases.regions: NAME or NAME=URL, in order
-	Home          string                 `protobuf:"bytes,3,opt,name=home,proto3" json:"home,omitempty"`       // leases.home, or the first region if that is not set
-	Skew          string                 `protobuf:"bytes,4,opt,name=skew,proto3" json:"skew,omitempty"`       // leases.skew: "500ms"
+	Table         string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`            // leases.table
+	Regions       []string               `protobuf:"bytes,2,rep,name=regions,proto3" json:"regions,omitempty"`        // leases.regions: NAME or NAME=URL, in order
+	Home          string                 `protobuf:"bytes,3,opt,name=home,proto3" json:"home,omitempty"`              // leases.home, or the first region if that is not set
+	Skew          string                 `protobuf:"bytes,4,opt,name=skew,proto3" json:"skew,omitempty"`              // leases.skew: "500ms"
+	Partitions    int32                  `protobuf:"varint,5,opt,name=partitions,proto3" json:"partitions,omitempty"` // leases.partitions
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2077,6 +2096,13 @@ func (x *LeaseSettings) GetSkew() string {
 		return x.Skew
 	}
 	return ""
+}
+
+func (x *LeaseSettings) GetPartitions() int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
 }
 
 type CreateSavepointRequest struct {
@@ -3562,7 +3588,7 @@ const file_weir_proto_rawDesc = "" +
 	"offset_sum\x18\x06 \x01(\x03R\toffsetSum\x12\x12\n" +
 	"\x04lost\x18\a \x01(\x04R\x04lost\x12\x1a\n" +
 	"\brejected\x18\b \x01(\x04R\brejected\"\x13\n" +
-	"\x11GetClusterRequest\"\xfe\x01\n" +
+	"\x11GetClusterRequest\"\xb0\x02\n" +
 	"\x12GetClusterResponse\x12\x18\n" +
 	"\abrokers\x18\x01 \x03(\tR\abrokers\x12\x0e\n" +
 	"\x02dc\x18\x02 \x01(\tR\x02dc\x12!\n" +
@@ -3572,12 +3598,20 @@ const file_weir_proto_rawDesc = "" +
 	"partitions\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\tR\aversion\x12+\n" +
 	"\x11adjustments_topic\x18\a \x01(\tR\x10adjustmentsTopic\x12.\n" +
-	"\x06leases\x18\b \x01(\v2\x16.weir.v1.LeaseSettingsR\x06leasesJ\x04\b\x06\x10\a\"g\n" +
+	"\x06leases\x18\b \x01(\v2\x16.weir.v1.LeaseSettingsR\x06leases\x12\x1e\n" +
+	"\n" +
+	"generation\x18\t \x01(\x05R\n" +
+	"generation\x12\x10\n" +
+	"\x03dcs\x18\n" +
+	" \x03(\tR\x03dcsJ\x04\b\x06\x10\a\"\x87\x01\n" +
 	"\rLeaseSettings\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\tR\x05table\x12\x18\n" +
 	"\aregions\x18\x02 \x03(\tR\aregions\x12\x12\n" +
 	"\x04home\x18\x03 \x01(\tR\x04home\x12\x12\n" +
-	"\x04skew\x18\x04 \x01(\tR\x04skew\">\n" +
+	"\x04skew\x18\x04 \x01(\tR\x04skew\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x05 \x01(\x05R\n" +
+	"partitions\">\n" +
 	"\x16CreateSavepointRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03app\x18\x02 \x01(\tR\x03app\"\xa8\x01\n" +

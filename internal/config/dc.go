@@ -43,6 +43,15 @@ func (c *Config) PeerNames() (names []string) {
 	return names
 }
 
+// Ring returns the short form of each datacentre of the ring, without TLS and SASL: NAME, or
+// NAME=host:port+host:port.
+func (c *Config) Ring() (texts []string) {
+	for _, d := range c.DCs {
+		texts = append(texts, d.text())
+	}
+	return texts
+}
+
 // parseDCs parses the value of dcs: items of a YAML sequence, or a text of items that are separated
 // by commas. An item is a DC from a mapping, or a text: name, or name=host:port+host:port.
 func parseDCs(raw any) (list []DC, err error) {

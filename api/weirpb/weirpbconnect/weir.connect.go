@@ -365,7 +365,8 @@ func (UnimplementedAdjustmentServiceHandler) ListAdjustments(context.Context, *c
 
 // ClusterServiceClient is a client for the weir.v1.ClusterService service.
 type ClusterServiceClient interface {
-	// GetCluster returns the broker addresses and the names that a producer needs.
+	// GetCluster returns the broker addresses, and the names and settings that producers and commands
+	// need in common with the process.
 	GetCluster(context.Context, *connect.Request[weirpb.GetClusterRequest]) (*connect.Response[weirpb.GetClusterResponse], error)
 	// CreateSavepoint takes a savepoint of the committed state of an application in this process. The
 	// savepoint is in the data directory of the process; `weir savepoint list` lists it.
@@ -435,7 +436,8 @@ func (c *clusterServiceClient) ListPartitions(ctx context.Context, req *connect.
 
 // ClusterServiceHandler is an implementation of the weir.v1.ClusterService service.
 type ClusterServiceHandler interface {
-	// GetCluster returns the broker addresses and the names that a producer needs.
+	// GetCluster returns the broker addresses, and the names and settings that producers and commands
+	// need in common with the process.
 	GetCluster(context.Context, *connect.Request[weirpb.GetClusterRequest]) (*connect.Response[weirpb.GetClusterResponse], error)
 	// CreateSavepoint takes a savepoint of the committed state of an application in this process. The
 	// savepoint is in the data directory of the process; `weir savepoint list` lists it.

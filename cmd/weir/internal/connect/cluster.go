@@ -13,14 +13,45 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Cluster returns the configuration and the connection settings of its brokers.
-func Cluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
-	cfg, err := a.LoadConfig()
+const brokersKey = "kafka.brokers"
+
+// Cluster returns the configuration and the connection settings of its brokers. If no brokers are
+// set, and --server or WEIR_SERVER names a server, the brokers are those that the server uses. So
+// are the settings by which topics are found, unless they are set; one that differs is an error.
+func Cluster(ctx context.Context, a *cli.App) (*config.Config, kafka.Cluster, error) {
+	return connected(clusterConfig(ctx, a))
+}
+
+// OwnCluster is Cluster without a server: for a process that is one, for work while none runs, and
+// for an import, which asks the server itself.
+func OwnCluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
+	return connected(a.LoadConfig())
+}
+
+func connected(cfg *config.Config, err error) (*config.Config, kafka.Cluster, error) {
 	if err != nil {
 		return nil, kafka.Cluster{}, err
 	}
 	k, err := node.Kafka(cfg)
 	return cfg, k, NodeFailure(err)
+}
+
+func clusterConfig(ctx context.Context, a *cli.App) (*config.Config, error) {
+	if !a.NamesServer() {
+		return a.LoadConfig()
+	}
+	own, err := a.LoadConfigOf(config.Options{Without: "leases"}) // which may need the answer to be valid
+	if err != nil {
+		return nil, err
+	}
+	if entryOf(own, brokersKey).Origin != config.OriginDefault {
+		return a.LoadConfig()
+	}
+	server, theirs, err := askServer(ctx, a)
+	if err != nil {
+		return nil, cli.Fail(0, "cannot ask the server for its brokers", err, "check --server and WEIR_SERVER, or set --brokers: then no server is asked")
+	}
+	return serverConfig(a, server, theirs, clusterSettings)
 }
 
 // StatePartitions returns the number of partitions of the state of the spend counter of a

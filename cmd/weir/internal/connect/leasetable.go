@@ -2,12 +2,10 @@ package connect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/config"
@@ -28,29 +26,11 @@ func leaseConfig(ctx context.Context, a *cli.App) (*config.Config, error) {
 	if !a.NamesServer() {
 		return a.LoadConfig()
 	}
-	server, theirs, err := askLeaseSettings(ctx, a)
-	if err != nil || theirs == nil {
+	server, theirs, err := askServer(ctx, a)
+	if err != nil || theirs.GetLeases() == nil {
 		return ownLeaseConfig(a, server, err)
 	}
-	given := map[string]config.Flag{}
-	for _, s := range leaseSettings(theirs) {
-		given[s.key] = config.Flag{Name: "server " + server, Value: s.value}
-	}
-	cfg, err := a.LoadConfigOf(config.Options{Server: given})
-	if err != nil {
-		return nil, err
-	}
-	var differ []string
-	for i, own := range leaseSettings(node.LeaseSettings(&cfg.Leases)) {
-		if here, there := own.compared(), leaseSettings(theirs)[i].compared(); here != there {
-			differ = append(differ, fmt.Sprintf("%s is %s (%s), and %s at the server %s", own.key, here, entryOf(cfg, own.key).Where, there, server))
-		}
-	}
-	if len(differ) > 0 {
-		return nil, cli.Fail(cli.ExitConfig, "the lease settings are not those of the server", errors.New(strings.Join(differ, "; ")),
-			"leave these settings out, or correct them; without --server and WEIR_SERVER the configuration alone counts")
-	}
-	return cfg, nil
+	return serverConfig(a, server, theirs, leaseSettings)
 }
 
 // ownLeaseConfig returns the configuration without a server's settings, because the server has no
@@ -61,7 +41,7 @@ func ownLeaseConfig(a *cli.App, server string, err error) (*config.Config, error
 		return nil, loadErr
 	}
 	var missing []string
-	for _, s := range leaseSettings(node.LeaseSettings(&cfg.Leases)) {
+	for _, s := range leaseSettings(ownSettings(cfg)) {
 		if entryOf(cfg, s.key).Origin == config.OriginDefault {
 			missing = append(missing, s.key)
 		}
@@ -77,45 +57,4 @@ func ownLeaseConfig(a *cli.App, server string, err error) (*config.Config, error
 	}
 	return nil, cli.Fail(0, "cannot ask the server for the settings of its lease table", err,
 		fmt.Sprintf("set %s, or name no server: without --server and WEIR_SERVER the configuration alone counts", strings.Join(missing, ", ")))
-}
-
-// askLeaseSettings asks the server for its lease settings, nil if it has no lease table.
-func askLeaseSettings(ctx context.Context, a *cli.App) (server string, s *weirpb.LeaseSettings, err error) {
-	cfg, err := a.LoadConfigOf(config.Options{Without: "leases"}) // which may need the answer to be valid
-	if err != nil {
-		return "", nil, err
-	}
-	client, server, err := clientOf(a, cfg)
-	if err != nil {
-		return server, nil, err
-	}
-	defer client.Close()
-	cluster, err := client.GetCluster(ctx)
-	return server, cluster.GetLeases(), err
-}
-
-// leaseSetting is a setting that all users of a lease table need in common.
-type leaseSetting struct{ key, value string }
-
-const regionsKey = "leases.regions"
-
-func leaseSettings(s *weirpb.LeaseSettings) []leaseSetting {
-	return []leaseSetting{
-		{"leases.table", s.GetTable()}, {regionsKey, strings.Join(s.GetRegions(), ",")}, {"leases.home", s.GetHome()}, {"leases.skew", s.GetSkew()},
-	}
-}
-
-// compared returns the part of the value that must be the same everywhere: the URL of a region can
-// differ between machines.
-func (s leaseSetting) compared() string {
-	if s.key != regionsKey {
-		return s.value
-	}
-	names, _ := (&config.Leases{Regions: strings.Split(s.value, ",")}).RegionEndpoints()
-	return strings.Join(names, ",")
-}
-
-func entryOf(cfg *config.Config, key string) config.Entry {
-	entries := cfg.Entries()
-	return entries[slices.IndexFunc(entries, func(e config.Entry) bool { return e.Key == key })]
 }

@@ -213,7 +213,10 @@ func (d *dev) ready() {
 	if d.port != 9092 {
 		brokers = " --brokers " + d.broker.Addrs()[0]
 	}
-	out("         weir status%s", brokers)
+	if brokers+leases+d.environ() != "" { // the server has them
+		server = " --server " + addr
+	}
+	out("         weir status%s", server)
 	out("  join   weir run --roles %s --instance second --data-dir DIR --listen 127.0.0.1:0 --ops-listen 127.0.0.1:0%s%s%s",
 		node.RoleList(node.DevRoles()), brokers, d.leases.regionsFlag(d.regions), d.environ())
 }

@@ -133,7 +133,8 @@ func TestServerNamesTheLeaseTable(t *testing.T) {
 	api := regexp.MustCompile(`API http://(\S+),`).FindStringSubmatch(lines[0])
 	tables := regexp.MustCompile(`(north=\S+), (south=\S+)`).FindStringSubmatch(text)
 	try := regexp.MustCompile(`  weir (lease get .*)`).FindStringSubmatch(text)
-	if api == nil || tables == nil || try == nil {
+	status := regexp.MustCompile(`  weir (status.*)`).FindStringSubmatch(text)
+	if api == nil || tables == nil || try == nil || status == nil {
 		t.Fatalf("no addresses or commands in %q", lines)
 	}
 	server, down := []string{"WEIR_SERVER=" + api[1]}, []string{"WEIR_SERVER=127.0.0.1:1"}
@@ -147,6 +148,7 @@ func TestServerNamesTheLeaseTable(t *testing.T) {
 		want    string
 	}{
 		{"as printed", nil, try[1], cli.ExitOK, "north-"},
+		{"status as printed", nil, status[1], cli.ExitOK, "duplicates: 0 open"},
 		{"flag", nil, get + " --server " + api[1], cli.ExitOK, "north-"},
 		{"environment", server, get, cli.ExitOK, "north-"},
 		{"home", server, "client create other", cli.ExitOK, "other"},

@@ -56,7 +56,7 @@ func (o *leaseHistory) print(ctx context.Context, l *node.LeaseTable) error {
 	began := time.Now().Add(-o.since)
 	why := "--from streams"
 	if o.from != fromStreams {
-		list, err := o.changes(ctx, l, began)
+		list, err := o.changes(ctx, began)
 		if err == nil {
 			o.a.Notef("read topic %s of Kafka since %s", events.LeaseChangesTopic, began.UTC().Format(time.RFC3339))
 			return cli.PrintRows(o.a, list)
@@ -75,12 +75,12 @@ func (o *leaseHistory) print(ctx context.Context, l *node.LeaseTable) error {
 }
 
 // changes reads the changes since a time from Kafka.
-func (o *leaseHistory) changes(ctx context.Context, l *node.LeaseTable, since time.Time) ([]admin.HistoryEvent, error) {
-	_, k, err := connect.Cluster(o.a)
+func (o *leaseHistory) changes(ctx context.Context, since time.Time) ([]admin.HistoryEvent, error) {
+	cfg, k, err := connect.Cluster(ctx, o.a)
 	if err != nil {
 		return nil, err
 	}
-	rows := leasestatus.RowFilter{Client: o.client, Pool: o.pool, Key: o.key, Resource: o.resource, Partitions: int32(l.Config.Partitions)}
+	rows := leasestatus.RowFilter{Client: o.client, Pool: o.pool, Key: o.key, Resource: o.resource, Partitions: int32(cfg.Leases.Partitions)}
 	list, err := leasestatus.Changes(ctx, k, rows, since)
 	return admin.HistoryFromChanges(list), err
 }

@@ -148,7 +148,7 @@ func newSpendPart(s *Setup) (Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Cluster.DC, s.Cluster.Layout = c.DC, &counter.Layout
+	s.Cluster.DC, s.Cluster.Layout, s.Cluster.DCs = c.DC, &counter.Layout, c.Ring()
 	reader := &local.SpendReader{State: part.state, Kafka: s.Kafka, Inputs: proc.Inputs, DC: c.DC, Shards: proc.Partitions}
 	s.API.Spend, s.API.Adjustments = reader, reader
 	s.API.DefaultApp = proc.App

@@ -21,8 +21,8 @@ import (
 )
 
 // newBenchEnv returns the brokers and the memory of benchmarks, from the configuration.
-func newBenchEnv(a *cli.App) (*broker.Env, error) {
-	cfg, k, err := connect.Cluster(a)
+func newBenchEnv(ctx context.Context, a *cli.App) (*broker.Env, error) {
+	cfg, k, err := connect.Cluster(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (b figures) command(use, short string, run func(context.Context, *broker.En
 	c := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := newBenchEnv(b.a)
+			e, err := newBenchEnv(cmd.Context(), b.a)
 			if err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func newBenchProcessCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "process", Hidden: true, Short: "Run one process of a benchmark", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := newBenchEnv(a)
+			e, err := newBenchEnv(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ func newBenchSpendCmd(a *cli.App) *cobra.Command {
 		Example: "  weir bench spend --brokers 127.0.0.1:9092 --rounds 3",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := newBenchEnv(a)
+			e, err := newBenchEnv(cmd.Context(), a)
 			if err != nil {
 				return err
 			}

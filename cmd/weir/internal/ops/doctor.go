@@ -35,7 +35,7 @@ func newDoctorCmd(a *cli.App) *cobra.Command {
 			if err := connect.CheckFor(groups); err != nil {
 				return err
 			}
-			cfg, k, err := connect.Cluster(a)
+			cfg, k, err := connect.Cluster(cmd.Context(), a)
 			if err != nil {
 				return err
 			}

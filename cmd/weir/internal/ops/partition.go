@@ -70,7 +70,7 @@ func (s *partitionSkip) run(ctx context.Context, a *cli.App, name string) error 
 		return cli.UsageError(fmt.Sprintf("--why has %d bytes", len(s.Why)), fmt.Sprintf("use at most %d", maxWhy))
 	}
 	s.Who = cli.UserName()
-	cfg, k, err := connect.Cluster(a)
+	cfg, k, err := connect.Cluster(ctx, a)
 	if err != nil {
 		return err
 	}

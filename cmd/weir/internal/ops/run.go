@@ -97,7 +97,7 @@ func runRoles(a *cli.App, cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	cfg, k, err := connect.Cluster(a)
+	cfg, k, err := connect.OwnCluster(a)
 	if err != nil {
 		return err
 	}

@@ -92,8 +92,8 @@ func (d *dlq) flags(c *cobra.Command) {
 }
 
 // open finds the dead-letter topic.
-func (d *dlq) open() (k kafka.Cluster, err error) {
-	cfg, k, err := connect.Cluster(d.a)
+func (d *dlq) open(ctx context.Context) (k kafka.Cluster, err error) {
+	cfg, k, err := connect.Cluster(ctx, d.a)
 	if err != nil {
 		return k, err
 	}
@@ -133,7 +133,7 @@ func newDLQShowCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return cli.UsageError(err.Error(), "`weir dlq list` prints the origins")
 			}
-			k, err := d.open()
+			k, err := d.open(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -188,7 +188,7 @@ func newDLQResolveCmd(a *cli.App, how string) *cobra.Command {
 }
 
 func (d *dlq) list(ctx context.Context) (kafka.Cluster, []kafkaadmin.DeadLetter, error) {
-	k, err := d.open()
+	k, err := d.open(ctx)
 	if err != nil {
 		return k, nil, err
 	}

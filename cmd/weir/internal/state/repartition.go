@@ -157,7 +157,7 @@ func (r *repartition) undoMove(ctx context.Context) error {
 
 // open finds the source and the target of the move.
 func (r *repartition) open(ctx context.Context) (err error) {
-	if r.cfg, r.k, err = connect.Cluster(r.a); err != nil {
+	if r.cfg, r.k, err = connect.OwnCluster(r.a); err != nil {
 		return err
 	}
 	r.to = node.OfflineSpendCounter(r.cfg)

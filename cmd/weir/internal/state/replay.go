@@ -105,7 +105,7 @@ func (r *replay) run(ctx context.Context) error {
 	if !r.promote && (r.yes || r.account != "") {
 		return cli.UsageError("--yes and --only-account need --promote", "add --promote")
 	}
-	if err := r.open(); err != nil {
+	if err := r.open(ctx); err != nil {
 		return err
 	}
 	switch {
@@ -125,8 +125,8 @@ func (r *replay) run(ctx context.Context) error {
 	return r.compare(ctx, start)
 }
 
-func (r *replay) open() error {
-	cfg, k, err := connect.Cluster(r.a)
+func (r *replay) open(ctx context.Context) error {
+	cfg, k, err := connect.Cluster(ctx, r.a)
 	if err != nil {
 		return err
 	}

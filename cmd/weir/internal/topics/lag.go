@@ -76,7 +76,7 @@ func newLagCmd(a *cli.App) *cobra.Command {
 }
 
 func (l *lagCommand) run(ctx context.Context) error {
-	cfg, k, err := connect.Cluster(l.a)
+	cfg, k, err := connect.Cluster(ctx, l.a)
 	if err != nil {
 		return err
 	}
