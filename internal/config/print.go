@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -100,8 +101,9 @@ func wrap(text string, width int) (lines []string) {
 
 // quoted returns s as a YAML scalar on one line.
 func quoted(s string) string {
+	notGraphic := func(r rune) bool { return !unicode.IsGraphic(r) } // a writer can escape it in quotes
 	n := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
-	if s == "" || strings.ContainsAny(s, "\n\r\t#:\"'{}[]&*!|>%@`\\\x00") || strings.TrimSpace(s) != s {
+	if s == "" || strings.ContainsAny(s, "\n\r\t#:\"'{}[]&*!|>%@`\\\x00") || strings.TrimSpace(s) != s || strings.ContainsFunc(s, notGraphic) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	b, err := yaml.Marshal(&n)

@@ -8,7 +8,7 @@ import (
 
 // writeCSV writes a line of column names and a line for each row, as RFC 4180 has it, with LF. It
 // has the columns of -o wide. Characters that are not printable are escaped, as in tables; JSON has
-// them as they are.
+// the same text after decoding.
 func writeCSV[T any](w io.Writer, rows []T) error {
 	t := reflect.TypeFor[T]()
 	if t.Kind() == reflect.Pointer {

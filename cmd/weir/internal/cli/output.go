@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -100,13 +99,14 @@ func (a *App) NoCSV() error {
 	return UsageError("the answer of this command is not a list, so it has no CSV form", "use -o json or -o yaml")
 }
 
-// Print calls fn with a buffered stdout. A failed write is exit code 74.
+// Print calls fn with a buffer, and writes what fn wrote to stdout, in the format of -o. Characters
+// that could steer a terminal are escaped. A failed write is exit code 74.
 func (a *App) Print(fn func(io.Writer) error) error {
-	out := bufio.NewWriter(a.Stdout)
-	if err := fn(out); err != nil {
+	var out bytes.Buffer
+	if err := fn(&out); err != nil {
 		return fmt.Errorf("cannot format the output: %w", err)
 	}
-	if err := out.Flush(); err != nil {
+	if _, err := a.Stdout.Write(a.Format.escaped(out.Bytes())); err != nil {
 		return Fail(ExitIO, "cannot write the output", err, "check the disk, or the program that reads the output")
 	}
 	return nil
@@ -127,12 +127,17 @@ func encode(w io.Writer, f Format, v any) error {
 		_, err := buf.WriteTo(w)
 		return err
 	}
-	// JSON is YAML in another style. A change of the style keeps names, order and large numbers.
+	return WriteYAML(w, buf.Bytes())
+}
+
+// WriteYAML writes a JSON document as YAML. JSON is YAML in another style. A change of the style
+// keeps names, order and large numbers.
+func WriteYAML(w io.Writer, document []byte) error {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(buf.Bytes(), &doc); err != nil {
+	if err := yaml.Unmarshal(escape(document, yamlEscape), &doc); err != nil { // it refuses control characters
 		return err
 	}
-	BlockStyle(&doc)
+	blockStyle(&doc)
 	y := yaml.NewEncoder(w)
 	y.SetIndent(2)
 	if err := y.Encode(&doc); err != nil {
@@ -141,15 +146,15 @@ func encode(w io.Writer, f Format, v any) error {
 	return y.Close()
 }
 
-// BlockStyle gives collections the block style, and names no quotes. Texts keep their quotes,
-// because YAML 1.1 reads the text no as a boolean.
-func BlockStyle(n *yaml.Node) {
+// blockStyle gives collections the block style, and names no quotes, unless a character of the name
+// needs an escape. Texts keep their quotes, because YAML 1.1 reads the text no as a boolean.
+func blockStyle(n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode {
 		n.Style = 0
 	}
 	for i, c := range n.Content {
-		BlockStyle(c)
-		if n.Kind == yaml.MappingNode && i%2 == 0 {
+		blockStyle(c)
+		if n.Kind == yaml.MappingNode && i%2 == 0 && !strings.ContainsFunc(c.Value, notGraphic) {
 			c.Style = 0
 		}
 	}

@@ -9,8 +9,6 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/config"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // APIClient returns a client of the server that flags and configuration name.
@@ -63,12 +61,7 @@ func Print[R any](a *cli.App, res R, doc func(R) ([]byte, error), table func(R) 
 			_, err = fmt.Fprintf(w, "%s\n", strings.TrimSpace(string(b)))
 			return err
 		}
-		var node yaml.Node
-		if err := yaml.Unmarshal(b, &node); err != nil {
-			return err
-		}
-		cli.BlockStyle(&node)
-		return yaml.NewEncoder(w).Encode(&node)
+		return cli.WriteYAML(w, b)
 	})
 }
 

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -87,8 +88,10 @@ func newPolicyCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return connect.LeaseFailure("cannot print the policy", err)
 			}
-			_, err = fmt.Fprintln(a.Stdout, text)
-			return err
+			return a.Print(func(w io.Writer) error {
+				_, err := fmt.Fprintln(w, text)
+				return err
+			})
 		},
 	}
 	c.Flags().StringVar(&role, "role", string(admin.RoleAgent), "user of the table: "+strings.Join(roleNames(), ", "))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
+	"github.com/weirhq/weir/internal/config"
 )
 
 func configFile(t *testing.T, text string) string {
@@ -111,5 +112,18 @@ func TestConfigCheckFiles(t *testing.T) {
 	r := clitest.Run(t, Commands, nil, "config", "check", "-f", configFile(t, api("cert.pem", "key.pem", "cert.pem", "token")))
 	if r.Code != 0 || !strings.Contains(r.Stderr, "can be read by every user") || !strings.Contains(r.Stderr, "chmod 600") {
 		t.Errorf("code %d, stderr %s", r.Code, r.Stderr)
+	}
+}
+
+// A printed configuration has no characters that steer a terminal, and loads to the same settings.
+func TestConfigPrintEscapes(t *testing.T) {
+	const dir = "/d\u202e\u009b31m"
+	r := clitest.Run(t, Commands, []string{"WEIR_DATA_DIR=" + dir}, "config", "print", "-o", "yaml")
+	if r.Code != 0 || strings.ContainsAny(r.Stdout, "\u202e\u009b") {
+		t.Fatalf("code %d, %q", r.Code, r.Stdout)
+	}
+	file := configFile(t, r.Stdout)
+	if cfg, err := config.Load(config.Options{File: file, Environ: []string{}}); err != nil || cfg.DataDir != dir {
+		t.Errorf("%v, %+v", err, cfg)
 	}
 }

@@ -2,6 +2,7 @@ package topics
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -82,10 +83,10 @@ func printSteps(a *cli.App, steps []kafkaadmin.TopicStep) error {
 	if len(steps) == 0 {
 		a.Notef("the topics need no change")
 	}
-	for _, s := range steps {
-		if _, err := fmt.Fprintln(a.Stdout, s); err != nil {
-			return cli.Fail(cli.ExitIO, "cannot write the output", err, "")
+	return a.Print(func(w io.Writer) error {
+		for _, s := range steps {
+			fmt.Fprintln(w, s)
 		}
-	}
-	return nil
+		return nil
+	})
 }
