@@ -55,7 +55,7 @@ func Example() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println(render.SpendTable(res))
+	fmt.Println(render.SpendTable(res, render.AsOfFormat{Wide: true}))
 	_, err = client.GetSpend(ctx, &weirpb.GetSpendRequest{Campaign: "1459"})
 	fmt.Println(err)
 

@@ -44,7 +44,7 @@ func AdjustmentsJSON(res *weirpb.ListAdjustmentsResponse) ([]byte, error) {
 }
 
 // AdjustmentsTable formats res for a terminal. The last column has what an operator looks at.
-func AdjustmentsTable(res *weirpb.ListAdjustmentsResponse) string {
+func AdjustmentsTable(res *weirpb.ListAdjustmentsResponse, at AsOfFormat) string {
 	t := newTable()
 	t.AppendHeader(table.Row{"reference", "campaign", "day", "currency", "amount", "datacentre", "reason", "applied", "duplicates", "conflicts", "flag"})
 	right(t, 5, 9, 10)
@@ -58,5 +58,5 @@ func AdjustmentsTable(res *weirpb.ListAdjustmentsResponse) string {
 			plain(a.GetServingDc()), plain(a.GetReason()), Time(a.GetIngestMs()), a.GetDuplicates(), a.GetConflicts(), flag,
 		})
 	}
-	return t.Render() + "\n\nas of " + asOfText(res.GetAsOf()) + "\n"
+	return t.Render() + "\n\nas of " + at.one(res.GetAsOf()) + "\n"
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/weirhq/weir/api/weirpb"
 )
@@ -38,6 +39,65 @@ func asOfOf(at *weirpb.AsOf) *asOf {
 	return out
 }
 
+// AsOfFormat formats how much of the inputs an answer includes, in a table of spend: when the state
+// was committed, and how long that is ago.
+type AsOfFormat struct {
+	Now  time.Time
+	Wide bool // also partition, next offsets, ingest time and process
+}
+
+// one describes an answer of one partition. A standby and a stopped partition are always named: the
+// figures may be incomplete.
+func (f AsOfFormat) one(at *weirpb.AsOf) string {
+	if f.Wide || at == nil {
+		return asOfText(at)
+	}
+	text := f.committed(at.GetAppliedMs())
+	if by := at.GetServedBy(); by.GetRole() == standbyRole || by.GetStopped() != "" {
+		text += ", served by " + servedText(by)
+	}
+	return text
+}
+
+// all describes an answer of several partitions.
+func (f AsOfFormat) all(all []*weirpb.AsOf) string {
+	if len(all) == 1 {
+		return f.one(all[0])
+	}
+	var first, last int64
+	for i, at := range all {
+		if i == 0 || at.GetAppliedMs() < first {
+			first = at.GetAppliedMs()
+		}
+		last = max(last, at.GetAppliedMs())
+	}
+	if f.Wide {
+		return fmt.Sprintf("%d partitions, applied %s to %s", len(all), Time(first), Time(last))
+	}
+	return fmt.Sprintf("%s, the oldest of %d partitions", f.committed(first), len(all))
+}
+
+// committed returns the time of a commit, and its age: 2026-11-14 22:13:20 UTC, 3s ago.
+func (f AsOfFormat) committed(ms int64) string {
+	if ms == 0 {
+		return "unknown"
+	}
+	at := time.UnixMilli(ms).UTC()
+	age := max(0, f.Now.Sub(at)) // the clocks of two machines differ
+	text := fmt.Sprintf("%ds", int64(age.Seconds()))
+	switch {
+	case age >= 48*time.Hour:
+		text = fmt.Sprintf("%dd", int64(age.Hours()/24))
+	case age >= 2*time.Hour:
+		text = fmt.Sprintf("%dh", int64(age.Hours()))
+	case age >= 2*time.Minute:
+		text = fmt.Sprintf("%dm", int64(age.Minutes()))
+	}
+	return at.Format("2006-01-02 15:04:05 UTC") + ", " + text + " ago"
+}
+
+const standbyRole = "standby"
+
 func asOfText(at *weirpb.AsOf) string {
 	if at == nil {
 		return "unknown"
@@ -56,7 +116,7 @@ func asOfText(at *weirpb.AsOf) string {
 // servedText names the process that answered, and the staleness of a standby.
 func servedText(by *weirpb.ServedBy) string {
 	text := plain(by.GetInstance())
-	if by.GetRole() == "standby" {
+	if by.GetRole() == standbyRole {
 		text = fmt.Sprintf("standby %s, at most %d ms old", text, by.GetStalenessMs())
 	}
 	if by.GetStopped() != "" {

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,14 +90,44 @@ events        220156
   click       156
   impression  220000
 duplicates    3 (not charged)
-as of         partition 5 ads.adjustments@2 ads.events@220156, events up to 2013-10-19T16:00:00.123Z, applied 2023-11-14T22:13:20.500Z, served by standby weir-1, at most 1200 ms old
+as of         2023-11-14 22:13:20 UTC, 3s ago, served by standby weir-1, at most 1200 ms old
 
 day            charged  refunded  events  duplicates
 2013-10-19  100.000000  0.000000  150000           3
 2013-10-20   47.125090  0.000005   70156           0
 `
-	if d := cmp.Diff(want, SpendTable(answer())); d != "" {
+	if d := cmp.Diff(want, SpendTable(answer(), AsOfFormat{Now: time.UnixMilli(1700000003500)})); d != "" {
 		t.Error(d)
+	}
+	const wide = "\nas of         partition 5 ads.adjustments@2 ads.events@220156, events up to 2013-10-19T16:00:00.123Z, " +
+		"applied 2023-11-14T22:13:20.500Z, served by standby weir-1, at most 1200 ms old\n"
+	if got := SpendTable(answer(), AsOfFormat{Wide: true}); !strings.Contains(got, wide) {
+		t.Errorf("wide: %s", got)
+	}
+}
+
+// TestAsOf: a table states when its figures were committed and how old they are. The process is
+// named where figures may be incomplete.
+func TestAsOf(t *testing.T) {
+	at := func(ms int64, by *weirpb.ServedBy) *weirpb.AsOf { return &weirpb.AsOf{AppliedMs: ms, ServedBy: by} }
+	const now = 1700000000000
+	for _, c := range []struct {
+		of   []*weirpb.AsOf
+		want string
+	}{
+		{[]*weirpb.AsOf{nil}, "unknown"},
+		{[]*weirpb.AsOf{at(0, nil)}, "unknown"},
+		{[]*weirpb.AsOf{at(now+500, &weirpb.ServedBy{Instance: "weir-0", Role: "owner"})}, "2023-11-14 22:13:20 UTC, 0s ago"},
+		{[]*weirpb.AsOf{at(now-119_000, nil)}, "2023-11-14 22:11:21 UTC, 119s ago"},
+		{[]*weirpb.AsOf{at(now-3_600_000, nil)}, "2023-11-14 21:13:20 UTC, 60m ago"},
+		{[]*weirpb.AsOf{at(now-47*3_600_000, nil)}, "2023-11-12 23:13:20 UTC, 47h ago"},
+		{[]*weirpb.AsOf{at(now-49*3_600_000, nil)}, "2023-11-12 21:13:20 UTC, 2d ago"},
+		{[]*weirpb.AsOf{at(now, &weirpb.ServedBy{Instance: "weir-0", Stopped: "poison"})}, "2023-11-14 22:13:20 UTC, 0s ago, served by weir-0, stopped: poison"},
+		{[]*weirpb.AsOf{at(now, nil), at(now-2000, nil), at(now-1000, nil)}, "2023-11-14 22:13:18 UTC, 2s ago, the oldest of 3 partitions"},
+	} {
+		if got := (AsOfFormat{Now: time.UnixMilli(now)}).all(c.of); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }
 
@@ -106,7 +137,7 @@ func TestOverRefunded(t *testing.T) {
 	for i := range 7 {
 		res.Days = append(res.Days, &weirpb.DaySpend{Day: fmt.Sprint("2013-11-0", i+1), RefundedMicros: 1, OverRefunded: true})
 	}
-	if got, want := SpendTable(res), "\nover-refunded  refunds exceed charges on 2013-11-01, 2013-11-02, 2013-11-03, 2013-11-04, 2013-11-05 and 2 more days\n"; !strings.Contains(got, want) {
+	if got, want := SpendTable(res, AsOfFormat{}), "\nover-refunded  refunds exceed charges on 2013-11-01, 2013-11-02, 2013-11-03, 2013-11-04, 2013-11-05 and 2 more days\n"; !strings.Contains(got, want) {
 		t.Errorf("%s lacks %s", got, want)
 	}
 	got, err := SpendJSON(res)
@@ -196,7 +227,7 @@ func FuzzRender(f *testing.F) {
 		scan := &weirpb.ScanStateResponse{Entries: []*weirpb.StateEntry{{Key: []byte(s), Json: s}, {Value: []byte(s), JsonError: s}}}
 		get := &weirpb.GetStateResponse{Entry: scan.Entries[0], AsOf: by}
 		hash := &weirpb.HashStateResponse{Partitions: []*weirpb.PartitionHash{{AsOf: by, Tables: []*weirpb.TableHash{{Name: s}}}}}
-		for _, out := range []string{SpendTable(res), PartitionsTable(parts), HealthTable(health), ScanTable(scan), StateTable(get), HashTable(hash)} {
+		for _, out := range []string{SpendTable(res, AsOfFormat{}), SpendTable(res, AsOfFormat{Wide: true}), PartitionsTable(parts), HealthTable(health), ScanTable(scan), StateTable(get), HashTable(hash)} {
 			for _, r := range out {
 				if r != '\n' && r != unicode.ReplacementChar && !unicode.IsPrint(r) {
 					t.Fatalf("%q shows %U in %q", s, r, out)

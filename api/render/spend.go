@@ -96,8 +96,8 @@ func orEmpty[V any](m map[string]V) map[string]V {
 }
 
 // SpendTable formats res for a terminal: the totals, a line per day, a line per datacentre if there
-// are several, and the offsets that are included. It ends with a newline.
-func SpendTable(res *weirpb.GetSpendResponse) string {
+// are several, and how much of the inputs is included. It ends with a newline.
+func SpendTable(res *weirpb.GetSpendResponse, at AsOfFormat) string {
 	head := newTable()
 	head.AppendRow(table.Row{"campaign", plain(res.GetCampaign())})
 	head.AppendRow(table.Row{"account", plain(res.GetAccount())})
@@ -112,7 +112,7 @@ func SpendTable(res *weirpb.GetSpendResponse) string {
 		head.AppendRow(table.Row{"  " + plain(name), res.GetEventsByType()[name]})
 	}
 	head.AppendRow(table.Row{"duplicates", fmt.Sprintf("%d (not charged)", res.GetDuplicates())})
-	head.AppendRow(table.Row{"as of", asOfText(res.GetAsOf())})
+	head.AppendRow(table.Row{"as of", at.one(res.GetAsOf())})
 	out := head.Render() + "\n"
 
 	if len(res.GetDays()) > 1 {

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"fmt"
-
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/weirhq/weir/api/weirpb"
@@ -173,7 +171,7 @@ func SpendTopJSON(res *weirpb.TopSpendResponse) ([]byte, error) {
 }
 
 // SpendListTable formats res for a terminal, without the columns that are sums.
-func SpendListTable(res *weirpb.ListSpendResponse) string {
+func SpendListTable(res *weirpb.ListSpendResponse, at AsOfFormat) string {
 	rows := res.GetRows()
 	has := func(get func(*weirpb.SpendRow) string) bool { return len(rows) > 0 && get(rows[0]) != "" }
 	campaign, day := has((*weirpb.SpendRow).GetCampaign), has((*weirpb.SpendRow).GetDay)
@@ -197,26 +195,26 @@ func SpendListTable(res *weirpb.ListSpendResponse) string {
 		t.AppendRow(line(plain(r.GetCampaign()), plain(r.GetDay()), plain(r.GetAccount()), plain(r.GetCurrency()),
 			Money(r.GetChargedMicros()), Money(r.GetRefundedMicros()), r.GetEvents(), r.GetDuplicates()))
 	}
-	return t.Render() + "\n\nas of " + asOfText(res.GetAsOf()) + "\n"
+	return t.Render() + "\n\nas of " + at.one(res.GetAsOf()) + "\n"
 }
 
 // SpendHoursTable formats res, a list by hour, for a terminal.
-func SpendHoursTable(res *weirpb.ListSpendResponse) string {
-	return sumTable("hour", (*weirpb.SpendRow).GetHour, res)
+func SpendHoursTable(res *weirpb.ListSpendResponse, at AsOfFormat) string {
+	return sumTable("hour", (*weirpb.SpendRow).GetHour, res, at)
 }
 
 // LineItemsTable formats res, a list by line item, for a terminal.
-func LineItemsTable(res *weirpb.ListSpendResponse) string {
-	return sumTable("line item", (*weirpb.SpendRow).GetLineItem, res)
+func LineItemsTable(res *weirpb.ListSpendResponse, at AsOfFormat) string {
+	return sumTable("line item", (*weirpb.SpendRow).GetLineItem, res, at)
 }
 
 // ArmsTable formats res, a list by arm, for a terminal.
-func ArmsTable(res *weirpb.ListSpendResponse) string {
-	return sumTable("arm", (*weirpb.SpendRow).GetArm, res)
+func ArmsTable(res *weirpb.ListSpendResponse, at AsOfFormat) string {
+	return sumTable("arm", (*weirpb.SpendRow).GetArm, res, at)
 }
 
 // sumTable formats sums, which have names of this kind.
-func sumTable(kind string, name func(*weirpb.SpendRow) string, res *weirpb.ListSpendResponse) string {
+func sumTable(kind string, name func(*weirpb.SpendRow) string, res *weirpb.ListSpendResponse, at AsOfFormat) string {
 	t := newTable()
 	t.AppendHeader(table.Row{kind, "currency", "charged", "refunded", "events", "duplicates"})
 	right(t, 3, 4, 5, 6)
@@ -225,11 +223,11 @@ func sumTable(kind string, name func(*weirpb.SpendRow) string, res *weirpb.ListS
 			plain(name(r)), plain(r.GetCurrency()), Money(r.GetChargedMicros()), Money(r.GetRefundedMicros()), r.GetEvents(), r.GetDuplicates(),
 		})
 	}
-	return t.Render() + "\n\nas of " + asOfText(res.GetAsOf()) + "\n"
+	return t.Render() + "\n\nas of " + at.one(res.GetAsOf()) + "\n"
 }
 
 // SpendTopTable formats res for a terminal.
-func SpendTopTable(res *weirpb.TopSpendResponse) string {
+func SpendTopTable(res *weirpb.TopSpendResponse, at AsOfFormat) string {
 	t := newTable()
 	t.AppendHeader(table.Row{"rank", "campaign", "account", "currency", "charged", "refunded", "events"})
 	right(t, 1, 5, 6, 7)
@@ -239,20 +237,5 @@ func SpendTopTable(res *weirpb.TopSpendResponse) string {
 	for _, of := range res.GetTotals() {
 		t.AppendRow(table.Row{"all", "", "", plain(of.GetCurrency()), Money(of.GetChargedMicros()), Money(of.GetRefundedMicros()), of.GetEvents()})
 	}
-	return t.Render() + "\n\nas of " + asOfAllText(res.GetAsOf()) + "\n"
-}
-
-// asOfAllText describes what an answer of several partitions includes.
-func asOfAllText(all []*weirpb.AsOf) string {
-	if len(all) == 1 {
-		return asOfText(all[0])
-	}
-	var first, last int64
-	for i, at := range all {
-		if i == 0 || at.GetAppliedMs() < first {
-			first = at.GetAppliedMs()
-		}
-		last = max(last, at.GetAppliedMs())
-	}
-	return fmt.Sprintf("%d partitions, applied %s to %s", len(all), Time(first), Time(last))
+	return t.Render() + "\n\nas of " + at.all(res.GetAsOf()) + "\n"
 }

@@ -139,7 +139,8 @@ func TestAdjustList(t *testing.T) {
 		out, err string // parts of the output
 	}{
 		{"", "r0         " + escaped + "  2026-11-01  USD       12.500000  eu          refund  2023-11-14T22:13:20.000Z           2          1  over-refunded\nr1 ", ""},
-		{"", "as of partition 0 ads.adjustments@4", ""},
+		{"", "\nas of 2023-11-14 22:13:20 UTC, ", ""},
+		{"-o wide", "as of partition 0 ads.adjustments@4", ""},
 		{"", "\nr2 ", ""},
 		{"--limit 1 -o csv", head + "acme,r0," + escaped + ",2026-11-01,USD,12500000,eu,refund,1700000000000,2,1,true\n", "there are more adjustments: add --page "},
 		{"--limit 2 -o json", `"next_page_token":"A`, ""},

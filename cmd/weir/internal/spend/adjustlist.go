@@ -62,7 +62,7 @@ func listAdjustments(ctx context.Context, a *cli.App, req *weirpb.ListAdjustment
 	}
 	return connect.PrintPages(a, pages, func(ask func(*api.Client) (*weirpb.ListAdjustmentsResponse, error)) error {
 		return connect.PrintList(a, ask, connect.List[*weirpb.ListAdjustmentsResponse, render.Adjustment]{
-			Doc: render.AdjustmentsJSON, Table: render.AdjustmentsTable, Rows: render.Adjustments,
+			Doc: render.AdjustmentsJSON, Table: table(a, render.AdjustmentsTable), Rows: render.Adjustments,
 		})
 	})
 }

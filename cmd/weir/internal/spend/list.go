@@ -76,19 +76,19 @@ func listSpend(ctx context.Context, a *cli.App, req *weirpb.ListSpendRequest, li
 		switch req.By {
 		case "hour":
 			return connect.PrintList(a, ask, connect.List[*weirpb.ListSpendResponse, render.HourRow]{
-				Doc: render.SpendHoursJSON, Table: render.SpendHoursTable, Rows: render.HourRows,
+				Doc: render.SpendHoursJSON, Table: table(a, render.SpendHoursTable), Rows: render.HourRows,
 			})
 		case "line-item":
 			return connect.PrintList(a, ask, connect.List[*weirpb.ListSpendResponse, render.LineItemRow]{
-				Doc: render.LineItemsJSON, Table: render.LineItemsTable, Rows: render.LineItemRows,
+				Doc: render.LineItemsJSON, Table: table(a, render.LineItemsTable), Rows: render.LineItemRows,
 			})
 		case "arm":
 			return connect.PrintList(a, ask, connect.List[*weirpb.ListSpendResponse, render.ArmRow]{
-				Doc: render.ArmsJSON, Table: render.ArmsTable, Rows: render.ArmRows,
+				Doc: render.ArmsJSON, Table: table(a, render.ArmsTable), Rows: render.ArmRows,
 			})
 		default:
 			return connect.PrintList(a, ask, connect.List[*weirpb.ListSpendResponse, render.SpendRow]{
-				Doc: render.SpendListJSON, Table: render.SpendListTable, Rows: render.SpendRows,
+				Doc: render.SpendListJSON, Table: table(a, render.SpendListTable), Rows: render.SpendRows,
 			})
 		}
 	})

@@ -157,7 +157,8 @@ func TestList(t *testing.T) {
 		out, err string // parts of the output
 	}{
 		{"list --account acme", escaped + "  2013-11-08  USD       1.500000  0.000000       3           0\nspring", ""},
-		{"list --account acme", "as of partition 0 ads.events@7, applied 2023-11-14T22:13:20.000Z", ""},
+		{"list --account acme", "\nas of 2023-11-14 22:13:20 UTC, ", ""},
+		{"list --account acme -o wide", "as of partition 0 ads.events@7, applied 2023-11-14T22:13:20.000Z", ""},
 		{"list --account acme --from 2013-11-09 -o csv", csvHead + "acme,spring,2013-11-09,USD,3000000,0,2,0,2,0\nacme,winter,2013-11-10,USD,4500000,0,1,0,1,0\n", ""},
 		{"list --account acme --limit 1 -o csv", csvHead + "acme," + escaped + ",2013-11-08,USD,1500000,0,3,0,3,0\n", "there are more rows: add --page "},
 		{"list --account acme --by account", "account  currency   charged  refunded  events  duplicates\nacme     USD       9.000000", ""},

@@ -39,7 +39,7 @@ func newSpendShowCmd(a *cli.App) *cobra.Command {
 				return watchCampaign(cmd.Context(), a, req)
 			}
 			ask := func(c *api.Client) (*weirpb.GetSpendResponse, error) { return c.GetSpend(cmd.Context(), req) }
-			return connect.PrintAnswer(a, ask, render.SpendJSON, render.SpendTable)
+			return connect.PrintAnswer(a, ask, render.SpendJSON, table(a, render.SpendTable))
 		},
 	}
 	c.Flags().StringVar(&req.Campaign, "campaign", "", "campaign id")
@@ -53,6 +53,13 @@ func newSpendShowCmd(a *cli.App) *cobra.Command {
 	return c
 }
 
+// table returns a table with the time of its figures; of -o wide, with their offsets, too.
+func table[R any](a *cli.App, of func(R, render.AsOfFormat) string) func(R) string {
+	return func(res R) string {
+		return of(res, render.AsOfFormat{Now: time.Now(), Wide: a.Format == cli.FormatWide})
+	}
+}
+
 func newSpendHealthCmd(a *cli.App) *cobra.Command {
 	origins := false
 	c := &cobra.Command{
@@ -61,11 +68,11 @@ func newSpendHealthCmd(a *cli.App) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ask := func(c *api.Client) (*weirpb.ListHealthResponse, error) { return c.ListHealth(cmd.Context()) }
-			table := render.HealthTable
+			text := render.HealthTable
 			if origins {
-				table = render.OriginsTable
+				text = render.OriginsTable
 			}
-			return connect.PrintAnswer(a, ask, render.HealthJSON, table)
+			return connect.PrintAnswer(a, ask, render.HealthJSON, text)
 		},
 	}
 	c.Flags().BoolVar(&origins, "origins", false, "one line for each shard and each datacentre whose events it counts (JSON has both)")

@@ -38,7 +38,7 @@ func newSpendTopCmd(a *cli.App) *cobra.Command {
 				req.Day = dayOf(day)
 				ask := func(c *api.Client) (*weirpb.TopSpendResponse, error) { return c.TopSpend(ctx, req) }
 				return connect.PrintList(a, ask, connect.List[*weirpb.TopSpendResponse, render.TopRow]{
-					Doc: render.SpendTopJSON, Table: render.SpendTopTable, Rows: render.TopRows,
+					Doc: render.SpendTopJSON, Table: table(a, render.SpendTopTable), Rows: render.TopRows,
 				})
 			})
 		},

@@ -49,5 +49,5 @@ func showNext(ctx context.Context, a *cli.App, client *api.Client, poll *weirpb.
 	}
 	poll.Version = res.GetVersion()
 	poll.Spend.Account, poll.Spend.Wait, poll.Spend.MaxStalenessMs = res.GetSpend().GetAccount(), false, 0
-	return connect.Print(a, res.GetSpend(), render.SpendJSON, render.SpendTable)
+	return connect.Print(a, res.GetSpend(), render.SpendJSON, table(a, render.SpendTable))
 }
