@@ -3,6 +3,7 @@ package balancer
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -218,6 +219,46 @@ func TestWhatKeepsMovesBack(t *testing.T) {
 		}
 		if h := last["eu"]; h.State != c.state || (h.LagMs < 0 || h.LagMs > 10_000) != c.lag {
 			t.Errorf("%s: the headroom has state %q and a lag of %d", c.what, h.State, h.LagMs)
+		}
+	}
+}
+
+// TestAdoptionIsNoted: the adoption of a region, and its end, are in the journal, once each: of one
+// partition, and not again after a restart. An adoption before the first change is no news.
+func TestAdoptionIsNoted(t *testing.T) {
+	adopted := func(version int64) *eventspb.LeaseRegion {
+		return &eventspb.LeaseRegion{Region: "us", Version: version, State: StateAdopted, AdoptedBy: "eu"}
+	}
+	for _, c := range []struct {
+		what      string
+		partition int32
+		rows      []*eventspb.LeaseRegion
+		want      []string
+	}{
+		{"adopted and readmitted", 0, []*eventspb.LeaseRegion{{Region: "us", Version: 1}, adopted(2), adopted(2), adopted(3), {Region: "us", Version: 4}}, []string{
+			"adopt us>eu: eu adopts the resources of us, which is lost: each can be leased again after the longest lease of its pool and a quarantine",
+			"readmit us>: us is active again; the resources that eu adopted stay there",
+		}},
+		{"another partition", 1, []*eventspb.LeaseRegion{{Region: "us", Version: 1}, adopted(2)}, nil},
+		{"adopted long ago", 0, []*eventspb.LeaseRegion{adopted(2)}, nil},
+	} {
+		h := newHarness(t, Config{Regions: regions3})
+		h.partition = c.partition
+		h.open()
+		for _, m := range c.rows {
+			h.fold(&eventspb.LeaseChange{Region: "eu", AtMs: h.nowMs, Row: &eventspb.LeaseChange_RegionRow{RegionRow: m}})
+			h.commit()
+			h.open()
+		}
+		_, notes, _ := h.commands()
+		var got []string
+		for _, n := range notes {
+			if got = append(got, n.Kind+" "+n.From+">"+n.To+": "+n.Text); n.AtMs != start || n.By != "balancer" || n.Pool != "" {
+				t.Errorf("%s: %v", c.what, n)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.what, got, c.want)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 type harness struct {
 	t             testing.TB
 	cfg           Config
+	partition     int32
 	b             *Balancer
 	standby       *Balancer         // follows what apply commits
 	lost          byte              // a table whose rows the standby does not get
@@ -38,7 +39,7 @@ var regions3 = []string{"eu", "us", "ap"} //nolint:gochecknoglobals // a table: 
 const start int64 = 1_700_000_000_000
 
 func newHarness(t testing.TB, cfg Config) *harness {
-	r := &harness{t: t, cfg: cfg, store: map[string][]byte{}, timers: map[int64]bool{}, nowMs: start}
+	r := &harness{t: t, cfg: cfg, partition: 3, store: map[string][]byte{}, timers: map[int64]bool{}, nowMs: start}
 	r.open()
 	r.newStandby()
 	return r
@@ -48,7 +49,7 @@ func newHarness(t testing.TB, cfg Config) *harness {
 func (r *harness) newStandby() {
 	r.t.Helper()
 	var err error
-	if r.standby, err = New(r.cfg, stream.Task{Partition: 3, Get: r.get, Scan: r.scan}); err != nil {
+	if r.standby, err = New(r.cfg, stream.Task{Partition: r.partition, Get: r.get, Scan: r.scan}); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -74,7 +75,7 @@ func (r *harness) follow(ch *stream.Changes) {
 func (r *harness) open() {
 	r.t.Helper()
 	r.set = map[int64]bool{}
-	b, err := New(r.cfg, stream.Task{Partition: 3, Get: r.get, Scan: r.scan, Timers: r})
+	b, err := New(r.cfg, stream.Task{Partition: r.partition, Get: r.get, Scan: r.scan, Timers: r})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func (r *harness) fold(list ...*eventspb.LeaseChange) []stream.Reject {
 
 func (r *harness) foldValues(topic string, values ...[]byte) []stream.Reject {
 	r.t.Helper()
-	in := &stream.Batch{Topic: topic, Partition: 3, NowMs: r.nowMs}
+	in := &stream.Batch{Topic: topic, Partition: r.partition, NowMs: r.nowMs}
 	for _, v := range values {
 		in.Records = append(in.Records, stream.Record{Value: v, Offset: r.offset, TimeMs: max(r.nowMs, r.readMs)})
 		r.offset++

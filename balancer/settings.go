@@ -1,8 +1,11 @@
 package balancer
 
 import (
+	"fmt"
+
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/lease/changes"
 )
@@ -34,9 +37,28 @@ func (b *Balancer) foldRegion(c *changes.Change, m *eventspb.LeaseRegion) {
 	if m.SwingTo != r.settings.SwingTo || m.SwingPercent != r.settings.SwingPercent {
 		b.swing(i, m)
 	}
+	b.noteAdoption(c, &r.settings, m)
 	proto.Reset(&r.settings)
 	proto.Merge(&r.settings, m)
 	r.changed = true
+}
+
+// noteAdoption adds an entry to the journal if a region is adopted, or active again. All partitions
+// have the row of a region: one adds the entry. A region whose first row is adopted was adopted
+// before this state began.
+func (b *Balancer) noteAdoption(c *changes.Change, old, m *eventspb.LeaseRegion) {
+	if b.task.Partition != 0 || old.Version == 0 || c.Gone || (old.State == StateAdopted) == (m.State == StateAdopted) {
+		return
+	}
+	n := &eventspb.LeaseJournalEntry{
+		AtMs: c.AtMs, By: "balancer", Kind: "readmit", From: m.Region,
+		Text: fmt.Sprintf("%s is active again; the resources that %s adopted stay there", m.Region, old.AdoptedBy),
+	}
+	if m.State == StateAdopted {
+		n.Kind, n.To = "adopt", m.AdoptedBy
+		n.Text = fmt.Sprintf("%s adopts the resources of %s, which is lost: each can be leased again after the longest lease of its pool and a quarantine", m.AdoptedBy, m.Region)
+	}
+	b.emit(events.LeaseJournalTopic, joinNames("", ""), n)
 }
 
 // swing undoes the swing that was, and makes the one that is to be, in every pool.

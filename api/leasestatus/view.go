@@ -23,6 +23,7 @@ type Query struct {
 	Regions      []string  // whose waiting commands are counted
 }
 
+// wants reports whether the query selects the pool.
 func (q *Query) wants(client, pool string) bool {
 	return (q.Client == "" || q.Client == client) && (q.Pool == "" || q.Pool == pool)
 }
@@ -79,14 +80,14 @@ func Duplicates(ctx context.Context, k kafka.Cluster, q Query) ([]*eventspb.Leas
 	return all, err
 }
 
-// Notes returns the journal entries since a time.
+// Notes returns the journal entries since a time: those of the pools, and those of whole regions.
 func Notes(ctx context.Context, k kafka.Cluster, q Query) (all []*eventspb.LeaseJournalEntry, err error) {
 	err = kafkaadmin.ReadTopic(ctx, k, events.LeaseJournalTopic, q.Since, func(p int32, r stream.Record) error {
 		n := &eventspb.LeaseJournalEntry{}
 		if err := unmarshal(events.LeaseJournalTopic, p, r, n); err != nil {
 			return err
 		}
-		if q.wants(n.Client, n.Pool) {
+		if n.Client == "" || q.wants(n.Client, n.Pool) {
 			all = append(all, n)
 		}
 		return nil

@@ -1609,12 +1609,12 @@ func (x *LeaseResult) GetDecidedMs() int64 {
 }
 
 // LeaseJournalEntry is an entry of the audit log of leases. Topic lease.journal, partition
-// LeaseShard(client, pool).
+// LeaseShard(client, pool). An entry of a whole region has neither, and is in any partition.
 type LeaseJournalEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	AtMs          int64                  `protobuf:"varint,1,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
 	By            string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
-	Kind          string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"` // move, pull, evacuate, duplicate, resolved, refused or gap
+	Kind          string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"` // move, pull, evacuate, duplicate, resolved, refused, gap, scan, adopt or readmit
 	Client        string                 `protobuf:"bytes,4,opt,name=client,proto3" json:"client,omitempty"`
 	Pool          string                 `protobuf:"bytes,5,opt,name=pool,proto3" json:"pool,omitempty"`
 	From          string                 `protobuf:"bytes,6,opt,name=from,proto3" json:"from,omitempty"`
