@@ -95,12 +95,25 @@ func TestGetSpendErrors(t *testing.T) {
 		"two accounts": {
 			&fakeSpend{records: other(func(s *eventspb.Spend) { s.Account = "a2" })}, `{"campaign":"c1","day":"2013-10-19"}`,
 			"failed_precondition",
-			[]string{`2 accounts ("a1", "a2")`, "set account"},
+			[]string{`2 accounts (charged on 2013-10-19: "a1" 0.001000 CNY; "a2" 0.000000 CNY)`, "set account"},
+		},
+		"two accounts, all days": {
+			&fakeSpend{records: append(other(func(s *eventspb.Spend) { s.Account = "a2" }), other(func(s *eventspb.Spend) {
+				s.Account, s.Currency = "a2", "USD"
+				s.ByDc[0].ChargedMicros = math.MaxInt64
+			})[1], with(record(20131021, "local", 1, 0), func(s *eventspb.Spend) { s.Account, s.Currency = "a2", "USD" }))}, `{"campaign":"c1"}`,
+			"failed_precondition",
+			[]string{`2 accounts (charged: "a1" 0.001000 CNY; "a2" 0.001000 CNY and more than 9223372036854.775807 USD)`, "set account"},
+		},
+		"two accounts, one currency": {
+			&fakeSpend{records: other(func(s *eventspb.Spend) { s.Account, s.Currency = "a2", "USD" })}, `{"campaign":"c1","currency":"USD"}`,
+			"failed_precondition",
+			[]string{`2 accounts (charged: "a1" nothing in USD; "a2" 0.001000 USD)`, "set account"},
 		},
 		"two currencies": {
 			&fakeSpend{records: other(func(s *eventspb.Spend) { s.Currency = "USD" })}, `{"campaign":"c1","day":"2013-10-19"}`,
 			"failed_precondition",
-			[]string{`2 currencies ("CNY", "USD")`, "set currency"},
+			[]string{`2 currencies (charged on 2013-10-19: 0.001000 CNY and 0.000000 USD)`, "set currency"},
 		},
 		"restoring": {
 			&fakeSpend{err: fmt.Errorf("look up: %w", &PartitionsError{Gaps: []PartitionGap{{3, "restoring", "42 % done"}, {4, "elsewhere", ""}}})},

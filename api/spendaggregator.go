@@ -1,12 +1,16 @@
 package api
 
 import (
+	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/api/render"
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events/eventspb"
 )
@@ -61,8 +65,8 @@ func (t *spendAggregator) add(s *eventspb.Spend, at *weirpb.AsOf) error {
 func (t *spendAggregator) pick() (account, currency string, err error) {
 	accounts := slices.Sorted(maps.Keys(t.accounts))
 	if len(accounts) > 1 {
-		return "", "", ambiguous("campaign %q exists in %d accounts (%s), whose spend is never summed: set account to one of them",
-			t.q.campaign, len(accounts), listed(accounts))
+		return "", "", ambiguous("campaign %q exists in %d accounts (%s: %s), whose spend is never summed: set account to one of them",
+			t.q.campaign, len(accounts), t.charged(), t.chargedBy(accounts))
 	}
 	a := t.accounts[accounts[0]]
 	currencies := slices.Sorted(maps.Keys(a.currencies))
@@ -74,10 +78,58 @@ func (t *spendAggregator) pick() (account, currency string, err error) {
 		return accounts[0], t.q.currency, nil
 	}
 	if len(currencies) > 1 {
-		return "", "", ambiguous("campaign %q of account %q has spend in %d currencies (%s), which are never summed: set currency to one of them",
-			t.q.campaign, accounts[0], len(currencies), listed(currencies))
+		return "", "", ambiguous("campaign %q of account %q has spend in %d currencies (%s: %s), which are never summed: set currency to one of them",
+			t.q.campaign, accounts[0], len(currencies), t.charged(), t.amounts(a))
 	}
 	return accounts[0], currencies[0], nil
+}
+
+// charged names the figures of chargedBy and amounts.
+func (t *spendAggregator) charged() string {
+	if t.q.day == 0 {
+		return "charged"
+	}
+	return "charged on " + dayText(t.q.day)
+}
+
+// chargedBy lists the first accounts with their charges.
+func (t *spendAggregator) chargedBy(accounts []string) string {
+	var list []string
+	for _, account := range accounts[:min(len(accounts), maxListed)] {
+		list = append(list, fmt.Sprintf("%q %s", account, t.amounts(t.accounts[account])))
+	}
+	if n := len(accounts) - maxListed; n > 0 {
+		list = append(list, fmt.Sprintf("and %d more", n))
+	}
+	return strings.Join(list, "; ")
+}
+
+// amounts lists the charges of an account in the currencies and on the days of the query.
+func (t *spendAggregator) amounts(a *accountSpend) string {
+	var list []string
+	for _, currency := range slices.Sorted(maps.Keys(a.currencies)) {
+		if t.q.currency != "" && currency != t.q.currency {
+			continue
+		}
+		var micros int64
+		var sums checkedSums
+		for day, s := range a.currencies[currency] {
+			for _, dc := range s.GetByDc() {
+				if t.q.day == 0 || day == t.q.day {
+					sums.micros("charged_micros", &micros, dc.GetChargedMicros())
+				}
+			}
+		}
+		amount := render.Money(micros)
+		if sums.overflow != "" {
+			amount = "more than " + render.Money(math.MaxInt64)
+		}
+		list = append(list, amount+" "+currency)
+	}
+	if len(list) == 0 {
+		return "nothing in " + t.q.currency
+	}
+	return strings.Join(list, " and ")
 }
 
 // answer makes the response. At least one record was added.

@@ -262,7 +262,7 @@ func TestTwoProcesses(t *testing.T) {
 	// One campaign id in several accounts: the index finds them in all partitions.
 	produce(t, k, 8, func(i int) (account, campaign string) { return fmt.Sprint("account-", i), "shared" })
 	_, err := a.client.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "shared", Wait: true})
-	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), `exists in 8 accounts ("account-0", "account-1"`) {
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), `exists in 8 accounts (charged: "account-0" 0.000001 USD; "account-1" 0.000002 USD`) {
 		t.Errorf("a campaign of 8 accounts: %v", err)
 	}
 	res, err := a.client.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "shared", Account: "account-3", Wait: true})
