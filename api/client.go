@@ -162,7 +162,7 @@ func (c *Client) ListSpend(ctx context.Context, req *weirpb.ListSpendRequest) (*
 	return call(ctx, c, callTimeout, c.spend.ListSpend, req)
 }
 
-// TopSpend returns the campaigns with the greatest figures of a budget day.
+// TopSpend returns the campaigns with the greatest figures of one or more budget days.
 func (c *Client) TopSpend(ctx context.Context, req *weirpb.TopSpendRequest) (*weirpb.TopSpendResponse, error) {
 	if c.addrErr != nil {
 		return nil, c.addrErr

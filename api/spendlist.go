@@ -55,19 +55,8 @@ func (i StateInfo) listQuery(m *weirpb.ListSpendRequest) (q listQuery, err error
 	if q.limit < 1 || q.limit > MaxPageKeys {
 		return q, invalid("limit %d is out of range: use 1 to %d, and page_token for more", q.limit, MaxPageKeys)
 	}
-	for _, f := range []struct {
-		text string
-		to   *int32
-	}{{m.GetFrom(), &q.first}, {m.GetTo(), &q.last}} {
-		if f.text == "" {
-			continue
-		}
-		if *f.to, err = parseDay(f.text); err != nil {
-			return q, err
-		}
-	}
-	if q.last != 0 && q.first > q.last {
-		return q, invalid("from %s is after to %s: exchange them", m.GetFrom(), m.GetTo())
+	if q.first, q.last, err = parseDays(m.GetFrom(), m.GetTo()); err != nil {
+		return q, err
 	}
 	if q.maxStaleness, err = staleness(m.GetMaxStalenessMs()); err != nil {
 		return q, err
@@ -289,13 +278,7 @@ func (q listQuery) filterText() (text string) {
 	if q.currency != "" {
 		text += " in " + q.currency
 	}
-	if q.first != 0 {
-		text += " from " + dayText(q.first)
-	}
-	if q.last != 0 {
-		text += " to " + dayText(q.last)
-	}
-	return text
+	return text + daysText(q.first, q.last)
 }
 
 func errNoRouter() error {

@@ -99,6 +99,31 @@ func parseDay(s string) (int32, error) {
 	return int32(t.Year()*10000 + int(t.Month())*100 + t.Day()), nil
 }
 
+// parseDays parses the bounds of a list. An empty text is no bound: 0.
+func parseDays(from, to string) (first, last int32, err error) {
+	if from != "" {
+		first, err = parseDay(from)
+	}
+	if to != "" && err == nil {
+		last, err = parseDay(to)
+	}
+	if err == nil && last != 0 && first > last {
+		err = invalid("from %s is after to %s: exchange them", from, to)
+	}
+	return first, last, err
+}
+
+// daysText describes the bounds of a list, with a space before each.
+func daysText(first, last int32) (text string) {
+	if first != 0 {
+		text += " from " + dayText(first)
+	}
+	if last != 0 {
+		text += " to " + dayText(last)
+	}
+	return text
+}
+
 // closedDays is the day of the sum of closed days.
 const closedDays = "closed"
 

@@ -10,9 +10,10 @@ import (
 // SpendScan selects campaign days of one partition.
 type SpendScan struct {
 	Partition int32
-	// Account is the account of the campaign days. Without an account, those campaign days of
-	// FirstDay are enough that may be among the first MaxTop of their currency, by charged micros
-	// or with ByEvents by events. A source need not return others.
+	// Account is the account of the campaign days. Without an account, and if FirstDay is LastDay,
+	// those campaign days are enough that may be among the first MaxTop of their currency, by
+	// charged micros or with ByEvents by events. A source need not return others. Otherwise the
+	// days of a campaign follow each other.
 	Account           string
 	ByEvents          bool
 	Hours             bool          // the campaign days have all their hours

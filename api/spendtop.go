@@ -24,8 +24,8 @@ const defaultTop = 20
 
 // topQuery is a validated TopSpendRequest.
 type topQuery struct {
-	day               int32
-	events            bool // by events, and not by charged micros
+	first, last       int32 // YYYYMMDD; 0: no bound
+	events            bool  // by events, and not by charged micros
 	account, currency string
 	limit             int
 	partitions        []int32
@@ -38,8 +38,10 @@ func (i StateInfo) topQuery(m *weirpb.TopSpendRequest) (q topQuery, err error) {
 		q.limit = defaultTop
 	}
 	switch {
-	case m.GetDay() == "":
-		return q, invalid("the request has no day: set day, such as {\"day\":\"2013-10-19\"}")
+	case m.GetDay() == "" && m.GetFrom() == "" && m.GetTo() == "":
+		return q, invalid("the request has no day: set day, such as {\"day\":\"2013-10-19\"}, or from and to")
+	case m.GetDay() != "" && (m.GetFrom() != "" || m.GetTo() != ""):
+		return q, invalid("day excludes from and to: omit day, or the others")
 	case m.GetBy() != "" && m.GetBy() != "charged" && m.GetBy() != "events":
 		return q, invalid("by %.16q is not an order: use charged or events", m.GetBy())
 	case q.limit < 1 || q.limit > MaxTop:
@@ -48,7 +50,7 @@ func (i StateInfo) topQuery(m *weirpb.TopSpendRequest) (q topQuery, err error) {
 	if err := cmp.Or(checkID("account", q.account), checkCurrency(q.currency)); err != nil {
 		return q, err
 	}
-	if q.day, err = parseDay(m.GetDay()); err != nil {
+	if q.first, q.last, err = parseDays(cmp.Or(m.GetDay(), m.GetFrom()), cmp.Or(m.GetDay(), m.GetTo())); err != nil {
 		return q, err
 	}
 	if q.maxStaleness, err = staleness(m.GetMaxStalenessMs()); err != nil {
@@ -66,6 +68,14 @@ func (i StateInfo) topQuery(m *weirpb.TopSpendRequest) (q topQuery, err error) {
 		}
 	}
 	return q, err
+}
+
+// days describes the days of the query.
+func (q topQuery) days() string {
+	if q.first == q.last {
+		return " on " + dayText(q.first)
+	}
+	return daysText(q.first, q.last)
 }
 
 // top sorts rows by currency, then by the order of the query, and keeps the first of each currency.
@@ -90,31 +100,57 @@ func (q topQuery) top(rows []*weirpb.SpendRow) []*weirpb.SpendRow {
 	})
 }
 
+// topRows sums the campaign days of a query by campaign and currency, and keeps the first sums.
+type topRows struct {
+	spendRows
+	q       topQuery
+	rows    []*weirpb.SpendRow
+	current []*weirpb.SpendRow // of one campaign, which is not complete; one for each currency
+}
+
+// add adds a campaign day. The days of a campaign follow each other.
+func (t *topRows) add(_ []byte, s *eventspb.Spend) error {
+	row := newSpendRow(s)
+	if t.q.first != t.q.last {
+		row.Day = ""
+	}
+	if len(t.current) > 0 && (t.current[0].Account != row.Account || t.current[0].Campaign != row.Campaign) {
+		t.endCampaign()
+	}
+	i := slices.IndexFunc(t.current, func(r *weirpb.SpendRow) bool { return r.Currency == row.Currency })
+	if i < 0 {
+		i, t.current = len(t.current), append(t.current, row)
+	}
+	t.spendRows.add(t.current[i], s)
+	return t.err()
+}
+
+// endCampaign completes the sums of the current campaign.
+func (t *topRows) endCampaign() {
+	t.rows, t.current = append(t.rows, t.current...), t.current[:0]
+	if len(t.rows) > 100*MaxTop {
+		t.rows = t.q.top(t.rows)
+	}
+}
+
 // topSpend finds the first campaigns of a partition, in this process or in its owner.
 func (r *Router) topSpend(ctx context.Context, q topQuery, m *weirpb.TopSpendRequest, p int32) (*weirpb.TopSpendResponse, error) {
 	return lookup[*weirpb.TopSpendResponse]{
 		partition: p, maxStaleness: q.maxStaleness, limit: forwardLimit(q.maxStaleness),
 		local: func(ctx context.Context, stale time.Duration) (*weirpb.TopSpendResponse, error) {
-			var rows []*weirpb.SpendRow
 			var totals []*weirpb.CurrencyTotal
-			sums := spendRows{}
-			scan := SpendScan{Partition: p, Account: q.account, ByEvents: q.events, FirstDay: q.day, LastDay: q.day, Currency: q.currency, MaxStaleness: stale}
+			top := topRows{q: q}
+			scan := SpendScan{Partition: p, Account: q.account, ByEvents: q.events, FirstDay: q.first, LastDay: q.last, Currency: q.currency, MaxStaleness: stale}
 			scan.Total = func(t *weirpb.CurrencyTotal) error {
 				totals = append(totals, t)
 				return nil
 			}
-			at, err := r.state.Spends(ctx, scan, func(_ []byte, s *eventspb.Spend) error {
-				row := newSpendRow(s)
-				sums.add(row, s)
-				if rows = append(rows, row); len(rows) > 100*MaxTop {
-					rows = q.top(rows)
-				}
-				return sums.err()
-			})
+			at, err := r.state.Spends(ctx, scan, top.add)
 			if err != nil {
 				return nil, err
 			}
-			return &weirpb.TopSpendResponse{Rows: q.top(rows), AsOf: []*weirpb.AsOf{at}, Totals: totals}, nil
+			top.endCampaign()
+			return &weirpb.TopSpendResponse{Rows: q.top(top.rows), AsOf: []*weirpb.AsOf{at}, Totals: totals}, nil
 		},
 		remote: func(ctx context.Context, c peerClient) (*weirpb.TopSpendResponse, error) {
 			one := proto.CloneOf(m)
@@ -142,7 +178,7 @@ func (s *spendService) rankings(ctx context.Context, q topQuery, m *weirpb.TopSp
 		return nil
 	})
 	if err != nil {
-		return nil, sourceError(err, "the top spend of "+dayText(q.day))
+		return nil, sourceError(err, "the top spend"+q.days())
 	}
 	return parts, nil
 }
@@ -176,8 +212,8 @@ func totalsOf(parts []*weirpb.TopSpendResponse) (list []*weirpb.CurrencyTotal, e
 	return list, nil
 }
 
-// TopSpend returns the campaigns with the greatest figures of a budget day. weir.proto lists its
-// errors.
+// TopSpend returns the campaigns with the greatest figures of one or more budget days. weir.proto
+// lists its errors.
 func (s *spendService) TopSpend(ctx context.Context, req *connect.Request[weirpb.TopSpendRequest]) (*connect.Response[weirpb.TopSpendResponse], error) {
 	if s.router == nil {
 		return nil, errNoRouter()
@@ -190,7 +226,6 @@ func (s *spendService) TopSpend(ctx context.Context, req *connect.Request[weirpb
 	if err != nil {
 		return nil, err
 	}
-	day := dayText(q.day)
 	out := &weirpb.TopSpendResponse{}
 	if out.Totals, err = totalsOf(parts); err != nil {
 		return nil, err
@@ -207,8 +242,8 @@ func (s *spendService) TopSpend(ctx context.Context, req *connect.Request[weirpb
 		if q.currency != "" {
 			where += " in " + q.currency
 		}
-		return nil, withAsOf(errorf(connect.CodeNotFound, "no campaign%s has spend on %s, as of %s: set day to another budget day",
-			where, day, asOfText(out.AsOf)), out.AsOf)
+		return nil, withAsOf(errorf(connect.CodeNotFound, "no campaign%s has spend%s, as of %s: request other budget days",
+			where, q.days(), asOfText(out.AsOf)), out.AsOf)
 	}
 	return connect.NewResponse(out), nil
 }

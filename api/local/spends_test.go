@@ -178,6 +178,7 @@ func TestSpends(t *testing.T) {
 		{api.SpendScan{Account: "b", LastDay: 20240101}, "c6"},
 		{api.SpendScan{FirstDay: 20240101, LastDay: 20240101}, "c0 c2 c1 c6"},
 		{api.SpendScan{FirstDay: 20240101, LastDay: 20240101, Currency: "EUR"}, "c1"},
+		{api.SpendScan{FirstDay: 20240101, LastDay: 20240102}, "c0 c2 c1 c3 c6"},
 	} {
 		if got := strings.Join(r.campaigns(x.q), " "); got != x.want {
 			t.Errorf("%+v: %s, want %s", x.q, got, x.want)
@@ -198,6 +199,7 @@ func TestSpends(t *testing.T) {
 		{api.SpendScan{FirstDay: 20240101, LastDay: 20240101}, " EUR 2 0 1 USD 9 2 3"},
 		{api.SpendScan{FirstDay: 20240101, LastDay: 20240101, Currency: "USD"}, " USD 9 2 3"},
 		{api.SpendScan{FirstDay: 20240101, LastDay: 20240101, Account: "a"}, " USD 4 0 2"},
+		{api.SpendScan{FirstDay: 20240101, LastDay: 20240102}, " EUR 2 0 1 USD 13 2 4"},
 	} {
 		if got := totals(x.q); got != x.want {
 			t.Errorf("%+v: totals%s, want%s", x.q, got, x.want)
@@ -213,6 +215,11 @@ func TestSpends(t *testing.T) {
 	for byEvents, want := range map[bool]string{false: "c2", true: "c1"} {
 		if got := r.campaigns(api.SpendScan{FirstDay: 20240101, LastDay: 20240101, ByEvents: byEvents}); !slices.Equal(got, []string{want}) {
 			t.Errorf("the ranking has %s, read were %v", want, got)
+		}
+	}
+	for q, want := range map[[2]int32]string{{20240101, 20240102}: "c0 c2 c1 c3 c6", {20240102, 0}: "c3", {0, 20240101}: "c0 c2 c1 c6"} {
+		if got := strings.Join(r.campaigns(api.SpendScan{FirstDay: q[0], LastDay: q[1]}), " "); got != want {
+			t.Errorf("days %d, which no ranking has: %s, want %s", q, got, want)
 		}
 	}
 	r.put(spendcounter.TableTotals, append(spendcounter.RankingPrefix(20240101), "USD"...), &spendpb.Total{ChargedMicros: 7, RefundedMicros: 2, Events: 3})
@@ -257,6 +264,10 @@ func BenchmarkLists(b *testing.B) {
 	for name, ask := range map[string]func() (int, error){
 		"top": func() (int, error) {
 			res, err := p.client.TopSpend(b.Context(), &weirpb.TopSpendRequest{Day: today})
+			return len(res.GetRows()), err
+		},
+		"top of several days": func() (int, error) {
+			res, err := p.client.TopSpend(b.Context(), &weirpb.TopSpendRequest{To: today})
 			return len(res.GetRows()), err
 		},
 		"list": func() (int, error) {

@@ -947,15 +947,21 @@ func (x *Adjustment) GetOverRefunded() bool {
 
 type TopSpendRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
-	Day            string                 `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"`                                                // budget day, YYYY-MM-DD
+	Day            string                 `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"`                                                // budget day, YYYY-MM-DD; empty: from and to
 	By             string                 `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`                                                  // charged, events; empty: charged
 	Account        string                 `protobuf:"bytes,3,opt,name=account,proto3" json:"account,omitempty"`                                        // empty: all
 	Currency       string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`                                      // empty: all, each with a ranking of its own
 	Limit          int32                  `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`                                           // rows of each currency: 1 to 100, 0 for 20
 	MaxStalenessMs int64                  `protobuf:"varint,6,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if an owner does not; 0: only owners
 	Partition      *int32                 `protobuf:"varint,7,opt,name=partition,proto3,oneof" json:"partition,omitempty"`                             // absent: all; processes set it when they forward a request
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Instead of day: the first and the last budget day, YYYY-MM-DD; one of them can be empty: no
+	// bound. The figures are sums over the days, and rows have no day. All campaign days are read, of
+	// the account if there is one: rankings of single days do not show which sums are the greatest.
+	// Closed days are not among them.
+	From          string `protobuf:"bytes,8,opt,name=from,proto3" json:"from,omitempty"`
+	To            string `protobuf:"bytes,9,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TopSpendRequest) Reset() {
@@ -1035,6 +1041,20 @@ func (x *TopSpendRequest) GetPartition() int32 {
 		return *x.Partition
 	}
 	return 0
+}
+
+func (x *TopSpendRequest) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *TopSpendRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
 }
 
 type TopSpendResponse struct {
@@ -3500,7 +3520,7 @@ const file_weir_proto_rawDesc = "" +
 	" \x01(\x04R\n" +
 	"duplicates\x12\x1c\n" +
 	"\tconflicts\x18\v \x01(\x04R\tconflicts\x12#\n" +
-	"\rover_refunded\x18\f \x01(\bR\foverRefunded\"\xda\x01\n" +
+	"\rover_refunded\x18\f \x01(\bR\foverRefunded\"\xfe\x01\n" +
 	"\x0fTopSpendRequest\x12\x10\n" +
 	"\x03day\x18\x01 \x01(\tR\x03day\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x18\n" +
@@ -3508,7 +3528,9 @@ const file_weir_proto_rawDesc = "" +
 	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\x05R\x05limit\x12(\n" +
 	"\x10max_staleness_ms\x18\x06 \x01(\x03R\x0emaxStalenessMs\x12!\n" +
-	"\tpartition\x18\a \x01(\x05H\x00R\tpartition\x88\x01\x01B\f\n" +
+	"\tpartition\x18\a \x01(\x05H\x00R\tpartition\x88\x01\x01\x12\x12\n" +
+	"\x04from\x18\b \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\t \x01(\tR\x02toB\f\n" +
 	"\n" +
 	"_partition\"\x8d\x01\n" +
 	"\x10TopSpendResponse\x12%\n" +

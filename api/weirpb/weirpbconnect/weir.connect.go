@@ -89,9 +89,9 @@ type SpendServiceClient interface {
 	// ListSpend returns the spend of an account: its campaign days, or their sums. NotFound: the
 	// account was never charged.
 	ListSpend(context.Context, *connect.Request[weirpb.ListSpendRequest]) (*connect.Response[weirpb.ListSpendResponse], error)
-	// TopSpend returns the campaigns with the greatest figures of a budget day. Each currency has a
-	// ranking of its own. NotFound: no campaign has spend on that day. Unavailable: a partition
-	// cannot be read.
+	// TopSpend returns the campaigns with the greatest figures of one or more budget days. Each
+	// currency has a ranking of its own. NotFound: no campaign has spend on these days. Unavailable:
+	// a partition cannot be read.
 	TopSpend(context.Context, *connect.Request[weirpb.TopSpendRequest]) (*connect.Response[weirpb.TopSpendResponse], error)
 	// ListHealth returns the newest SpendHistogram of each shard, from all processes. Shards that
 	// cannot be read now are in gaps.
@@ -197,9 +197,9 @@ type SpendServiceHandler interface {
 	// ListSpend returns the spend of an account: its campaign days, or their sums. NotFound: the
 	// account was never charged.
 	ListSpend(context.Context, *connect.Request[weirpb.ListSpendRequest]) (*connect.Response[weirpb.ListSpendResponse], error)
-	// TopSpend returns the campaigns with the greatest figures of a budget day. Each currency has a
-	// ranking of its own. NotFound: no campaign has spend on that day. Unavailable: a partition
-	// cannot be read.
+	// TopSpend returns the campaigns with the greatest figures of one or more budget days. Each
+	// currency has a ranking of its own. NotFound: no campaign has spend on these days. Unavailable:
+	// a partition cannot be read.
 	TopSpend(context.Context, *connect.Request[weirpb.TopSpendRequest]) (*connect.Response[weirpb.TopSpendResponse], error)
 	// ListHealth returns the newest SpendHistogram of each shard, from all processes. Shards that
 	// cannot be read now are in gaps.

@@ -174,7 +174,10 @@ func TestList(t *testing.T) {
 		{"list --account acme --by hour -o json", `"hour":"2013-11-09T22:00Z"`, ""},
 		{"top --day 2013-11-08", "rank  campaign            account  currency   charged  refunded  events\n   1  winter", ""},
 		{"top --day 2013-11-08 --by events -n 1 -o csv", "rank," + csvHead + "1,acme," + escaped + ",", ""},
-		{"top", "", "set day to another budget day"},
+		{"top", "", "request other budget days"},
+		{"top --from 2013-11-08 --to 2013-11-10", "rank  campaign            account  currency   charged  refunded  events\n   1  winter", ""},
+		{"top --from 2013-11-10 --to 2013-11-08", "", "from 2013-11-10 is after to 2013-11-08: exchange them"},
+		{"top --from yesterday --day today", "", "[day from]"},
 	} {
 		got := clitest.Run(t, Commands, env, append([]string{"spend"}, strings.Fields(c.args)...)...)
 		if (got.Code == 0) != (c.out != "") || !strings.Contains(got.Stdout, c.out) || !strings.Contains(got.Stderr, c.err) || strings.ContainsAny(got.Stdout+got.Stderr, "\x1b\u202e") {

@@ -18,15 +18,18 @@ import (
 func newSpendTopCmd(a *cli.App) *cobra.Command {
 	req := &weirpb.TopSpendRequest{}
 	var n int
-	var day string
+	var day, from, to string
 	var repeat bool
 	var stale time.Duration
 	c := &cobra.Command{
 		Use:   "top",
-		Short: "Show the campaigns with the greatest charges, or with most events, of a budget day",
-		Long: "Show the campaigns with the greatest charges, or with most events, of a budget day, at committed\n" +
-			"offsets. Each currency has a ranking of its own, because currencies cannot be compared.",
+		Short: "Show the campaigns with the greatest charges, or with most events, of one or more budget days",
+		Long: "Show the campaigns with the greatest charges, or with most events, of one or more budget days, at\n" +
+			"committed offsets. Each currency has a ranking of its own, because currencies cannot be compared.\n" +
+			"The counter keeps rankings of each day. For several days, --from and --to, it reads and sums all\n" +
+			"campaign days, of the account if there is one, without those before spend.retention.",
 		Example: "  weir spend top -n 20\n" +
+			"  weir spend top --from 2013-11-01 --to today\n" +
 			"  weir spend top --by events --day 2013-11-09 --account acme -o json",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,7 +38,9 @@ func newSpendTopCmd(a *cli.App) *cobra.Command {
 			}
 			req.Limit, req.MaxStalenessMs = int32(min(n, math.MaxInt32)), stale.Milliseconds()
 			return watch(cmd.Context(), a, repeat, func(ctx context.Context) error {
-				req.Day = dayOf(day)
+				if req.From, req.To = dayOf(from), dayOf(to); req.From == "" && req.To == "" {
+					req.Day = dayOf(day)
+				}
 				ask := func(c *api.Client) (*weirpb.TopSpendResponse, error) { return c.TopSpend(ctx, req) }
 				return connect.PrintList(a, ask, connect.List[*weirpb.TopSpendResponse, render.TopRow]{
 					Doc: render.SpendTopJSON, Table: table(a, render.SpendTopTable), Rows: render.TopRows,
@@ -47,9 +52,13 @@ func newSpendTopCmd(a *cli.App) *cobra.Command {
 	f.IntVarP(&n, "number", "n", 20, fmt.Sprintf("number of campaigns of each currency, at most %d", api.MaxTop))
 	f.StringVar(&req.By, "by", "charged", "order: charged or events")
 	f.StringVar(&day, "day", "today", "budget day: "+dayHelp)
+	f.StringVar(&from, "from", "", "first budget day, in place of --day: "+dayHelp)
+	f.StringVar(&to, "to", "", "last budget day, in place of --day: "+dayHelp)
 	f.StringVar(&req.Account, "account", "", "account id (default: all)")
 	f.StringVar(&req.Currency, "currency", "", "currency (default: all)")
 	f.BoolVar(&repeat, "watch", false, watchHelp)
 	f.DurationVar(&stale, "max-staleness", 0, connect.MaxStalenessHelp)
+	c.MarkFlagsMutuallyExclusive("day", "from")
+	c.MarkFlagsMutuallyExclusive("day", "to")
 	return c
 }
