@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 	"sync"
@@ -26,6 +27,15 @@ func IsDamage(err error) bool {
 	// the options file.
 	text := err.Error()
 	return strings.Contains(text, "name from file") && strings.Contains(text, "name from options") || strings.Contains(text, "WALDir changed")
+}
+
+// openError explains why the database in dir was not opened. Pebble does not mark a file that is
+// missing or too short as damage: a disk has lost what it had reported as synced.
+func openError(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "object size mismatch") {
+		err = fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return fmt.Errorf("open store %s: %w", dir, err)
 }
 
 // damage holds the first damage that the store has found, during a read or in the background.

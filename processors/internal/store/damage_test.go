@@ -112,3 +112,42 @@ func readFlips(fs vfs.FS) (last int, err error) {
 }
 
 func flipKey(k int) []byte { return binary.BigEndian.AppendUint16(nil, uint16(k)) }
+
+// TestIncompleteFiles: a file that is shorter than what was written, or that is missing, is damage.
+func TestIncompleteFiles(t *testing.T) {
+	whole := filled(t, 2000)
+	shorten := func(fs *vfs.MemFS, name string) error {
+		f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(make([]byte, 1<<10))
+		return errors.Join(err, f.Close())
+	}
+	for name, damage := range map[string]struct {
+		file string // the first letters or the end of its name
+		do   func(fs *vfs.MemFS, name string) error
+	}{
+		"short table":      {".sst", shorten},
+		"missing table":    {".sst", (*vfs.MemFS).Remove},
+		"missing manifest": {"MANIFEST", (*vfs.MemFS).Remove},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := whole.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))})
+			names, err := fs.List("/state/flips/db")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range names {
+				if strings.HasPrefix(n, damage.file) || path.Ext(n) == damage.file {
+					if err := damage.do(fs, path.Join("/state/flips/db", n)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if _, err := readFlips(fs); !IsDamage(err) {
+				t.Errorf("the store was opened with %v", err)
+			}
+		})
+	}
+}

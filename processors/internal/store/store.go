@@ -112,7 +112,7 @@ func (s *Store) open(dir string) error {
 	}
 	if !fresh {
 		if err := checkManifest(s.disk, dir); err != nil {
-			return fmt.Errorf("open store %s: %w", dir, err)
+			return openError(dir, err)
 		}
 	}
 	if s.DB, err = pebble.Open(dir, opts()); err == nil && fresh {
@@ -129,7 +129,7 @@ func (s *Store) open(dir string) error {
 		s.Log.Warn().AnErr("close", err).Msg("store_not_opened")
 		return full
 	case err != nil:
-		return fmt.Errorf("open store %s: %w", dir, err)
+		return openError(dir, err)
 	}
 	s.opened.Store(true)
 	s.disk.db.Store(&dir)
