@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/instance"
 	"github.com/weirhq/weir/internal/slogger"
 	"github.com/weirhq/weir/processors/internal/replayrange"
@@ -92,6 +93,14 @@ type Config struct {
 	// ErrNotMoved if the own changelog has no records, and ErrPartlyMoved if a partition of it has
 	// no state.
 	FormerChangelogs []string
+	// Topics are the topics of the application as they should be. Once the process is a member of
+	// its group, it logs the topics whose cleanup policy or min.insync.replicas differs. Run
+	// returns ErrTopics if Kafka deletes records of the changelog by age or size. Topics that the
+	// application does not use are ignored. Defaults to none, and nothing is compared.
+	Topics []events.Topic
+	// MinInsync is the min.insync.replicas that Topics should have. It is compared with at most the
+	// number of brokers. Defaults to 0, and it is not compared.
+	MinInsync int
 	// AllowOldTransactions accepts brokers below transaction.version 2, where a transaction can be
 	// torn (KIP-890).
 	AllowOldTransactions bool

@@ -20,7 +20,8 @@ var (
 	ErrForeign = store.ErrForeign
 	// ErrTransactions reports brokers without transactions v2 (KIP-890).
 	ErrTransactions = errors.New("the brokers do not have transactions v2")
-	// ErrTopics reports a topic that is missing or has the wrong number of partitions.
+	// ErrTopics reports a topic that is missing or has the wrong number of partitions, or a
+	// changelog that loses records; see Config.Topics.
 	ErrTopics = topics.ErrTopics
 	// ErrSettings reports that another process of the group has other stream.Processor.Settings.
 	ErrSettings = errors.New("the processes of the group have different settings")

@@ -61,9 +61,11 @@ const (
 )
 
 // watchSettings returns ErrSettings for two processes that started at the same time, when neither
-// was a member yet: the one whose instance name is greater ends.
+// was a member yet: the one whose instance name is greater ends. It also compares the settings of
+// the topics, until the brokers have answered once.
 func (r *Runtime) watchSettings(ctx context.Context) error {
-	if len(r.proc.Settings) == 0 {
+	topicsCompared := len(r.cfg.Topics) == 0
+	if len(r.proc.Settings) == 0 && topicsCompared {
 		return nil
 	}
 	cl, err := r.cfg.Kafka.Client()
@@ -74,8 +76,12 @@ func (r *Runtime) watchSettings(ctx context.Context) error {
 	for wait := 2 * r.cfg.SessionTimeout; pause.For(ctx, wait); wait = settingsInterval {
 		bounded, cancel := context.WithTimeout(ctx, settingsTimeout)
 		err := r.checkSettings(bounded, kadm.NewClient(cl), func(instance string) bool { return instance < r.cfg.Instance })
+		if err == nil && !topicsCompared {
+			err = r.compareTopics(bounded, kadm.NewClient(cl))
+			topicsCompared = err == nil
+		}
 		cancel()
-		if errors.Is(err, ErrSettings) {
+		if errors.Is(err, ErrSettings) || errors.Is(err, ErrTopics) {
 			return err
 		}
 		if err != nil { // the next comparison asks again

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weirhq/weir/processors/internal/topics"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
@@ -220,7 +221,7 @@ func (d *doctor) replication(ctx context.Context) {
 
 // inSync checks min.insync.replicas and the election of leaders of existing topics.
 func (d *doctor) inSync(ctx context.Context, list kadm.TopicDetails, existing []string) {
-	configs, err := describe(ctx, d.adm, existing)
+	configs, err := topics.Describe(ctx, d.adm, existing)
 	if err != nil {
 		d.bad("min.insync.replicas", Warning, "cannot be read: "+err.Error(), "allow DescribeConfigs on the topics")
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/processors/internal/topics"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
@@ -122,7 +123,7 @@ func plan(ctx context.Context, adm *kadm.Client, want []events.Topic, d Defaults
 			return nil, fmt.Errorf("read the metadata of topic %s: %w", n, err)
 		}
 	}
-	configs, err := describe(ctx, adm, existing)
+	configs, err := topics.Describe(ctx, adm, existing)
 	if err != nil {
 		return nil, err
 	}
@@ -145,28 +146,6 @@ func plan(ctx context.Context, adm *kadm.Client, want []events.Topic, d Defaults
 	return steps, nil
 }
 
-// describe returns the effective configuration of each topic.
-func describe(ctx context.Context, adm *kadm.Client, topics []string) (map[string]map[string]string, error) {
-	got, err := adm.DescribeTopicConfigs(ctx, topics...)
-	if err != nil {
-		return nil, fmt.Errorf("read topic configurations: %w", kafka.NameDenied(err, "DescribeConfigs", topics, func(topic string) error {
-			_, err := adm.DescribeTopicConfigs(ctx, topic)
-			return err
-		}))
-	}
-	out := map[string]map[string]string{}
-	for _, rc := range got {
-		if rc.Err != nil {
-			return nil, fmt.Errorf("read the configuration of topic %s: %w %s", rc.Name, rc.Err, rc.ErrMessage)
-		}
-		out[rc.Name] = map[string]string{}
-		for _, c := range rc.Configs {
-			out[rc.Name][c.Key] = c.MaybeValue()
-		}
-	}
-	return out, nil
-}
-
 func create(t events.Topic, d Defaults) TopicStep {
 	s := TopicStep{Kind: StepCreate, Topic: t.Name, Partitions: t.Partitions, ReplicationFactor: d.ReplicationFactor}
 	if s.ReplicationFactor == 0 {
@@ -187,38 +166,13 @@ func differences(t events.Topic, have kadm.TopicDetail, configs map[string]strin
 			"it has %d replicas of each partition and should have %d; move the data with kafka-reassign-partitions.sh, or lower %s", n, d.ReplicationFactor, d.Names.ReplicationFactor)})
 	}
 	alter := TopicStep{Kind: StepAlter, Topic: t.Name}
-	for name, want := range d.settings(t) {
-		if was, known := configs[name]; known && !same(was, want) {
-			alter.Settings = append(alter.Settings, TopicSetting{Name: name, Current: was, Want: want})
-		}
+	for _, x := range topics.Differing(configs, d.settings(t)) {
+		alter.Settings = append(alter.Settings, TopicSetting(x))
 	}
 	if len(alter.Settings) > 0 {
-		slices.SortFunc(alter.Settings, func(a, b TopicSetting) int { return strings.Compare(a.Name, b.Name) })
 		steps = append(steps, alter)
 	}
 	return steps
-}
-
-// same compares values of a configuration entry: numbers by value, lists as sets.
-func same(a, b string) bool {
-	if a == b {
-		return true
-	}
-	x, errA := strconv.ParseFloat(a, 64)
-	y, errB := strconv.ParseFloat(b, 64)
-	if errA == nil && errB == nil {
-		return x == y
-	}
-	return slices.Equal(list(a), list(b))
-}
-
-func list(s string) []string {
-	var out []string
-	for part := range strings.SplitSeq(s, ",") {
-		out = append(out, strings.TrimSpace(part))
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // String returns the step as a sentence.

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/processors/internal/topics"
 )
 
 func TestPlanAndApplyTheCatalogue(t *testing.T) {
@@ -37,7 +38,7 @@ func TestPlanAndApplyTheCatalogue(t *testing.T) {
 	if err := ApplySteps(t.Context(), k, steps); err != nil { // another client created the topics first
 		t.Fatalf("the same steps again: %v", err)
 	}
-	got, err := describe(t.Context(), kadm.NewClient(client(t, k)), []string{events.EventsTopic})
+	got, err := topics.Describe(t.Context(), kadm.NewClient(client(t, k)), []string{events.EventsTopic})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestPlanOfDifferences(t *testing.T) {
 			t.Errorf("left after apply: %s", s)
 		}
 	}
-	configs, err := describe(t.Context(), adm, []string{"a"})
+	configs, err := topics.Describe(t.Context(), adm, []string{"a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,25 +156,5 @@ func TestImpossibleReplication(t *testing.T) {
 	}
 	if err := ApplySteps(t.Context(), k, steps); !errors.Is(err, ErrReplication) {
 		t.Errorf("more replicas than brokers: %v", err)
-	}
-}
-
-func TestSameValue(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		same bool
-	}{
-		{"1", "1", true},
-		{"0.5", "0.50", true},
-		{"compact,delete", "delete, compact", true},
-		{"", "", true},
-		{"compact", "delete", false},
-		{"1", "2", false},
-		{"1", "", false},
-		{"compact", "compact,delete", false},
-	} {
-		if same(c.a, c.b) != c.same {
-			t.Errorf("same(%q, %q) is not %v", c.a, c.b, c.same)
-		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// ErrTopics reports that a topic is missing or has the wrong number of partitions.
+// ErrTopics reports that a topic is missing or has the wrong number of partitions, or that a
+// changelog loses records.
 var ErrTopics = errors.New("the topics do not fit the processor")
 
 // Wait is how long Await waits for missing topics. Not every broker knows a topic that was just

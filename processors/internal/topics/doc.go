@@ -1,6 +1,8 @@
-// Package topics checks that the topics of a processor exist and fit together.
+// Package topics checks that the topics of a processor exist and fit together, and that they have
+// the settings that they need.
 //
 //	Processor ──▶ Await ──▶ number of tasks, ignored partitions
+//	topics ──▶ Describe, Differing ──▶ settings that differ
 //
 // Invariants:
 //

@@ -118,6 +118,9 @@ func (n *Node) addParts(s Setup, roles []Role) error {
 	for _, r := range roles {
 		setup := s
 		setup.Memory = budget.Of(r)
+		if r.Topics != nil {
+			setup.Topics = r.Topics(s.Config)
+		}
 		part, err := r.New(&setup)
 		var explained *ConfigError
 		if errors.As(err, &explained) {

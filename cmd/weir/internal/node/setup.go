@@ -10,6 +10,7 @@ import (
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/api/metrics"
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
 	"github.com/weirhq/weir/processors"
@@ -23,6 +24,7 @@ type Setup struct {
 	Kafka  kafka.Cluster
 	Table  *LeaseTable // nil unless a role of the process has LeaseTable
 	Memory Allocation
+	Topics []events.Topic // those of the role
 	Log    zerolog.Logger
 	Traces trace.TracerProvider // nil: no traces
 	// StreamPoll is the interval between reads of a DynamoDB stream without new records. 0: the
@@ -46,7 +48,7 @@ type Setup struct {
 // adjust changes the configuration of the runtime.
 func (s *Setup) processor(p stream.Processor, check local.StateCheck, adjust func(*processors.Config)) (processorPart, error) {
 	c := processorConfig(s.Config, s.Kafka, &s.Log, s.Memory)
-	c.Metrics = s.Runtime
+	c.Metrics, c.Topics, c.MinInsync = s.Runtime, s.Topics, s.Config.Topics.MinInSync
 	adjust(&c)
 	rt, err := processors.New(c, p)
 	if err != nil {

@@ -1,0 +1,41 @@
+package processors
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/processors/internal/topics"
+)
+
+// compareTopics logs each topic of the application whose cleanup policy or min.insync.replicas
+// differs from Config.Topics. It returns ErrTopics if the changelog loses records.
+func (r *Runtime) compareTopics(ctx context.Context, adm *kadm.Client) error {
+	own := append(r.proc.WrittenTopics(), r.proc.Inputs...)
+	want := slices.DeleteFunc(slices.Clone(r.cfg.Topics), func(t events.Topic) bool { return !slices.Contains(own, t.Name) })
+	configs, err := topics.Describe(ctx, adm, own)
+	if err != nil {
+		return err
+	}
+	brokers, err := adm.ListBrokers(ctx)
+	if err != nil {
+		return fmt.Errorf("list brokers: %w", err)
+	}
+	for _, t := range want {
+		settings := map[string]string{"cleanup.policy": t.Cleanup}
+		if n := min(r.cfg.MinInsync, len(brokers)); n > 0 {
+			settings["min.insync.replicas"] = strconv.Itoa(n)
+		}
+		for _, s := range topics.Differing(configs[t.Name], settings) {
+			r.cfg.Log.Warn().Str("app", r.proc.App).Str("topic", t.Name).Str("setting", s.Name).Str("is", s.Current).Str("want", s.Want).Msg("topic_setting_differs")
+		}
+	}
+	if log := configs[r.proc.Changelog]; topics.Deletes(log) {
+		return fmt.Errorf("%w: changelog %s has cleanup.policy=%s, retention.ms=%s and retention.bytes=%s: Kafka deletes records that are the only copy of the state. Set cleanup.policy=compact, then start the process again; if records are older than the retention, parts of the state may be missing", ErrTopics, r.proc.Changelog, log["cleanup.policy"], log["retention.ms"], log["retention.bytes"])
+	}
+	return nil
+}
