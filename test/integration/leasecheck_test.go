@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/api/leasestatus"
@@ -86,7 +88,8 @@ func (w *leaseCluster) waiting(ctx context.Context, most int64) (map[string]leas
 	return all, err
 }
 
-// agree returns an error unless every region has each row as the log's last change of it.
+// agree returns an error unless every region has the same leases as the log: each row as its last
+// change, and no other row.
 func (w *leaseCluster) agree(ctx context.Context, log *leaseLog) error {
 	rows := map[lease.PrimaryKey]*rowLog{}
 	for name, r := range log.rows {
@@ -100,19 +103,42 @@ func (w *leaseCluster) agree(ctx context.Context, log *leaseLog) error {
 		}
 	}
 	for _, region := range w.regions {
-		for some := range slices.Chunk(slices.Collect(maps.Keys(rows)), 100) {
-			items, err := w.table.GetAll(ctx, region, some)
-			if err != nil {
-				return err
+		items, err := w.leases(ctx, region)
+		if err != nil {
+			return err
+		}
+		for p := range items {
+			if rows[p] == nil {
+				return fmt.Errorf("the log has no row %v, which %s has", p, region)
 			}
-			for _, p := range some {
-				if err := same(items[p], rows[p].newest); err != nil {
-					return fmt.Errorf("row %v in %s: %w", p, region, err)
-				}
+		}
+		for p, r := range rows {
+			if err := same(items[p], r.newest); err != nil {
+				return fmt.Errorf("row %v in %s: %w", p, region, err)
 			}
 		}
 	}
 	return nil
+}
+
+// leases returns the rows of all resources and keys in a region.
+func (w *leaseCluster) leases(ctx context.Context, region string) (map[lease.PrimaryKey]table.Item, error) {
+	items := map[lease.PrimaryKey]table.Item{}
+	pages := dynamodb.NewScanPaginator(w.table.New(region), &dynamodb.ScanInput{TableName: aws.String(leaseTable), ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("scan %s: %w", region, err)
+		}
+		for _, item := range page.Items {
+			p := lease.PrimaryKey{Partition: table.Text(item, table.PK), Sort: table.Text(item, table.SK)}
+			_, resource := lease.ParseResourcePartition(p.Partition)
+			if _, _, _, key := lease.ParseKeyPartition(p.Partition); key || resource {
+				items[p] = item
+			}
+		}
+	}
+	return items, nil
 }
 
 // same returns an error unless a row equals a change.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,33 +88,31 @@ func (l *ledger) sum() (count, duplicates uint64, micros int64) {
 // compare reports each row that differs from the recount.
 func (l *ledger) compare(t *testing.T, got map[place]*account) {
 	t.Helper()
-	const most = 10
-	bad := 0
-	complain := func(format string, args ...any) {
-		if bad++; bad <= most {
-			t.Errorf(format, args...)
-		}
+	if wrong := l.differences(got); len(wrong) > 0 {
+		t.Errorf("%d of %d rows are wrong:\n%s", len(wrong), len(l.totals), strings.Join(wrong[:min(10, len(wrong))], "\n"))
+		return
 	}
+	count, duplicates, micros := l.sum()
+	t.Logf("exact: %d events, %d duplicates, %d micros in %d rows", count, duplicates, micros, len(l.totals))
+}
+
+// differences returns the rows that differ from the recount.
+func (l *ledger) differences(got map[place]*account) (wrong []string) {
 	for at, want := range l.totals {
 		have := got[at]
 		switch {
 		case have == nil:
-			complain("%v: missing, want %v", at, want)
+			wrong = append(wrong, fmt.Sprintf("%v: missing, want %v", at, want))
 		case have.micros != want.micros || have.duplicates != want.duplicates || !maps.Equal(have.byType, want.byType):
-			complain("%v: %v, want %v", at, have, want)
+			wrong = append(wrong, fmt.Sprintf("%v: %v, want %v", at, have, want))
 		}
 	}
 	for at, have := range got {
 		if l.totals[at] == nil {
-			complain("%v: %v, but nothing was produced for it", at, have)
+			wrong = append(wrong, fmt.Sprintf("%v: %v, but nothing was produced for it", at, have))
 		}
 	}
-	count, duplicates, micros := l.sum()
-	if bad > 0 {
-		t.Errorf("%d of %d rows are wrong", bad, len(l.totals))
-		return
-	}
-	t.Logf("exact: %d events, %d duplicates, %d micros in %d rows", count, duplicates, micros, len(l.totals))
+	return wrong
 }
 
 // places returns the keys of the rows, in order.
