@@ -3,57 +3,87 @@
 package leaseloop_test
 
 import (
+	"fmt"
+	"slices"
+	"time"
+
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/lease"
 )
 
-// settled checks the tables of an idle loop: each resource exists, has one owner, is equal in all
-// regions and available; no resource is in transit; every command has a result.
-func (l *loop) settled(count int) {
+// report fails the test for what a checker found.
+func (l *loop) report(wrong []string) {
 	l.t.Helper()
-	first := l.stock(loopRegions()[0])
-	if len(first) != count {
-		l.t.Errorf("%d resources, want %d", len(first), count)
+	for _, text := range wrong[:min(20, len(wrong))] {
+		l.t.Error(text)
 	}
-	for _, region := range loopRegions()[1:] {
-		rows := l.stock(region)
-		for name, row := range first {
-			if rows[name] != row {
-				l.t.Errorf("%s is %+v in %s, %+v in %s", name, row, loopRegions()[0], rows[name], region)
-			}
-		}
-		if len(rows) != len(first) {
-			l.t.Errorf("%s has %d resources, want %d", region, len(rows), count)
-		}
+	if more := len(wrong) - 20; more > 0 {
+		l.t.Errorf("and %d more", more)
 	}
-	for name, row := range first {
-		if row.Holder != "" || row.Expires != 0 || row.Available == 0 {
-			l.t.Errorf("%s is not available long after all leases have ended: %+v", name, row)
-		}
+}
+
+// settled checks the tables of an idle loop and its commands. All resources are offered by a time.
+func (l *loop) settled(count int, offered time.Time) {
+	l.t.Helper()
+	stock := map[string]map[string]lease.Row{}
+	for _, region := range loopRegions() {
+		stock[region] = l.stock(region)
 	}
+	l.report(unsettled(stock, count, offered))
 	if n := l.inTransit(); n != 0 {
 		l.t.Errorf("%d resources are in transit in an idle loop", n)
 	}
 	l.answered()
 }
 
+// unsettled checks the resources of an idle loop, by region and name: each exists, is owned by a
+// region, is equal in all regions, and not leased, and is offered by a time.
+func unsettled(stock map[string]map[string]lease.Row, count int, offered time.Time) (wrong []string) {
+	first := stock[loopRegions()[0]]
+	for _, region := range loopRegions() {
+		if n := len(stock[region]); n != count {
+			wrong = append(wrong, fmt.Sprintf("%s has %d resources, want %d", region, n, count))
+		}
+	}
+	for name, row := range first {
+		for _, region := range loopRegions()[1:] {
+			if other := stock[region][name]; other != row {
+				wrong = append(wrong, fmt.Sprintf("%s is %+v in %s, %+v in %s", name, row, loopRegions()[0], other, region))
+			}
+		}
+		if row.Holder != "" || row.Expires != 0 || row.Available == 0 || row.Available > offered.UnixMilli() {
+			wrong = append(wrong, fmt.Sprintf("%s is not available long after all leases have ended: %+v", name, row))
+		}
+		if !slices.Contains(loopRegions(), row.Owner) {
+			wrong = append(wrong, fmt.Sprintf("%s is owned by no region: %+v", name, row))
+		}
+	}
+	return wrong
+}
+
 // answered reports commands without a result.
 func (l *loop) answered() {
 	l.t.Helper()
-	results := map[string]bool{}
-	for _, r := range readAll[eventspb.LeaseResult](l, events.LeaseResultsTopic) {
-		results[r.Id] = true
-	}
-	commands, unanswered := 0, 0
+	var commands []*eventspb.LeaseCommand
 	for _, topic := range commandTopics() {
-		for _, c := range readAll[eventspb.LeaseCommand](l, topic) {
-			commands++
-			if !results[c.Id] {
-				if unanswered++; unanswered < 5 {
-					l.t.Errorf("a command has no result: %v", c)
-				}
-			}
+		commands = append(commands, readAll[eventspb.LeaseCommand](l, topic)...)
+	}
+	wrong := unanswered(commands, readAll[eventspb.LeaseResult](l, events.LeaseResultsTopic))
+	l.report(wrong)
+	l.t.Logf("%d commands, %d without a result", len(commands), len(wrong))
+}
+
+// unanswered returns the commands that have no result.
+func unanswered(commands []*eventspb.LeaseCommand, results []*eventspb.LeaseResult) (wrong []string) {
+	has := map[string]bool{}
+	for _, r := range results {
+		has[r.Id] = true
+	}
+	for _, c := range commands {
+		if !has[c.Id] {
+			wrong = append(wrong, fmt.Sprintf("a command has no result: %v", c))
 		}
 	}
-	l.t.Logf("%d commands, %d without a result", commands, unanswered)
+	return wrong
 }

@@ -61,7 +61,7 @@ func TestEvacuate(t *testing.T) {
 		}
 		wait(ctx, time.Minute) // transfers complete
 		l.caughtUp()
-		l.settled(count + 10)
+		l.settled(count+10, time.Now())
 		moved := map[string]int{}
 		for _, r := range readAll[eventspb.LeaseResult](l, events.LeaseResultsTopic) {
 			if r.Kind == "transfer" && r.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {

@@ -100,7 +100,7 @@ func (h *homeLoop) run() {
 	cancel()
 	grantors.Wait()
 
-	h.settled(90)
+	h.settled(90, done.Offered)
 	u.apart()
 	for name, row := range h.stock("ap") {
 		if row.Owner == "ap" {

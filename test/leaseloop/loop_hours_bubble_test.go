@@ -4,6 +4,7 @@ package leaseloop_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -27,36 +28,44 @@ func (h *hours) single() {
 	live, contested := 0, 0
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		now, skew := time.Now().UnixMilli(), loopSkew.Milliseconds()
-		rows := h.rowsOf(key)
-		var winners, losers []string
-		for _, region := range loopRegions() {
-			switch r := rows[region]; {
-			case r.Live(now, skew):
-				winners = append(winners, region)
-			case r.State == lease.Superseded && r.Expires > now+skew:
-				losers = append(losers, region)
-			}
-		}
-		live += len(winners)
-		if len(winners) > 1 {
-			h.t.Errorf("key %s is leased in %v: %+v", key, winners, rows)
-		}
-		for _, region := range losers {
-			winner := rows[region].Winner
-			switch {
-			case slices.Contains(losers, winner):
-				h.t.Errorf("key %s: %s was superseded by %s, which was superseded itself: %+v", key, region, winner, rows)
-			case len(winners) == 1 && winner != winners[0]:
-				h.t.Errorf("key %s: %s was superseded by %s, and %s leases it: %+v", key, region, winner, winners[0], rows)
-			case len(winners) == 1:
-				contested++
-			}
-		}
+		n, duplicate, wrong := winners(key, h.rowsOf(key), now, skew)
+		h.report(wrong)
+		live += n
+		contested += duplicate
 	}
 	h.t.Logf("at the end %d live leases, %d of them with a superseded duplicate", live, contested)
 	if live < 10 || contested < 2 {
 		h.t.Errorf("only %d live leases, %d of them with a superseded duplicate", live, contested)
 	}
+}
+
+// winners checks the rows of a key, by region: one region at most has a lease, and the superseded
+// rows name that region. It returns the numbers of leases and of their superseded duplicates.
+func winners(key string, rows map[string]lease.Row, now, skew int64) (live, contested int, wrong []string) {
+	var winners, losers []string
+	for _, region := range loopRegions() {
+		switch r := rows[region]; {
+		case r.Live(now, skew):
+			winners = append(winners, region)
+		case r.State == lease.Superseded && r.Expires > now+skew:
+			losers = append(losers, region)
+		}
+	}
+	if len(winners) > 1 {
+		wrong = append(wrong, fmt.Sprintf("key %s is leased in %v: %+v", key, winners, rows))
+	}
+	for _, region := range losers {
+		winner := rows[region].Winner
+		switch {
+		case slices.Contains(losers, winner):
+			wrong = append(wrong, fmt.Sprintf("key %s: %s was superseded by %s, which was superseded itself: %+v", key, region, winner, rows))
+		case len(winners) == 1 && winner != winners[0]:
+			wrong = append(wrong, fmt.Sprintf("key %s: %s was superseded by %s, and %s leases it: %+v", key, region, winner, winners[0], rows))
+		case len(winners) == 1:
+			contested++
+		}
+	}
+	return len(winners), contested, wrong
 }
 
 // rowsOf returns a key's rows, each from its own region, all at one moment: no row was written
@@ -87,7 +96,7 @@ func (h *hours) check(span time.Duration) {
 	for _, n := range h.setup.stock {
 		stock += n
 	}
-	h.settled(stock)
+	h.settled(stock, time.Now())
 	h.users.apart()
 	done := map[string]int{}
 	for _, r := range readAll[eventspb.LeaseResult](h.loop, events.LeaseResultsTopic) {
@@ -154,20 +163,35 @@ func (h *hours) recoveryTimes() (available, freed []time.Duration) {
 }
 
 // duplicateTimes returns for how long keys were leased in two regions, for duplicates in quiet
-// times. The time begins when the later row names a resource, before any user sees it, and ends
-// when dedup sees that one of the rows was superseded or has ended.
-func (h *hours) duplicateTimes() (list []time.Duration) {
-	for _, d := range readAll[eventspb.LeaseDuplicate](h.loop, events.LeaseDuplicatesTopic) {
+// times. It reports duplicates that remain.
+func (h *hours) duplicateTimes() []time.Duration {
+	h.t.Helper()
+	list, wrong := resolved(readAll[eventspb.LeaseDuplicate](h.loop, events.LeaseDuplicatesTopic), h.quiet)
+	h.report(wrong)
+	return list
+}
+
+// resolved returns how long duplicates existed that quiet accepts, and the keys that are leased in
+// two regions by their last record. The time begins when the later row names a resource, before any
+// user sees it, and ends when dedup sees that one of the rows was superseded or has ended.
+func resolved(records []*eventspb.LeaseDuplicate, quiet func(from, to time.Time) bool) (list []time.Duration, wrong []string) {
+	open := map[string]*eventspb.LeaseDuplicate{}
+	for _, d := range records {
 		if d.State != "resolved" {
+			open[d.Key] = d
 			continue
 		}
+		delete(open, d.Key)
 		from := int64(0)
 		for _, r := range d.Rows {
 			from = max(from, r.GrantedMs)
 		}
-		if since, until := time.UnixMilli(from), time.UnixMilli(d.ResolvedMs); h.quiet(since, until) {
+		if since, until := time.UnixMilli(from), time.UnixMilli(d.ResolvedMs); quiet(since, until) {
 			list = append(list, until.Sub(since))
 		}
 	}
-	return list
+	for _, d := range open {
+		wrong = append(wrong, fmt.Sprintf("a duplicate is not resolved: %v", d))
+	}
+	return list, wrong
 }

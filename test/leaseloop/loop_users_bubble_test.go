@@ -163,8 +163,13 @@ func (u *users) change(i int, f func(*use)) {
 // apart reports resources that two keys used at once.
 func (u *users) apart() {
 	u.l.t.Helper()
+	u.l.report(overlaps(u.uses))
+}
+
+// overlaps returns the uses of one resource by two keys at one time.
+func overlaps(uses []use) (wrong []string) {
 	byName := map[string][]use{}
-	for _, x := range u.uses {
+	for _, x := range uses {
 		byName[x.resource] = append(byName[x.resource], x)
 	}
 	for _, list := range byName {
@@ -172,11 +177,12 @@ func (u *users) apart() {
 		for i := range list {
 			for _, later := range list[i+1:] {
 				if later.key != list[i].key && later.from.Before(list[i].to) {
-					u.l.t.Errorf("used for two keys at once: %+v and %+v", list[i], later)
+					wrong = append(wrong, fmt.Sprintf("used for two keys at once: %+v and %+v", list[i], later))
 				}
 			}
 		}
 	}
+	return wrong
 }
 
 // wave returns a rate that rises and falls, with another phase in each region.
