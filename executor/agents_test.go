@@ -131,39 +131,59 @@ func (l *liberator) send(c *eventspb.LeaseCommand, after time.Duration) {
 
 // check compares the results with the histories of the rows.
 func (l *liberator) check() {
-	history := l.w.history()
+	for _, wrong := range misdeeds(l.w.history(), l.sent, l.w.results) {
+		l.t.Error(wrong)
+	}
 	count := map[eventspb.LeaseOutcome]int{}
 	for _, r := range l.w.results {
 		count[r.Outcome]++
-		c := l.sent[r.Id].GetLiberate()
-		before, after := history[c.Resource][c.Version], history[c.Resource][c.Version+1]
-		if before.Expires != c.ExpiresMs {
-			l.t.Fatalf("command %v names the row %+v", c, before)
-		}
-		if r.Outcome != eventspb.LeaseOutcome_LEASE_OUTCOME_DONE {
-			continue
-		}
-		if after.Holder != "" || after.Expires != 0 || after.Available != before.Expires+1000 || after.Owner != "eu" {
-			l.t.Errorf("command %v made %+v from %+v", c, after, before)
-		}
 	}
 	l.t.Log(count)
 	if count[eventspb.LeaseOutcome_LEASE_OUTCOME_DONE] < 50 || count[eventspb.LeaseOutcome_LEASE_OUTCOME_STALE] == 0 || count[eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY] == 0 {
 		l.t.Errorf("too few results of a kind: %v", count)
 	}
+}
+
+// misdeeds returns what agents and the executor must not have done. history has the versions of
+// each resource, sent the commands by id.
+func misdeeds(history map[string]map[int64]lease.Row, sent map[string]*eventspb.LeaseCommand, results []*eventspb.LeaseResult) (wrong []string) {
+	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	answered := map[string]bool{}
+	for _, r := range results {
+		answered[r.Id] = true
+		c := sent[r.Id].GetLiberate()
+		if c == nil {
+			complain("a result of no command: %v", r)
+			continue
+		}
+		before, after := history[c.Resource][c.Version], history[c.Resource][c.Version+1]
+		if before.Expires != c.ExpiresMs {
+			complain("command %v names the row %+v", c, before)
+		}
+		if r.Outcome == eventspb.LeaseOutcome_LEASE_OUTCOME_DONE &&
+			(after.Holder != "" || after.Expires != 0 || after.Available != before.Expires+1000 || after.Owner != "eu") {
+			complain("command %v made %+v from %+v", c, after, before)
+		}
+	}
+	for id, c := range sent {
+		if !answered[id] {
+			complain("command %v has no result", c)
+		}
+	}
 	for name, rows := range history {
-		for v := int64(2); v <= int64(len(rows)); v++ {
+		for v := int64(1); v <= int64(len(rows)); v++ {
 			before, after := rows[v-1], rows[v]
 			switch {
 			case after.Version != v:
-				l.t.Errorf("%s has no version %d", name, v)
+				complain("%s has no version %d", name, v)
 			case before.Holder != "" && after.Holder == "" && after.Available < before.Expires+1000:
-				l.t.Errorf("%s is available at %d after a lease to %d", name, after.Available, before.Expires)
+				complain("%s is available at %d after a lease to %d", name, after.Available, before.Expires)
 			case before.Holder != "" && after.Holder != "" && before.Holder != after.Holder:
-				l.t.Errorf("%s went from %s to %s", name, before.Holder, after.Holder)
+				complain("%s went from %s to %s", name, before.Holder, after.Holder)
 			}
 		}
 	}
+	return wrong
 }
 
 // history returns all versions of all resource rows, from the stream of eu.
