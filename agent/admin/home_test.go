@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -123,15 +124,24 @@ func (u *homeUser) get(region string) error {
 // apart reports resources that two keys used at the same time.
 func (u *homeUser) apart() {
 	u.t.Helper()
-	for resource, list := range u.used {
+	for _, wrong := range overlaps(u.used) {
+		u.t.Error(wrong)
+	}
+}
+
+// overlaps returns the uses of one resource by two keys at one time. The uses of a resource are in
+// the order of their begin.
+func overlaps(used map[string][]homeUse) (wrong []string) {
+	for resource, list := range used {
 		for i, a := range list {
 			for _, b := range list[i+1:] {
 				if a.key != b.key && b.from.Before(a.to) {
-					u.t.Errorf("%s: %+v and %+v", resource, a, b)
+					wrong = append(wrong, fmt.Sprintf("%s: %+v and %+v", resource, a, b))
 				}
 			}
 		}
 	}
+	return wrong
 }
 
 // Each region is cut off for longer than its write lease. It stops, unless it is the home region,
@@ -528,39 +538,50 @@ func (w *fixture) adminAt(t testing.TB, home string) *admin.Admin {
 	return a
 }
 
-// alike reports rows that differ between regions, and missing resources.
+// alike reports a region whose rows differ from those of the others, or that has another number of
+// resources.
 func (w *fixture) alike(t *testing.T, resources int) {
 	t.Helper()
-	first := map[string]string{}
-	for i, region := range w.regions {
-		n := 0
+	tables := map[string][]leasetable.Item{}
+	for _, region := range w.regions {
 		out, err := w.cloud.Region(region).Client().Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(table)})
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || len(out.LastEvaluatedKey) > 0 {
+			t.Fatalf("scan of %s: one page of several, or %v", region, err)
 		}
-		for _, item := range out.Items {
+		tables[region] = out.Items
+	}
+	for _, wrong := range differences(w.regions, tables, resources) {
+		t.Error(wrong)
+	}
+}
+
+// differences returns the rows that the regions do not have alike, with all attributes, and the
+// regions that have another number of resources.
+func differences(regions []string, tables map[string][]leasetable.Item, resources int) (wrong []string) {
+	rows := map[string]map[string]leasetable.Item{} // by region and key
+	keys := map[string]bool{}
+	for _, region := range regions {
+		rows[region] = map[string]leasetable.Item{}
+		n := 0
+		for _, item := range tables[region] {
 			key := leasetable.Text(item, leasetable.PK) + " " + leasetable.Text(item, leasetable.SK)
-			row := ""
-			for _, name := range []string{leasetable.Owner, leasetable.WriterRegion, leasetable.WriteLeaseUntilMs} {
-				row += leasetable.Text(item, name) + " "
-			}
-			if v, err := leasetable.Number(item, leasetable.Version); err == nil {
-				row += fmt.Sprint(v)
-			}
-			if i == 0 {
-				first[key] = row
-			}
-			if strings.HasPrefix(key, "R#") {
+			if rows[region][key], keys[key] = item, true; strings.HasPrefix(key, "R#") {
 				n++
 			}
-			if first[key] != row {
-				t.Errorf("%s is %q in %s, %q in %s", key, row, region, first[key], w.regions[0])
-			}
 		}
-		if len(out.Items) != len(first) || n != resources || len(out.LastEvaluatedKey) > 0 {
-			t.Errorf("%s has %d rows, %d of resources, want %d and %d", region, len(out.Items), n, len(first), resources)
+		if n != resources {
+			wrong = append(wrong, fmt.Sprintf("%s has %d resources, want %d", region, n, resources))
 		}
 	}
+	first := rows[regions[0]]
+	for key := range keys {
+		for _, region := range regions[1:] {
+			if !reflect.DeepEqual(rows[region][key], first[key]) {
+				wrong = append(wrong, fmt.Sprintf("%s is %v in %s, %v in %s", key, rows[region][key], region, first[key], regions[0]))
+			}
+		}
+	}
+	return wrong
 }
 
 // heartbeatOf writes a heartbeat of a region that has seen its settings.
