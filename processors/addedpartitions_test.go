@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -23,7 +24,11 @@ import (
 // while a process runs and before it starts again. The processor works on with its own number of
 // partitions, also with a second process.
 func TestAddedPartitions(t *testing.T) {
-	processorstest.Run(t, unchecked(4), func(t *testing.T, h *processorstest.Harness) {
+	var log lockedBuffer
+	logger := zerolog.New(&log).Level(zerolog.WarnLevel)
+	o := unchecked(4)
+	o.Config.Log = &logger
+	processorstest.Run(t, o, func(t *testing.T, h *processorstest.Harness) {
 		proc := ledger.Processor("in")
 		proc.Partitions = 4
 		four := func(what string, p *processorstest.Process, n int) {
@@ -51,9 +56,18 @@ func TestAddedPartitions(t *testing.T) {
 			}
 		}
 		time.Sleep(10 * time.Minute) // the client has read the metadata again
+		if log.count("partitions_ignored") > 0 {
+			t.Error("partitions are ignored that were not there at the start")
+		}
 		b := h.StartWith("b", processors.Config{Workers: 1}, proc)
 		four("the second process has its half", b, 2)
 		four("the first process has its half", a, 2)
+		for topic, has := range map[string]int{"in": 6, ledger.App + ".dlq": 5, proc.Changelog: 7} {
+			line := fmt.Sprintf(`{"level":"error","process":"b","app":"ledger","topic":%q,"has":%d,"needs":4,"message":"partitions_ignored"}`, topic, has)
+			if n := log.count(line); n != 1 {
+				t.Errorf("%d times in the log: %s", n, line)
+			}
+		}
 		a.Stop()
 		b.Stop()
 

@@ -100,6 +100,20 @@ func TestDoctorFindings(t *testing.T) {
 	}
 }
 
+// TestDoctorOfAddedPartitions: partitions that an administrator added are an error of doctor. Its
+// remedy keeps the number of the state.
+func TestDoctorOfAddedPartitions(t *testing.T) {
+	_, k := fake(t, kfake.SeedTopics(6, "log"), kfake.SeedTopics(9, "in"))
+	for p := range int32(6) {
+		produce(t, k, "", &kgo.Record{Topic: "log", Partition: p, Value: []byte("v")})
+	}
+	checks := Doctor(t.Context(), k, DoctorOptions{Topics: []events.Topic{{Name: "in", Changelog: "log", Partitions: 6, Cleanup: events.CleanupDelete}}})
+	if c := find(t, checks, "topic in"); c.OK || c.Severity != Error || c.Detail != "partitions 6 to 8 of in were added, and are not read" ||
+		!strings.HasPrefix(c.Remedy, "set the producers back to 6 partitions") {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestDoctorClock(t *testing.T) {
 	_, k := fake(t, kfake.SeedTopics(1, "in"))
 	topics := []events.Topic{{Name: "in", Partitions: 1, Cleanup: events.CleanupDelete, Config: map[string]string{"message.timestamp.type": "LogAppendTime"}}}
