@@ -44,43 +44,27 @@ func (c *call) batchExecuteStatement(q *wire.Request) ([]byte, error) {
 	return insertAnswer(inserts, q.ReturnCapacity), nil
 }
 
-const failed = "' failed to satisfy constraint: Member must "
-
 // checkStatements checks the number, the lengths and the parameters of the statements, but does not
 // parse them.
 func checkStatements(q *wire.Request) error {
-	switch {
-	case !q.HasStatements:
-		return missing("statements")
-	case len(q.Statements) == 0:
-		return wire.Invalid("1 validation error detected: Value '[]' at 'statements" + failed + "have length greater than or equal to 1")
-	case len(q.Statements) > maxStatements:
-		return wire.Invalid("1 validation error detected: Value '[...]' at 'statements" + failed + "have length less than or equal to " + strconv.Itoa(maxStatements))
+	var rules constraints
+	if rules.required(q.HasStatements, "statements"); q.HasStatements {
+		rules.longEnough(len(q.Statements), 1, "[]", "statements")
+		rules.shortEnough(len(q.Statements), maxStatements, "[...]", "statements")
 	}
 	for i := range q.Statements {
-		if err := checkStatement(i+1, &q.Statements[i]); err != nil {
-			return err
+		s, at := &q.Statements[i], "statements."+strconv.Itoa(i+1)+".member."
+		if rules.required(s.Text.Given, at+"statement"); s.Text.Given {
+			rules.longEnough(len(s.Text.Value), 1, "", at+"statement")
+			rules.shortEnough(len(s.Text.Value), maxStatement, s.Text.Value, at+"statement")
 		}
+		if s.HasParams && s.Err == nil {
+			rules.longEnough(len(s.Params), 1, "[]", at+"parameters")
+		}
+		rules.onFailure(s.OnFailure, at)
 	}
-	return checkCapacity(q.ReturnCapacity)
-}
-
-// checkStatement checks the statement with that number; the first has the number 1.
-func checkStatement(number int, s *wire.Statement) error {
-	at := func(parameter string) string { return "statements." + strconv.Itoa(number) + ".member." + parameter }
-	switch {
-	case !s.Text.Given:
-		return missing(at("statement"))
-	case s.Text.Value == "":
-		return wire.Invalid("1 validation error detected: Value '' at '" + at("statement") + failed + "have length greater than or equal to 1")
-	case len(s.Text.Value) > maxStatement:
-		return wire.Invalid("1 validation error detected: Value '" + s.Text.Value + "' at '" + at("statement") + failed + "have length less than or equal to " + strconv.Itoa(maxStatement))
-	case s.HasParams && len(s.Params) == 0 && s.Err == nil:
-		return wire.Invalid("1 validation error detected: Value '[]' at '" + at("parameters") + failed + "have length greater than or equal to 1")
-	case s.OnFailure.Given:
-		return oneOf(s.OnFailure, at("returnValuesOnConditionCheckFailure"), "[ALL_OLD, NONE]", "ALL_OLD", "NONE")
-	}
-	return nil
+	rules.capacity(q.ReturnCapacity)
+	return rules.err()
 }
 
 // inserts parses the statements. The error of a statement that cannot be parsed is in its insert.

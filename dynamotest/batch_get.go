@@ -65,14 +65,14 @@ func (c *call) batchGetItem(q *wire.Request) ([]byte, error) {
 
 // gets checks what does not depend on the tables.
 func (c *call) gets(q *wire.Request) ([]tableGets, error) {
-	if err := checkCapacity(q.ReturnCapacity); err != nil {
+	var rules constraints
+	rules.requestItems(q, len(q.Gets))
+	for _, g := range q.Gets {
+		rules.longEnough(len(g.Keys), 1, "[]", "requestItems."+g.Table+".member.keys")
+	}
+	rules.capacity(q.ReturnCapacity)
+	if err := rules.err(); err != nil {
 		return nil, err
-	}
-	if !q.RequestItems {
-		return nil, missing("requestItems")
-	}
-	if len(q.Gets) == 0 {
-		return nil, wire.Invalid("1 validation error detected: Value '{}' at 'requestItems' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
 	var gets []tableGets
 	n := 0
@@ -83,9 +83,6 @@ func (c *call) gets(q *wire.Request) ([]tableGets, error) {
 		}
 		if n += len(g.Keys); n > maxGets {
 			return nil, wire.Invalid("Too many items requested for the BatchGetItem call")
-		}
-		if len(g.Keys) == 0 {
-			return nil, wire.Invalid("1 validation error detected: Value '[]' at 'requestItems." + g.Table + ".member.keys' failed to satisfy constraint: Member must have length greater than or equal to 1")
 		}
 		e, err := c.expressions(&wire.Request{Projection: g.Projection, Names: g.Names, HasNames: g.HasNames}, "")
 		if err != nil {

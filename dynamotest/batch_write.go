@@ -53,17 +53,15 @@ func (c *call) batchWriteItem(q *wire.Request) ([]byte, error) {
 
 // writes checks what does not depend on the tables.
 func (c *call) writes(q *wire.Request) ([]tableWrites, error) {
-	if err := checkCapacity(q.ReturnCapacity); err != nil {
+	var rules constraints
+	rules.requestItems(q, len(q.Writes))
+	for _, w := range q.Writes {
+		rules.longEnough(len(w.Writes), 1, "[]", "requestItems."+w.Table+".member")
+	}
+	rules.capacity(q.ReturnCapacity)
+	rules.metrics(q.ReturnMetrics)
+	if err := rules.err(); err != nil {
 		return nil, err
-	}
-	if err := oneOf(q.ReturnMetrics, "returnItemCollectionMetrics", "[SIZE, NONE]", "SIZE", "NONE"); err != nil {
-		return nil, err
-	}
-	if !q.RequestItems {
-		return nil, missing("requestItems")
-	}
-	if len(q.Writes) == 0 {
-		return nil, wire.Invalid("1 validation error detected: Value '{}' at 'requestItems' failed to satisfy constraint: Member must have length greater than or equal to 1")
 	}
 	var tables []tableWrites
 	n := 0
@@ -74,9 +72,6 @@ func (c *call) writes(q *wire.Request) ([]tableWrites, error) {
 		}
 		if n += len(w.Writes); n > maxWrites {
 			return nil, wire.Invalid("Too many items requested for the BatchWriteItem call")
-		}
-		if len(w.Writes) == 0 {
-			return nil, wire.Invalid("1 validation error detected: Value '[]' at 'requestItems." + w.Table + ".member' failed to satisfy constraint: Member must have length greater than or equal to 1")
 		}
 		tables = append(tables, tableWrites{WriteTable: w, used: capacity{table: name}})
 	}

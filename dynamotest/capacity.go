@@ -19,11 +19,6 @@ type indexCapacity struct {
 	units float64
 }
 
-// checkCapacity checks the parameter ReturnConsumedCapacity.
-func checkCapacity(t wire.Text) error {
-	return oneOf(t, "returnConsumedCapacity", "[INDEXES, TOTAL, NONE]", "INDEXES", "TOTAL", "NONE")
-}
-
 // readUnits returns the capacity units of a read of size bytes: one for each 4 KB, and half of that
 // for an eventually consistent read.
 func readUnits(size int, consistent bool) float64 {

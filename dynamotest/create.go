@@ -18,7 +18,7 @@ type streamSpecification struct {
 // createTable is the operation CreateTable.
 func (c *call) createTable() ([]byte, error) {
 	var q struct {
-		TableName                 string
+		TableName                 *string
 		KeySchema                 []table.KeyElement
 		AttributeDefinitions      []table.AttributeDefinition
 		BillingMode               string
@@ -30,8 +30,23 @@ func (c *call) createTable() ([]byte, error) {
 	if err := c.decode(&q); err != nil {
 		return nil, err
 	}
-	name, err := tableName(wire.Text{Value: q.TableName, Given: q.TableName != ""})
-	if err != nil {
+	if q.TableName == nil {
+		return nil, wire.Invalid("The parameter 'TableName' is required but was not present in the request")
+	}
+	name := nameIn(*q.TableName)
+	if err := checkLength(name); err != nil {
+		return nil, err
+	}
+	var rules constraints
+	rules.attributes(q.AttributeDefinitions)
+	rules.name(name, "tableName")
+	rules.oneOf(optional(q.BillingMode), "billingMode", "[PROVISIONED, PAY_PER_REQUEST]")
+	rules.keys(q.KeySchema, "")
+	for i := range q.GlobalSecondaryIndexes {
+		rules.index(&q.GlobalSecondaryIndexes[i], fmt.Sprintf("globalSecondaryIndexes.%d.member.", i+1))
+	}
+	rules.stream(q.StreamSpecification)
+	if err := rules.err(); err != nil {
 		return nil, err
 	}
 	def := &table.Definition{
@@ -70,11 +85,6 @@ func checkBilling(mode string, def *table.Definition) error {
 	for i := range def.Indexes {
 		capacities = append(capacities, def.Indexes[i].ProvisionedThroughput)
 	}
-	switch mode {
-	case "PAY_PER_REQUEST", "PROVISIONED", "":
-	default:
-		return wire.Invalid("1 validation error detected: Value '" + mode + "' at 'billingMode' failed to satisfy constraint: Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]")
-	}
 	for _, t := range capacities {
 		switch {
 		case mode == "PAY_PER_REQUEST" && t != nil:
@@ -94,14 +104,10 @@ func viewOf(s *streamSpecification) (string, error) {
 		}
 		return "", nil
 	}
-	switch s.StreamViewType {
-	case "KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", bothImages:
-		return s.StreamViewType, nil
-	case "":
+	if s.StreamViewType == "" {
 		return "", wire.InvalidParameter("StreamViewType is required when StreamEnabled is true")
-	default:
-		return "", wire.Invalid("1 validation error detected: Value '" + s.StreamViewType + "' at 'streamSpecification.streamViewType' failed to satisfy constraint: Member must satisfy enum value set: [NEW_IMAGE, OLD_IMAGE, NEW_AND_OLD_IMAGES, KEYS_ONLY]")
 	}
+	return s.StreamViewType, nil
 }
 
 // newID returns an id in the form of a UUID that no other table of the cloud has had.

@@ -14,7 +14,9 @@ func (c *call) getItem(q *wire.Request) ([]byte, error) {
 	if !q.HasKey {
 		return nil, missing("key")
 	}
-	if err := checkCapacity(q.ReturnCapacity); err != nil {
+	var rules constraints
+	rules.capacity(q.ReturnCapacity)
+	if err := rules.err(); err != nil {
 		return nil, err
 	}
 	e, err := c.expressions(q, "")
@@ -57,5 +59,7 @@ func (t *liveTable) source(consistent bool) *table.Rows {
 
 // missing returns the error about a required parameter that the request lacks.
 func missing(parameter string) error {
-	return wire.Invalid("1 validation error detected: Value null at '" + parameter + "' failed to satisfy constraint: Member must not be null")
+	var c constraints
+	c.required(false, parameter)
+	return c.err()
 }

@@ -1,7 +1,6 @@
 package dynamotest
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -92,22 +91,24 @@ func (c *call) decodeTableName() (string, error) {
 // tableName returns the table's name in the parameter, which is a name or an ARN.
 func tableName(t wire.Text) (string, error) {
 	if !t.Given {
-		return "", wire.Invalid("1 validation error detected: Value null at 'tableName' failed to satisfy constraint: Member must not be null")
+		return "", missing("tableName")
 	}
-	name := t.Value
-	if strings.HasPrefix(name, "arn:") {
-		name = name[strings.LastIndexByte(name, '/')+1:]
-	}
-	if len(name) < 1 {
-		return "", wire.Invalid("1 validation error detected: Value '" + name + "' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 1")
-	}
+	name := nameIn(t.Value)
 	if len(name) > maxTableName {
-		return "", checkTableName("TableName", name)
+		return "", checkLength(name)
 	}
-	if !validName(name) {
-		return "", wire.Invalid("1 validation error detected: Value '" + name + "' at 'tableName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
+	var c constraints
+	c.longEnough(len(name), 1, name, "tableName")
+	c.name(name, "tableName")
+	return name, c.err()
+}
+
+// nameIn returns the name in a name or an ARN.
+func nameIn(text string) string {
+	if strings.HasPrefix(text, "arn:") {
+		return text[strings.LastIndexByte(text, '/')+1:]
 	}
-	return name, nil
+	return text
 }
 
 // validName reports whether name has only characters that names of tables and indexes may have.
@@ -118,15 +119,6 @@ func validName(name string) bool {
 		}
 	}
 	return true
-}
-
-// oneOf returns an error unless the parameter is absent or one of the values. set is DynamoDB's
-// list of the values in the error text.
-func oneOf(t wire.Text, parameter, set string, values ...string) error {
-	if !t.Given || slices.Contains(values, t.Value) {
-		return nil
-	}
-	return wire.Invalid("1 validation error detected: Value '" + t.Value + "' at '" + parameter + "' failed to satisfy constraint: Member must satisfy enum value set: " + set)
 }
 
 // table returns the table with that name, or an error if it does not exist or is being created. The

@@ -37,26 +37,18 @@ func (c *call) reading(q *wire.Request, without string) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, err := range []error{
-		checkCapacity(q.ReturnCapacity),
-		oneOf(q.Select, "select", "[SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES]",
-			"SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"),
-		atLeastOne(q.Limit, "limit"),
-		checkSelect(q),
-	} {
-		if err != nil {
-			return nil, err
-		}
+	var rules constraints
+	rules.capacity(q.ReturnCapacity)
+	rules.oneOf(q.Select, "select", "[SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES]")
+	rules.atLeastOne(q.Limit, "limit")
+	if err := rules.err(); err != nil {
+		return nil, err
+	}
+	if err := checkSelect(q); err != nil {
+		return nil, err
 	}
 	e, err := c.expressions(q, without)
 	return &reading{c, q, name, e}, err
-}
-
-func atLeastOne(n wire.Number, parameter string) error {
-	if n.Given && n.Value < 1 {
-		return wire.Invalid("1 validation error detected: Value '" + strconv.FormatInt(n.Value, 10) + "' at '" + parameter + "' failed to satisfy constraint: Member must have value greater than or equal to 1")
-	}
-	return nil
 }
 
 // checkSelect checks Select against the other parameters.

@@ -50,6 +50,8 @@ func (c *call) scan(q *wire.Request) ([]byte, error) {
 // segment returns the keys of the request's segment, which is a range of hashes.
 func segment(q *wire.Request) (table.Span, error) {
 	n, total := q.Segment.Value, q.TotalSegments.Value
+	var rules constraints
+	rules.atLeastOne(q.TotalSegments, "totalSegments")
 	switch {
 	case !q.Segment.Given && !q.TotalSegments.Given:
 		return table.Span{}, nil
@@ -58,7 +60,7 @@ func segment(q *wire.Request) (table.Span, error) {
 	case !q.TotalSegments.Given:
 		return table.Span{}, wire.Invalid("The TotalSegments parameter is required but was not present in the request when Segment parameter is present")
 	case total < 1:
-		return table.Span{}, atLeastOne(q.TotalSegments, "totalSegments")
+		return table.Span{}, rules.err()
 	case total > maxSegments:
 		return table.Span{}, wire.Invalid("1 validation error detected: Value '" + strconv.FormatInt(total, 10) + "' at 'totalSegments' failed to satisfy constraint: Member must have value less than or equal to 1000000")
 	case n < 0:

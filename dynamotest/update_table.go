@@ -1,6 +1,7 @@
 package dynamotest
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/weirhq/weir/dynamotest/internal/table"
@@ -35,6 +36,17 @@ func (c *call) updateTable() ([]byte, error) {
 	}
 	name, err := tableName(wire.Text{Value: q.TableName, Given: q.TableName != ""})
 	if err != nil {
+		return nil, err
+	}
+	var rules constraints
+	rules.attributes(q.AttributeDefinitions)
+	for i, u := range q.GlobalSecondaryIndexUpdates {
+		if u.Create != nil {
+			rules.index(u.Create, fmt.Sprintf("globalSecondaryIndexUpdates.%d.member.create.", i+1))
+		}
+	}
+	rules.stream(q.StreamSpecification)
+	if err := rules.err(); err != nil {
 		return nil, err
 	}
 	if q.BillingMode != "" && q.BillingMode != "PAY_PER_REQUEST" {

@@ -1,6 +1,8 @@
 package dynamotest
 
 import (
+	"slices"
+
 	"github.com/weirhq/weir/dynamotest/internal/item"
 	"github.com/weirhq/weir/dynamotest/internal/table"
 	"github.com/weirhq/weir/dynamotest/internal/wire"
@@ -28,18 +30,15 @@ func (c *call) writing(q *wire.Request, without string, returns ...string) (*wri
 	if c.operation != "PutItem" && !q.HasKey {
 		return nil, missing("key")
 	}
-	const all = "[ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
-	for _, err := range []error{
-		checkCapacity(q.ReturnCapacity),
-		oneOf(q.ReturnMetrics, "returnItemCollectionMetrics", "[SIZE, NONE]", "SIZE", "NONE"),
-		oneOf(q.OnFailure, "returnValuesOnConditionCheckFailure", "[ALL_OLD, NONE]", "ALL_OLD", "NONE"),
-		oneOf(q.ReturnValues, "returnValues", all, "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"),
-	} {
-		if err != nil {
-			return nil, err
-		}
+	var rules constraints
+	rules.capacity(q.ReturnCapacity)
+	rules.oneOf(q.ReturnValues, "returnValues", "[ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]")
+	rules.metrics(q.ReturnMetrics)
+	rules.onFailure(q.OnFailure, "")
+	if err := rules.err(); err != nil {
+		return nil, err
 	}
-	if err := oneOf(q.ReturnValues, "", "", append(returns, "NONE")...); err != nil {
+	if q.ReturnValues.Given && !slices.Contains(append(returns, "NONE"), q.ReturnValues.Value) {
 		return nil, wire.Invalid("ReturnValues can only be ALL_OLD or NONE")
 	}
 	e, err := c.expressions(q, without)
