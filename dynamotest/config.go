@@ -78,6 +78,9 @@ type Profile struct {
 	Rollover time.Duration
 	// RolloverRecords is the number of records after which a shard closes. Defaults to no limit.
 	RolloverRecords int
+	// StreamRetention is the time for which the records of a new stream can be read. A stream keeps
+	// its own over a restart. Defaults to 24 hours, as in DynamoDB.
+	StreamRetention time.Duration
 	// Faults are the faults that are injected from the start. SetFaults replaces them.
 	Faults []Fault
 }
@@ -109,7 +112,7 @@ func Friendly() Profile {
 }
 
 func (p Profile) streamSettings() stream.Settings {
-	return stream.Settings{Shards: p.Shards, MaxShards: p.MaxShards, Rollover: p.Rollover, RolloverRecords: p.RolloverRecords}
+	return stream.Settings{Shards: p.Shards, MaxShards: p.MaxShards, Rollover: p.Rollover, RolloverRecords: p.RolloverRecords, Retention: p.StreamRetention}
 }
 
 // check returns an error about the first setting that is not valid.
@@ -136,6 +139,9 @@ func (cfg Config) check() error {
 	}
 	if m := cfg.Profile.Merge; m < 0 || m > 1 {
 		return fmt.Errorf("dynamotest: Profile.Merge is %g, want a number from 0 to 1", m)
+	}
+	if d := cfg.Profile.StreamRetention; d < 0 {
+		return fmt.Errorf("dynamotest: Profile.StreamRetention is %s, want a time above 0, or 0 for 24 h", d)
 	}
 	return checkFaults(cfg.Profile.Faults)
 }

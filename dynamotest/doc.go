@@ -21,8 +21,8 @@
 //     and BatchWriteItem, with condition, update, filter, key condition and projection expressions.
 //   - PartiQL: INSERT statements in a BatchExecuteStatement, and no other statement.
 //   - Streams: ListStreams, DescribeStream, GetShardIterator and GetRecords. Records are kept for
-//     24 hours; shards close by age and by number of records, and then continue in one child or
-//     split in two.
+//     24 hours, or Profile.StreamRetention; shards close by age and by number of records, and then
+//     continue in one child or split in two.
 //   - Global tables of the version 2019.11.21: UpdateTable adds and removes replicas, writes arrive
 //     asynchronously, and the last writer wins.
 //   - Answers: consumed capacity, the sizes of items, and DynamoDB's errors with their names and

@@ -227,6 +227,62 @@ func TestStreamsComeAndGo(t *testing.T) {
 	}
 }
 
+// TestStreamRetention: a record can be read for Profile.StreamRetention. A stream keeps it over a
+// restart.
+func TestStreamRetention(t *testing.T) {
+	clock := NewManualClock(time.Unix(1_800_000_000, 0))
+	cfg := Config{Clock: clock, Dir: t.TempDir(), Profile: Profile{StreamRetention: time.Hour}}
+	read := func(c *Cloud) string {
+		t.Helper()
+		api := c.Region("eu-west-1").StreamsClient()
+		list, err := api.ListStreams(t.Context(), &dynamodbstreams.ListStreamsInput{})
+		if err != nil || len(list.Streams) != 1 {
+			t.Fatal(list, err)
+		}
+		arn := list.Streams[0].StreamArn
+		sh := shards(t, api, &dynamodbstreams.DescribeStreamInput{StreamArn: arn})[0]
+		it, err := iteratorAt(t, api, dynamodbstreams.GetShardIteratorInput{StreamArn: arn, ShardId: sh.ShardId, ShardIteratorType: "TRIM_HORIZON"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := values(t, api, it)
+		return got
+	}
+	c, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := c.Region("eu-west-1").Client()
+	create(t, db, func(in *dynamodb.CreateTableInput) {
+		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: "NEW_IMAGE"}
+	})
+	for i := range 3 { // at 0, 25 and 50 minutes
+		put(t.Context(), t, db, m{"pk": s("a"), "sk": s(fmt.Sprint(i)), "v": n(fmt.Sprint(i))})
+		clock.Advance(25 * time.Minute)
+	}
+	if got := read(c); got != "12" {
+		t.Errorf("after 75 minutes it has the records %s", got)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Profile.StreamRetention = 0 // of new streams
+	if c, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if got := read(c); got != "12" {
+		t.Errorf("after a restart it has the records %s", got)
+	}
+	clock.Advance(30 * time.Minute)
+	if got := read(c); got != "2" {
+		t.Errorf("after 105 minutes it has the records %s", got)
+	}
+	if _, err := New(Config{Profile: Profile{StreamRetention: -time.Second}}); err == nil || !strings.Contains(err.Error(), "Profile.StreamRetention is -1s") {
+		t.Errorf("a negative retention: %v", err)
+	}
+}
+
 // TestStreamLags: a stream shows a write after its lag, and a write of another region after it has
 // arrived.
 func TestStreamLags(t *testing.T) {

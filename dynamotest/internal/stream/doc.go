@@ -1,5 +1,5 @@
 // Package stream holds the change records of a table as DynamoDB Streams shows them: in shards that
-// close and have children, for 24 hours.
+// close and have children, for 24 hours or another retention.
 //
 //	Add ─▶ open shard of the key's hash ─▶ records, ascending by sequence number
 //	                │ after Rollover or RolloverRecords
@@ -17,7 +17,7 @@
 //     shard's ancestors have the key's earlier records.
 //   - Sequence numbers ascend in the whole stream. Those of a child are greater than those of its
 //     parent.
-//   - A record is in exactly one shard, and stays there for 24 hours.
+//   - A record is in exactly one shard, and stays there for the retention.
 //
 // The package does not decide what a change is, and a Stream is not safe for concurrent use:
 // package dynamotest holds its mutex.

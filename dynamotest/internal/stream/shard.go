@@ -19,6 +19,7 @@ type Shard struct {
 	Parent      string // the ID of the shard that it continues, "" for the first shards
 	First, Last uint64 // its range of sequence numbers; Last is 0 while it is open
 
+	retention int64  // of its records
 	low, high uint64 // its range of hashes
 	rollAt    int64
 	closed    int64  // time of its end, if Last is not 0
@@ -91,9 +92,9 @@ func (sh *Shard) Read(after uint64, limit int, now int64) (records []Record, end
 	return slices.Clone(sh.records[from:to]), sh.Last != 0 && to == len(sh.records), nil
 }
 
-// trim drops the records that are older than Retention.
+// trim drops the records that are older than the retention.
 func (sh *Shard) trim(now int64) {
-	old := sort.Search(len(sh.records), func(i int) bool { return sh.records[i].At >= now-int64(Retention) })
+	old := sort.Search(len(sh.records), func(i int) bool { return sh.records[i].At >= now-sh.retention })
 	if old > 0 {
 		sh.trimmed = sh.records[old-1].Seq
 		clear(sh.records[:old]) // or the slice's array would keep the items alive

@@ -43,7 +43,7 @@ func Restore(s State, now int64) *Stream {
 	st := &Stream{settings: s.Settings, seq: s.Seq, rolls: s.Rolls, ended: s.Ended, trimmed: now}
 	for _, x := range s.Shards {
 		sh := &Shard{
-			ID: x.ID, Parent: x.Parent, First: x.First, Last: x.Last, low: x.Low, high: x.High,
+			ID: x.ID, Parent: x.Parent, First: x.First, Last: x.Last, retention: s.Settings.retention(), low: x.Low, high: x.High,
 			rollAt: x.RollAt, closed: x.Closed, visible: x.Visible, taken: x.Taken, trimmed: x.Trimmed,
 		}
 		st.shards = append(st.shards, sh)

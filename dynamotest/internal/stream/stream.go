@@ -1,13 +1,14 @@
 package stream
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/weirhq/weir/dynamotest/internal/item"
 )
 
-// Retention is the time for which a record can be read.
+// Retention is the time for which DynamoDB keeps a record.
 const Retention = 24 * time.Hour
 
 // Record is one change of one item. Old is empty if the item was new, New if it was deleted, and
@@ -21,14 +22,18 @@ type Record struct {
 	Old, New item.Item
 }
 
-// Settings are the number of a stream's shards and their rollovers. With the zero value a stream
-// has one shard, which never closes.
+// Settings are the number of a stream's shards, their rollovers, and the life of records. With the
+// zero value a stream has one shard, which never closes.
 type Settings struct {
 	Shards          int           // of a new stream. Defaults to 1.
 	MaxShards       int           // maximum of open shards; rollovers split shards until then. Defaults to Shards.
 	Rollover        time.Duration // time after which a shard closes. Defaults to no limit.
 	RolloverRecords int           // number of records after which a shard closes. Defaults to no limit.
+	Retention       time.Duration // time for which a record can be read. Defaults to Retention.
 }
+
+// retention returns Retention in nanoseconds, or its default.
+func (s Settings) retention() int64 { return int64(cmp.Or(s.Retention, Retention)) }
 
 // Stream is the change records of one table since its stream was enabled.
 type Stream struct {
@@ -125,7 +130,7 @@ func (st *Stream) find(hash uint64) *Shard {
 // openShard adds a shard and keeps the open shards sorted.
 func (st *Stream) openShard(parent *Shard, low, high uint64, now int64) *Shard {
 	st.seq++
-	sh := &Shard{First: st.seq, low: low, high: high, rollAt: now + int64(st.settings.Rollover), visible: now, trimmed: st.seq}
+	sh := &Shard{First: st.seq, retention: st.settings.retention(), low: low, high: high, rollAt: now + int64(st.settings.Rollover), visible: now, trimmed: st.seq}
 	if parent != nil {
 		sh.Parent = parent.ID
 		// A child must not show later records while its parent hides earlier ones.
@@ -175,12 +180,12 @@ func (st *Stream) findNextRoll() {
 	}
 }
 
-// trim drops the records that are older than Retention, and the shards that closed before that.
+// trim drops the records that are older than the retention, and the shards that closed before that.
 func (st *Stream) trim(now int64) {
 	kept := st.shards[:0]
 	for _, sh := range st.shards {
 		sh.trim(now)
-		if sh.Last == 0 || sh.closed >= now-int64(Retention) {
+		if sh.Last == 0 || sh.closed >= now-sh.retention {
 			kept = append(kept, sh)
 		}
 	}

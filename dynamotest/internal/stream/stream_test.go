@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -106,17 +107,38 @@ func TestRollover(t *testing.T) {
 	}
 }
 
+// TestTrim: a record can be read for the retention of the stream, also after a restore.
 func TestTrim(t *testing.T) {
+	for _, retention := range []time.Duration{0, 6 * time.Hour} {
+		for _, restored := range []bool{false, true} {
+			t.Run(fmt.Sprint(retention, restored), func(t *testing.T) { trim(t, retention, restored) })
+		}
+	}
+}
+
+func trim(t *testing.T, retention time.Duration, restored bool) {
 	now := int64(time.Hour)
-	st := New(Settings{RolloverRecords: 3}, now)
+	st := New(Settings{RolloverRecords: 3, Retention: retention}, now)
+	keeps := int64(cmp.Or(retention, 24*time.Hour))
 	var seqs []uint64
 	for range 4 { // the fourth record is in the child
 		seqs = append(seqs, st.Add(now, 0, Record{}).Seq)
 		now += int64(time.Hour)
 	}
+	if restored {
+		after := Restore(st.State(now), now)
+		for _, sh := range st.Shards(now) {
+			for _, r := range sh.Records() {
+				if err := after.Put(sh.ID, r); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		st = after
+	}
 	parent, child := st.Shards(now)[0], st.Shards(now)[1]
 	horizon := parent.Horizon(now)
-	now = int64(time.Hour) + int64(Retention) + int64(90*time.Minute) // two records are older than Retention
+	now = int64(time.Hour) + keeps + int64(90*time.Minute) // two records are older than the retention
 	if _, _, err := parent.Read(horizon, 9, now); !errors.Is(err, ErrTrimmed) {
 		t.Fatal(err)
 	}
@@ -135,7 +157,7 @@ func TestTrim(t *testing.T) {
 	if _, err := child.Position(child.End()+1, true, now); !errors.Is(err, ErrSequence) {
 		t.Fatal(err)
 	}
-	now += int64(Retention)
+	now += keeps
 	if shards := st.Shards(now); len(shards) != 1 || shards[0] != child {
 		t.Fatalf("%+v", shards)
 	}
@@ -143,8 +165,8 @@ func TestTrim(t *testing.T) {
 		t.Fatal(records, end, err)
 	}
 	st.End(now)
-	if st.Expired(now) || !st.Expired(now+int64(Retention)+1) {
-		t.Fatal("the stream must expire a day after its end, and not before")
+	if st.Expired(now) || !st.Expired(now+keeps+1) {
+		t.Fatal("the stream must expire after its end and the retention, and not before")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -29,6 +30,7 @@ type dynamo struct {
 	hosts                          []string
 	port                           int
 	seed                           uint64
+	retention                      time.Duration
 	fault                          []string
 }
 
@@ -57,6 +59,7 @@ func newDynamoDBCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&d.access, "access-key-id", "", "the only accepted access key id (default: any); required if --host is not loopback")
 	f.StringSliceVar(&d.hosts, "allowed-hosts", nil, "names in the Host header that are answered beside --host, localhost and IP addresses, such as the name of a service in docker compose")
 	f.StringArrayVar(&d.fault, "fault", nil, "fault to inject, such as region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; repeatable")
+	f.DurationVar(&d.retention, "stream-retention", 24*time.Hour, "time for which the records of a new stream can be read")
 	f.Uint64Var(&d.seed, "seed", 0, "seed of random lags and faults")
 	return c
 }
@@ -79,6 +82,10 @@ func (d *dynamo) run(ctx context.Context) (err error) {
 	default:
 		return cli.UsageError(fmt.Sprintf("--profile %q does not exist", d.profile), "use ideal, friendly or hostile")
 	}
+	if d.retention <= 0 {
+		return cli.UsageError(fmt.Sprintf("--stream-retention %s is not a time above 0", d.retention), "give a time such as 10m; DynamoDB has 24h")
+	}
+	cfg.Profile.StreamRetention = d.retention
 	if d.access == "" && !hostcheck.IsLoopback(d.host) {
 		return cli.UsageError(fmt.Sprintf("--host %s can be reached from other machines", d.host), "give --access-key-id, or listen on 127.0.0.1")
 	}
