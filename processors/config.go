@@ -140,7 +140,7 @@ func (c *Config) SetDefaults() {
 	c.PollRecords = cmp.Or(c.PollRecords, 20_000)
 	c.Tick = cmp.Or(c.Tick, time.Second)
 	c.PoisonLimit = cmp.Or(c.PoisonLimit, 10)
-	c.UnreadableAfter = cmp.Or(c.UnreadableAfter, 30*time.Second)
+	c.UnreadableAfter = cmp.Or(c.UnreadableAfter, kafka.UnreadableAfter)
 	c.SessionTimeout = cmp.Or(c.SessionTimeout, 6*time.Second)
 	c.TransactionTimeout = cmp.Or(c.TransactionTimeout, 10*time.Second)
 	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)

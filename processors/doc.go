@@ -47,7 +47,8 @@
 // A partition whose next record cannot be read, because it is deleted or decompresses to more than
 // kafka.MaxBatchBytes, commits what it has and stops. A batch that cannot be decoded, such as one
 // with a wrong checksum, is fetched again for Config.UnreadableAfter first, since a network can
-// change bytes, too. Errors of brokers that pass, such as a move of the leader, stop nothing,
+// change bytes, too. A changelog that cannot be read stops the partition as well, and nothing goes
+// past its batch. Errors of brokers that pass, such as a move of the leader, stop nothing,
 // however long they last. An operator gives such a range up with kafkaadmin.ApplySkip, which writes
 // an instruction to the changelog of the partition:
 //

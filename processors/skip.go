@@ -2,7 +2,6 @@ package processors
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -49,49 +48,37 @@ func (w *worker) stopUnreadable(ctx context.Context) error {
 	return nil
 }
 
-// failedFetch is an input of a task that the client could not read at a position.
-type failedFetch struct {
-	at      int64     // the position
-	since   time.Time // of the first failure there
-	retryAt time.Time // the fetch is paused until then; zero if it is not
-}
-
-// fetchRetry is the time until an input is fetched again that could not be read. The client itself
-// would fetch it again at once.
-const fetchRetry = time.Second
-
-// fetchFailed pauses an input of a task after an error that may pass. If the input has failed at
-// one position for Config.UnreadableAfter, and the batch there is damaged, the task stops.
-func (w *worker) fetchFailed(ctx context.Context, t *task, topic string, err error) {
-	w.log.Warn().Err(err).Str("topic", topic).Int32("partition", t.p).Msg("fetch_failed")
-	now := time.Now()
+// fetchFailed pauses an input of a task after an error that may pass, and otherwise stops the task:
+// see kafka.FailedFetch. It returns an error that ends the session.
+func (w *worker) fetchFailed(ctx context.Context, t *task, topic string, err error) error {
 	f := t.failedFetches[topic]
-	if f == nil || f.at != t.next[topic] {
-		f = &failedFetch{at: t.next[topic], since: now}
+	if f == nil {
+		f = &kafka.FailedFetch{After: w.cfg.UnreadableAfter}
 		t.failedFetches[topic] = f
 	}
-	if now.Sub(f.since) >= w.cfg.UnreadableAfter {
-		var damaged *kafka.DamagedBatchError
-		if err := w.cfg.Kafka.CheckBatch(ctx, topic, t.p, f.at); errors.As(err, &damaged) {
-			w.stopAfterCommit(t, topic, err)
-			return
-		}
-		f.since = now // brokers or the network are the reason
+	final := f.Failed(ctx, w.cfg.Kafka, kafka.Position{Topic: topic, Partition: t.p, Offset: t.next[topic]}, err)
+	if final != nil { // a stopped task does not retry
+		delete(t.failedFetches, topic)
 	}
-	f.retryAt = now.Add(fetchRetry)
-	w.sess.Client().PauseFetchPartitions(map[string][]int32{topic: {t.p}})
+	switch {
+	case final == nil:
+		w.log.Warn().Err(err).Str("topic", topic).Int32("partition", t.p).Msg("fetch_failed")
+		w.sess.Client().PauseFetchPartitions(map[string][]int32{topic: {t.p}})
+	case kafka.Skippable(final):
+		w.stopAfterCommit(t, topic, final)
+	default:
+		return t.stop(w.cfg.Kafka.Unreadable(ctx, kafka.UnreadableError{Topic: topic, Partition: t.p, Offset: t.next[topic]}, final))
+	}
+	return nil
 }
 
-// retryFetches resumes inputs that fetchFailed has paused, at the positions of their tasks: the
-// client itself may have gone past a batch of a format that it does not know.
+// retryFetches resumes inputs that fetchFailed has paused.
 func (w *worker) retryFetches() {
-	now := time.Now()
 	for p, t := range w.tasks {
 		for topic, f := range t.failedFetches {
-			if t.state != taskRunning || t.unreadable != nil || f.retryAt.IsZero() || now.Before(f.retryAt) || t.next[topic] >= w.cfg.replay.End(topic, p) {
+			if t.state != taskRunning || t.unreadable != nil || t.next[topic] >= w.cfg.replay.End(topic, p) || !f.Due() {
 				continue
 			}
-			f.retryAt = time.Time{}
 			w.sess.Client().SetOffsets(map[string]map[int32]kgo.EpochOffset{topic: {p: {Epoch: -1, Offset: t.next[topic]}}})
 			w.sess.Client().ResumeFetchPartitions(map[string][]int32{topic: {p}})
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/internal/pause"
@@ -50,7 +51,8 @@ type standby struct {
 	rebuild       map[int32]bool                   // begin with an empty store
 	lastRebalance time.Time                        // last call of rebalance
 
-	client   *kgo.Client // reads the changelogs; nil if nothing is followed
+	damaged  map[int32]error   // partitions in held whose changelog is damaged at their position
+	client   *changelog.Reader // nil if nothing is followed
 	handlers standbyHandlers
 
 	refreshDone chan refreshResult // of the refresh in progress; nil if there is none
@@ -63,7 +65,7 @@ type workerAssignment struct{ active, standbys, warmups []int32 }
 func newStandby(cfg *Config, proc *stream.Processor, s *store.Store, view *statusSnapshot) *standby {
 	f := &standby{
 		cfg: cfg, proc: proc, store: s, snapshot: view, log: cfg.Log.With().Str("app", proc.App).Logger(),
-		assignments: map[int]workerAssignment{}, held: map[int32]*changelog.Applier{}, ends: map[int32]int64{}, consistency: map[int32]*changelog.Consistency{}, backoff: map[int32]time.Time{}, rebuild: map[int32]bool{},
+		assignments: map[int]workerAssignment{}, held: map[int32]*changelog.Applier{}, ends: map[int32]int64{}, consistency: map[int32]*changelog.Consistency{}, backoff: map[int32]time.Time{}, rebuild: map[int32]bool{}, damaged: map[int32]error{},
 	}
 	f.handlers = standbyHandlers{byPartition: map[int32]*handler.Warm{}, notBefore: map[int32]time.Time{}, handedOver: handedOver{list: map[int32]*handler.Warm{}}}
 	s.OnRelease = f.wake
@@ -144,8 +146,9 @@ func (f *standby) follow(ctx context.Context) error {
 		pctx, cancel := context.WithTimeout(ctx, time.Second)
 		f.mailbox.interrupt(cancel)
 		var fetches kgo.Fetches
+		var unreadable map[int32]error
 		if f.client != nil {
-			fetches = f.client.PollRecords(pctx, 10_000)
+			fetches, unreadable = f.client.Poll(pctx, 10_000)
 		} else {
 			<-pctx.Done()
 		}
@@ -155,6 +158,7 @@ func (f *standby) follow(ctx context.Context) error {
 			return nil
 		}
 		f.apply(fetches)
+		f.stopReading(unreadable)
 		f.publish()
 		f.requestRebalance()
 		f.applyRefresh()
@@ -213,16 +217,13 @@ func (f *standby) fetchBrokerState(ctx context.Context) (*changelog.BrokerState,
 // apply applies fetched records. Complete transactions are written to the store at once; the
 // beginning of a transaction waits for its marker.
 func (f *standby) apply(fetches kgo.Fetches) {
-	fetches.EachError(func(_ string, p int32, err error) {
-		if f.held[p] != nil && kafka.StopsPartition(err) {
-			f.rebuild[p] = true // the changelog does not have this offset
-			f.fail(p, err)
-		}
-	})
 	fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
 		r := f.held[fp.Partition]
 		if r == nil {
 			return
+		}
+		if len(fp.Records) > 0 {
+			delete(f.damaged, fp.Partition)
 		}
 		f.ends[fp.Partition] = max(fp.HighWatermark, fp.LastStableOffset)
 		before := r.Count
@@ -239,6 +240,23 @@ func (f *standby) apply(fetches kgo.Fetches) {
 			f.fail(fp.Partition, err)
 		}
 	})
+}
+
+// stopReading takes the errors of partitions that cannot be read. A store whose changelog is
+// damaged keeps what it has: it may be the only one that has the damaged batch, or lacks the least.
+func (f *standby) stopReading(unreadable map[int32]error) {
+	for p, err := range unreadable {
+		switch loss := new(kgo.ErrDataLoss); {
+		case f.held[p] == nil:
+		case !kafka.Damaged(err):
+			// Without the offset of the store, the changelog has another history.
+			f.rebuild[p] = errors.As(err, &loss) || errors.Is(err, kerr.OffsetOutOfRange)
+			f.fail(p, err)
+		case f.damaged[p] == nil:
+			f.damaged[p] = &kafka.DamagedChangelogError{Topic: f.proc.Changelog, Partition: p, Err: err}
+			f.log.Error().Int32("partition", p).Err(f.damaged[p]).Msg("standby_stopped")
+		}
+	}
 }
 
 // fail stops following a partition for a while.
@@ -288,6 +306,7 @@ func (f *standby) release(selected func(int32) bool) {
 		delete(f.held, p)
 		delete(f.ends, p)
 		delete(f.consistency, p)
+		delete(f.damaged, p)
 		f.store.Release(p)
 		f.log.Info().Int32("partition", p).Msg("standby_released")
 	}
@@ -321,10 +340,15 @@ func (f *standby) publish() {
 		if !f.consistency[p].Update(r, f.ends[p], group.AcceptableLag) {
 			s.Reason = "it is catching up"
 		}
+		if err := f.damaged[p]; err != nil {
+			s.Damage = err.Error()
+		}
 		list = append(list, s)
 	}
 	f.snapshot.mu.Lock()
 	f.snapshot.list = list
 	f.snapshot.mu.Unlock()
-	f.cfg.Metrics.Partitions.WithLabelValues(f.proc.App, f.snapshot.worker, StateStandby).Set(float64(len(list)))
+	for state, n := range map[string]int{StateStandby: len(list) - len(f.damaged), StateStopped: len(f.damaged)} {
+		f.cfg.Metrics.Partitions.WithLabelValues(f.proc.App, f.snapshot.worker, state).Set(float64(n))
+	}
 }

@@ -38,7 +38,10 @@ type Status struct {
 	Skipped       []SkippedRange   // what operators skipped in the inputs, oldest first; nil of a standby
 	// Unreadable is where it is stopped because an input cannot be read; nil if Reason has another
 	// cause.
-	Unreadable  *kafka.UnreadableError
+	Unreadable *kafka.UnreadableError
+	// Damage is why a standby cannot follow its changelog any further. Its state stays readable,
+	// and becomes older.
+	Damage      string
 	HandlerWarm bool // of a standby: it has a handler that follows the changelog, see Processor.WarmStandbys
 
 	restorer *restorer

@@ -55,7 +55,7 @@ func (w *worker) readTails(life context.Context, f *changelog.BrokerState, from 
 	defer cl.Close()
 	done := func(r *restorer) {
 		delete(list, r.p)
-		cl.PauseFetchPartitions(map[string][]int32{w.proc.Changelog: {r.p}})
+		cl.Leave(r.p)
 	}
 	left := w.cfg.Metrics.RestoreRemaining.WithLabelValues(w.proc.App, strconv.Itoa(w.id))
 	defer left.Set(0)
@@ -65,7 +65,7 @@ func (w *worker) readTails(life context.Context, f *changelog.BrokerState, from 
 		for _, r := range list { // a released partition ends the poll
 			stops = append(stops, context.AfterFunc(r.ctx, cancel)) //nolint:contextcheck // r.ctx is derived from life
 		}
-		fetches := cl.PollRecords(ctx, 10_000)
+		fetches, unreadable := cl.Poll(ctx, 10_000)
 		for _, stop := range stops {
 			stop()
 		}
@@ -81,12 +81,6 @@ func (w *worker) readTails(life context.Context, f *changelog.BrokerState, from 
 			records += r.applier.Progress.Remaining(time.Now()).Records
 		}
 		left.Set(float64(records))
-		fetches.EachError(func(_ string, p int32, err error) {
-			if r := list[p]; r != nil && kafka.StopsPartition(err) {
-				done(r)
-				r.report(nil, fmt.Errorf("read %s[%d] from %d: %w", w.proc.Changelog, p, from[p], err))
-			}
-		})
 		fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
 			if r := list[fp.Partition]; r != nil {
 				if err := r.applier.ApplyAll(fp.Records); err != nil {
@@ -95,7 +89,22 @@ func (w *worker) readTails(life context.Context, f *changelog.BrokerState, from 
 				}
 			}
 		})
+		for p, err := range unreadable {
+			if r := list[p]; r != nil {
+				done(r)
+				r.report(nil, r.unreadable(err))
+			}
+		}
 	}
+}
+
+// unreadable returns the error of a changelog that cannot be read at the position of the applier. A
+// damaged one stops the partition: a state without the batch would be wrong.
+func (r *restorer) unreadable(err error) error {
+	if kafka.Damaged(err) {
+		return r.stop(&kafka.DamagedChangelogError{Topic: r.w.proc.Changelog, Partition: r.p, Err: err})
+	}
+	return fmt.Errorf("read %s[%d] from %d: %w", r.w.proc.Changelog, r.p, r.applier.Next, err)
 }
 
 // tailEnded continues the takeover after the tail is read, or failed to be read.

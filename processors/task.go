@@ -14,6 +14,7 @@ import (
 	"github.com/weirhq/weir/processors/internal/handler"
 	"github.com/weirhq/weir/processors/internal/replayrange"
 	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -57,9 +58,9 @@ type task struct {
 
 	timers         *timers
 	buffer         *store.WriteBuffer
-	skips          changelog.Skips         // ranges of the inputs that are not in the state
-	unreadable     *unreadable             // why the task stops after its next commit, or is stopped
-	failedFetches  map[string]*failedFetch // by topic
+	skips          changelog.Skips               // ranges of the inputs that are not in the state
+	unreadable     *unreadable                   // why the task stops after its next commit, or is stopped
+	failedFetches  map[string]*kafka.FailedFetch // by topic
 	watermark      *watermark.Watermark
 	eventTime      func(topic string, r *stream.Record) int64 // Unix ms
 	changes        stream.Changes

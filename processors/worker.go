@@ -263,7 +263,7 @@ func (w *worker) owned() []int32 {
 
 func (w *worker) addTasks(ps []int32) {
 	for _, p := range ps {
-		t := &task{p: p, cancel: func() {}, poison: map[recordPos]string{}, foldSingly: map[string]int64{}, failedFetches: map[string]*failedFetch{}}
+		t := &task{p: p, cancel: func() {}, poison: map[recordPos]string{}, foldSingly: map[string]int64{}, failedFetches: map[string]*kafka.FailedFetch{}}
 		t.changes.SetOutputs(w.proc.Outputs)
 		w.tasks[p] = t
 		w.log.Info().Int32("partition", p).Msg("partition_assigned")
@@ -489,13 +489,8 @@ func (w *worker) fetchErrors(ctx context.Context, fetches kgo.Fetches) error {
 			failed = fmt.Errorf("%w: another process joined group %s as %s: each process needs an instance name of its own", kafka.ErrInstance, w.proc.App, w.txnID)
 		case topic == "" || p < 0 || w.tasks[p] == nil:
 			w.log.Warn().Err(err).Str("topic", topic).Msg("fetch_failed")
-		case kafka.Skippable(err):
-			w.stopAfterCommit(w.tasks[p], topic, err)
-		case kafka.StopsPartition(err):
-			t := w.tasks[p]
-			failed = t.stop(w.cfg.Kafka.Unreadable(ctx, kafka.UnreadableError{Topic: topic, Partition: p, Offset: t.next[topic]}, err))
 		default:
-			w.fetchFailed(ctx, w.tasks[p], topic, err)
+			failed = w.fetchFailed(ctx, w.tasks[p], topic, err)
 		}
 	})
 	return failed

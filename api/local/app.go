@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -42,7 +43,7 @@ func (t tasks) Tasks(context.Context) ([]*weirpb.Partition, error) {
 	var out []*weirpb.Partition
 	for _, s := range t.runtime.Status() {
 		p := &weirpb.Partition{
-			App: s.App, Partition: s.Partition, State: s.State, Reason: s.Reason, OwnerEpoch: s.OwnerEpoch, Sequence: s.Sequence,
+			App: s.App, Partition: s.Partition, State: s.State, Reason: cmp.Or(s.Reason, s.Damage), OwnerEpoch: s.OwnerEpoch, Sequence: s.Sequence,
 			NextOffsets: maps.Clone(s.Next), Lag: &s.Lag, ChangelogNext: s.ChangelogNext, Instance: t.runtime.Instance(),
 		}
 		if u := s.Unreadable; u != nil && u.Resume > 0 {

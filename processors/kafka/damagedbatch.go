@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,8 +13,7 @@ import (
 )
 
 // DamagedBatchError means that a batch in the log of a partition cannot be decoded: its checksum is
-// wrong, it cannot be decompressed, or its format is unknown. The client has no type for these
-// errors, and fetches the batch again for ever.
+// wrong, its format is unknown, it cannot be decompressed, or is larger than MaxBatchBytes then.
 type DamagedBatchError struct {
 	Topic     string
 	Partition int32
@@ -23,7 +23,11 @@ type DamagedBatchError struct {
 }
 
 func (e *DamagedBatchError) Error() string {
-	return fmt.Sprintf("the batch of %s[%d] at offset %d is damaged: %v", e.Topic, e.Partition, e.Offset, e.Err)
+	where := fmt.Sprintf("offset %d", e.Offset)
+	if e.Next > e.Offset+1 {
+		where = fmt.Sprintf("offsets %d to %d", e.Offset, e.Next-1)
+	}
+	return fmt.Sprintf("the batch of %s[%d] at %s cannot be decoded: %v", e.Topic, e.Partition, where, e.Err)
 }
 
 func (e *DamagedBatchError) Unwrap() error { return e.Err }
@@ -31,8 +35,8 @@ func (e *DamagedBatchError) Unwrap() error { return e.Err }
 // CheckBatch fetches from an offset as a consumer of committed records does, with a request of its
 // own. It returns a DamagedBatchError if the client cannot decode what it would return next, nil if
 // a record can be read or if no record follows, and other errors if the brokers do not answer
-// within three seconds.
-func (k Cluster) CheckBatch(ctx context.Context, topic string, partition int32, offset int64) error {
+// within three seconds. A negative offset is the start of the log.
+func (k Cluster) CheckBatch(ctx context.Context, at Position) error {
 	cl, err := k.Client(kgo.RetryTimeout(2 * time.Second))
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
@@ -40,28 +44,37 @@ func (k Cluster) CheckBatch(ctx context.Context, topic string, partition int32, 
 	defer cl.Close()
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	topics, err := kadm.NewClient(cl).ListTopics(ctx, topic)
+	adm := kadm.NewClient(cl)
+	topics, err := adm.ListTopics(ctx, at.Topic)
 	if err != nil {
-		return fmt.Errorf("read the leader of %s[%d]: %w", topic, partition, err)
+		return fmt.Errorf("read the leader of %s[%d]: %w", at.Topic, at.Partition, err)
+	}
+	if at.Offset < 0 {
+		starts, err := adm.ListStartOffsets(ctx, at.Topic)
+		if start, ok := starts.Lookup(at.Topic, at.Partition); err != nil || !ok || start.Err != nil {
+			return fmt.Errorf("read the start of %s[%d]: %w", at.Topic, at.Partition, errors.Join(err, start.Err))
+		} else {
+			at.Offset = start.Offset
+		}
 	}
 	for {
-		found, err := Fetch(ctx, cl, topics[topic], FetchRange{Partition: partition, Offset: offset, MaxBytes: 1 << 20})
+		found, err := Fetch(ctx, cl, topics[at.Topic], FetchRange{Partition: at.Partition, Offset: at.Offset, MaxBytes: 1 << 20})
 		if err == nil {
 			err = kerr.ErrorForCode(found.ErrorCode)
 		}
 		if err != nil {
-			return fmt.Errorf("read %s[%d] at offset %d: %w", topic, partition, offset, err)
+			return fmt.Errorf("read %s[%d] at offset %d: %w", at.Topic, at.Partition, at.Offset, err)
 		}
 		got, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
-			KeepControlRecords: true, Offset: offset, IsolationLevel: kgo.ReadCommitted(), Topic: topic, Partition: partition,
+			KeepControlRecords: true, Offset: at.Offset, IsolationLevel: kgo.ReadCommitted(), Topic: at.Topic, Partition: at.Partition,
 		}, found, kgo.DefaultDecompressor(), nil)
 		switch {
-		case len(got.Records) > 0, got.Err == nil && next == offset:
+		case len(got.Records) > 0, got.Err == nil && next == at.Offset:
 			return nil
 		case got.Err != nil:
-			return &DamagedBatchError{topic, partition, next, batchEnd(found.RecordBatches, next), got.Err}
+			return &DamagedBatchError{at.Topic, at.Partition, next, batchEnd(found.RecordBatches, next), got.Err}
 		}
-		offset = next // behind aborted records
+		at.Offset = next // behind aborted records
 	}
 }
 
@@ -85,3 +98,19 @@ func batchEnd(batches []byte, offset int64) int64 {
 	}
 	return 0
 }
+
+// DamagedChangelogError means that a batch of a changelog cannot be read. Its changes are a part of
+// the state, so no restore goes past it.
+type DamagedChangelogError struct {
+	Topic     string
+	Partition int32
+	Err       error // names the offsets and the cause
+}
+
+func (e *DamagedChangelogError) Error() string {
+	return fmt.Sprintf("the changelog %s[%d] is damaged: %v. Nothing was skipped: a state without this batch would be wrong. "+
+		"If another replica has the batch whole, make it the leader. A process whose store is past the batch can take the partition over, "+
+		"and a savepoint that is past it can be restored. Without either the state has to begin again from the inputs", e.Topic, e.Partition, e.Err)
+}
+
+func (e *DamagedChangelogError) Unwrap() error { return e.Err }

@@ -26,9 +26,6 @@ type UnreadableError struct {
 // in Lost it asks the brokers for at most three seconds.
 func (k Cluster) Unreadable(ctx context.Context, at UnreadableError, cause error) error {
 	at.Err = cause
-	if large := new(kgo.ErrDecompressTooLarge); errors.As(cause, &large) {
-		at.Resume = large.NextOffset
-	}
 	if damaged := new(DamagedBatchError); errors.As(cause, &damaged) {
 		at.Resume = damaged.Next
 	}
@@ -69,17 +66,18 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 func StopsPartition(err error) bool {
 	var loss *kgo.ErrDataLoss
 	var ke *kerr.Error
-	return errors.As(err, &loss) || errors.Is(err, kgo.ErrMaxDecompress) || errors.Is(err, kerr.CorruptMessage) || isDamagedBatch(err) ||
-		errors.Is(err, kerr.UnknownTopicID) || errors.As(err, &ke) && !ke.Retriable
+	return errors.As(err, &loss) || Damaged(err) || errors.Is(err, kerr.UnknownTopicID) || errors.As(err, &ke) && !ke.Retriable
 }
 
 // Skippable reports whether a fetch error is about records, and not about the topic or the rights
 // of the client: the partition can be read again behind them.
 func Skippable(err error) bool {
-	return errors.Is(err, kgo.ErrMaxDecompress) || errors.Is(err, kerr.CorruptMessage) || errors.Is(err, kerr.OffsetOutOfRange) || isDamagedBatch(err)
+	return Damaged(err) || errors.Is(err, kerr.OffsetOutOfRange)
 }
 
-func isDamagedBatch(err error) bool {
+// Damaged reports whether a fetch error is about the bytes of a batch: it cannot be decoded, or is
+// larger than a client decompresses.
+func Damaged(err error) bool {
 	damaged := new(DamagedBatchError)
-	return errors.As(err, &damaged)
+	return errors.Is(err, kgo.ErrMaxDecompress) || errors.Is(err, kerr.CorruptMessage) || errors.As(err, &damaged)
 }

@@ -113,7 +113,7 @@ func (p *SkipPlan) check(ctx context.Context, k kafka.Cluster, start int64) erro
 	for at := p.From; at < p.To; {
 		next, cause := start, fmt.Errorf("records below offset %d are deleted", start)
 		if at >= start {
-			if next, cause = probe(ctx, k, changelog.Position{Topic: p.Topic, Partition: p.Partition, Offset: at}); cause == nil {
+			if next, cause = probe(ctx, k, kafka.Position{Topic: p.Topic, Partition: p.Partition, Offset: at}); cause == nil {
 				return fmt.Errorf("%w: offset %d of %s[%d] can be read", ErrSkip, at, p.Topic, p.Partition)
 			}
 			if !kafka.Skippable(cause) {
@@ -139,7 +139,7 @@ const probeTimeout = 10 * time.Second
 
 // probe reads one offset as a worker does. It returns why the offset cannot be read, and the next
 // offset, if that is known.
-func probe(ctx context.Context, k kafka.Cluster, at changelog.Position) (next int64, cause error) {
+func probe(ctx context.Context, k kafka.Cluster, at kafka.Position) (next int64, cause error) {
 	cl, err := changelog.NewReader(k, at.Topic, map[int32]kgo.Offset{at.Partition: kgo.NewOffset().At(at.Offset)})
 	if err != nil {
 		return 0, err
@@ -158,7 +158,7 @@ func probe(ctx context.Context, k kafka.Cluster, at changelog.Position) (next in
 			}
 			// A second request distinguishes a damaged batch from bytes that a network changed.
 			damaged := new(kafka.DamagedBatchError)
-			if err := k.CheckBatch(ctx, at.Topic, at.Partition, at.Offset); errors.As(err, &damaged) {
+			if err := k.CheckBatch(ctx, at); errors.As(err, &damaged) {
 				return damaged.Next, err
 			}
 			if kafka.StopsPartition(e.Err) || ctx.Err() != nil {

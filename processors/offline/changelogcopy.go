@@ -57,14 +57,15 @@ func (c *changelogCopy) read(ctx context.Context) error {
 	}
 	defer cl.Close()
 	for len(c.metas) > 0 {
-		fetches := cl.PollRecords(ctx, 10_000)
+		fetches, unreadable := cl.Poll(ctx, 10_000)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for _, e := range fetches.Errors() {
-			if kafka.StopsPartition(e.Err) {
-				return fmt.Errorf("read %s[%d]: %w", topic, e.Partition, e.Err)
+		for p, err := range unreadable {
+			if kafka.Damaged(err) {
+				return &kafka.DamagedChangelogError{Topic: topic, Partition: p, Err: err}
 			}
+			return fmt.Errorf("read %s[%d]: %w", topic, p, err)
 		}
 		for it := fetches.RecordIter(); !it.Done(); {
 			if err := c.apply(it.Next()); err != nil {

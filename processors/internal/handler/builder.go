@@ -125,7 +125,7 @@ func (v *Builder) rebuildAll(ctx context.Context, rebuilder stream.Rebuilder) er
 		}
 		for at := v.Skips.Past(topic, from); at < v.Task.Next[topic]; { // without the skipped ranges
 			next := v.Skips.Until(topic, at, v.Task.Next[topic])
-			if err := v.rebuild(ctx, rebuilder, changelog.Position{Topic: topic, Partition: p, Offset: at}, next); err != nil {
+			if err := v.rebuild(ctx, rebuilder, kafka.Position{Topic: topic, Partition: p, Offset: at}, next); err != nil {
 				return err
 			}
 			at = v.Skips.Past(topic, next)
@@ -135,7 +135,7 @@ func (v *Builder) rebuildAll(ctx context.Context, rebuilder stream.Rebuilder) er
 }
 
 // rebuild gives the records of an input below the offset next to h again.
-func (v *Builder) rebuild(ctx context.Context, h stream.Rebuilder, from changelog.Position, next int64) error {
+func (v *Builder) rebuild(ctx context.Context, h stream.Rebuilder, from kafka.Position, next int64) error {
 	p, at := v.Task.Partition, from.Offset
 	var recs []*kgo.Record
 	flush := func() error {

@@ -155,7 +155,9 @@ func taskChecks(name, app string, tasks []*weirpb.Partition) (checks []kafkaadmi
 	for _, t := range tasks {
 		gap := api.PartitionGap{Partition: t.GetPartition(), State: t.GetState(), Reason: t.GetReason()}
 		switch {
-		case t.GetApp() != app || t.GetState() == processors.StateStandby:
+		case t.GetApp() != app:
+		case t.GetState() == processors.StateStandby:
+			checks = append(checks, standbyChecks(name, t)...)
 		case t.GetState() == processors.StateRunning:
 			running++
 			checks = append(checks, skippedChecks(name, t)...)
@@ -203,6 +205,20 @@ func skippedChecks(name string, t *weirpb.Partition) (checks []kafkaadmin.Check)
 	return checks
 }
 
+// damagedChangelog is what the reason of a partition with a damaged changelog contains.
+const damagedChangelog = "is damaged: "
+
+// standbyChecks reports a standby that cannot follow a damaged changelog.
+func standbyChecks(name string, t *weirpb.Partition) []kafkaadmin.Check {
+	if !strings.Contains(t.GetReason(), damagedChangelog) {
+		return nil
+	}
+	return []kafkaadmin.Check{{
+		Name: name, Severity: kafkaadmin.Warning, Detail: fmt.Sprintf("the standby of partition %d in process %s does not follow (%s)", t.GetPartition(), t.GetInstance(), t.GetReason()),
+		Remedy: "keep the process that runs the partition and its data_dir: its store may be the only one that is past the batch; see \"A damaged changelog\" in docs/operations.md",
+	}}
+}
+
 // stopRemedy returns what to do about partitions that are stopped for a reason. The table in
 // docs/operations.md has more words.
 func stopRemedy(reason string) string {
@@ -211,6 +227,7 @@ func stopRemedy(reason string) string {
 		{"belongs to changelog", "set dc and spend.generation back to those of the changelog in the message, and restart the process; delete nothing"},
 		{"were changed from outside", "set the offsets of the group back to those of the message, then restart the process"},
 		{"has no marker", "restore the changelog; without it, delete the offsets of the group to count everything again"},
+		{damagedChangelog, "if a replica has the batch whole, make it the leader and restart the process; otherwise let a process whose store is past the batch take over, or restore a savepoint: see \"A damaged changelog\" in docs/operations.md"},
 		{"was cut or replaced", "check that the changelog is the right one, remove the state directory of the process, and restart it"},
 		{"in a row panicked", "deploy a version that can fold the records"},
 		{"written by a newer version", "run the newer version of weir"},

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Stopped partitions are errors, one for each reason, with a remedy.
@@ -33,6 +35,7 @@ func TestTaskChecks(t *testing.T) {
 		t.Unreadable = &weirpb.UnreadableInput{Topic: "in", Next: next}
 		return t
 	}
+	damage := &kafka.DamagedChangelogError{Topic: "log", Partition: 3, Err: errors.New("crc")}
 	other := &weirpb.Partition{App: "other", Partition: 7, State: "stopped", Reason: "why"}
 	for name, tc := range map[string]struct {
 		tasks []*weirpb.Partition
@@ -44,6 +47,14 @@ func TestTaskChecks(t *testing.T) {
 		"unreadable": {
 			[]*weirpb.Partition{unreadable(4, 9), unreadable(5, 3)},
 			[]string{"error p: partition 4 is stopped (cannot be read) (`weir partition skip in/4 --to 9 --app app`", "error p: partition 5 is stopped (cannot be read) (`weir partition skip in/5 --to 3 --app app`"},
+		},
+		"damaged changelog": {
+			[]*weirpb.Partition{
+				stopped(3, damage.Error()), running,
+				{App: "app", Partition: 4, State: "standby", Instance: "b", Reason: damage.Error()},
+				{App: "app", Partition: 5, State: "standby", Reason: "it is catching up"},
+			},
+			[]string{"warning p: the standby of partition 4 in process b does not follow", "error p: partition 3 is stopped (the changelog log[3] is damaged: crc"},
 		},
 		"two": {
 			[]*weirpb.Partition{stopped(0, "in[0] cannot be read at offset 7"), stopped(1, "2 records in a row panicked"), {App: "app", Partition: 2, State: "restoring"}},

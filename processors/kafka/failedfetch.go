@@ -1,0 +1,82 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Position is an offset in a partition.
+type Position struct {
+	Topic     string
+	Partition int32
+	Offset    int64
+}
+
+// UnreadableAfter is the time for which a batch is fetched again that cannot be decoded, before its
+// partition counts as one that cannot be read.
+const UnreadableAfter = 30 * time.Second
+
+const (
+	// fetchRetry is the time until a partition is fetched again after an error that may pass. The
+	// client itself would fetch it again at once.
+	fetchRetry = time.Second
+	// finalRetry is the same time for a partition that cannot be read. Readers that go on trying
+	// continue when a replica becomes the leader whose copy of a damaged batch is whole.
+	finalRetry = 10 * time.Second
+)
+
+// FailedFetch follows a partition that a client cannot read at a position. The zero value is that
+// of a partition without a failure. A reader calls Failed for each error of the partition, and
+// pauses it in its client after nil. Once Due returns true it seeks to its position and resumes the
+// partition: the client itself may have gone past a batch of a format that it does not know.
+type FailedFetch struct {
+	// After is the time for which a batch is fetched again. Defaults to UnreadableAfter.
+	After   time.Duration
+	at      int64     // the position
+	since   time.Time // of the first failure there
+	retryAt time.Time // the next fetch; zero if none is to come
+}
+
+// Failed takes the error of a fetch at a position. It returns nil if the error may pass, and
+// otherwise why the partition cannot be read: an error of StopsPartition at once, and a
+// DamagedBatchError if the partition has failed at the position for After and the batch there still
+// cannot be decoded. To find that out it asks the brokers for at most three seconds.
+func (f *FailedFetch) Failed(ctx context.Context, k Cluster, at Position, err error) error {
+	now, after := time.Now(), f.After
+	if StopsPartition(err) {
+		f.retryAt = now.Add(finalRetry)
+		if large := new(kgo.ErrDecompressTooLarge); errors.As(err, &large) {
+			return &DamagedBatchError{at.Topic, at.Partition, large.Offset, large.NextOffset, kgo.ErrMaxDecompress}
+		}
+		return err
+	}
+	if after == 0 {
+		after = UnreadableAfter
+	}
+	if f.since.IsZero() || f.at != at.Offset {
+		f.at, f.since = at.Offset, now
+	}
+	f.retryAt = now.Add(fetchRetry)
+	if now.Sub(f.since) < after {
+		return nil
+	}
+	damaged := new(DamagedBatchError)
+	if err := k.CheckBatch(ctx, at); errors.As(err, &damaged) {
+		f.retryAt = now.Add(finalRetry)
+		return damaged
+	}
+	f.since = now // brokers or the network are the reason
+	return nil
+}
+
+// Due reports, once after each call of Failed, that the partition is to be fetched again now.
+func (f *FailedFetch) Due() bool {
+	if f.retryAt.IsZero() || time.Now().Before(f.retryAt) {
+		return false
+	}
+	f.retryAt = time.Time{}
+	return true
+}
