@@ -35,6 +35,19 @@
 //  4. Brokers that do not answer end nothing: reads return what the store has, and the time as of
 //     which it was complete.
 //
+// # Damaged logs
+//
+// A batch that cannot be decoded for kafka.UnreadableAfter, such as one with a wrong checksum, or
+// that decompresses to more than kafka.MaxBatchBytes, is not passed: a row could be wrong for ever.
+// Status has the partition in StateWaiting, with Unreadable: offsets and cause. Reads return the
+// rows from before the batch, and AsOf states their age. The other partitions go on. The batch is
+// fetched again every 30 s, so the partition continues by itself after one of these:
+//
+//   - A replica that has the batch whole becomes the leader.
+//   - Retention, or an administrator, deletes the log up to the batch. The partition is loaded from
+//     the records that are left, and OnChange gets the difference.
+//   - The topic is deleted, created again and written again by its owner.
+//
 // # What it does not do
 //
 // It reads no partition alone: every process has all partitions. It does not read transactions

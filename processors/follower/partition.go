@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // States of a partition.
@@ -30,6 +32,9 @@ type Status struct {
 	Skipped int64
 	// Reason is why the partition is not read, or the last error of reading it.
 	Reason string
+	// Unreadable is set while the log has a batch at Next that cannot be decoded: the rows stay as
+	// they were at AsOf. The section Damaged logs of the package has the ways on.
+	Unreadable *kafka.UnreadableError
 }
 
 // id names a partition of a topic.
@@ -49,8 +54,10 @@ type partition struct {
 	keeps   time.Duration // how long the topic keeps tombstones
 	reload  string        // why the rows cannot be continued
 	retryAt time.Time
-	end     int64     // of the committed records, at endAt
-	endAt   time.Time // when the brokers were asked for end
+	failed  kafka.FailedFetch      // of the client's position
+	damaged *kafka.UnreadableError // nil: the next batch can be decoded, as far as is known
+	end     int64                  // of the committed records, at endAt
+	endAt   time.Time              // when the brokers were asked for end
 	skipped atomic.Int64
 	reason  string
 	written time.Time // when the position was written
@@ -79,8 +86,10 @@ func (p *partition) tombstonesLost(keeps time.Duration) bool {
 }
 
 func (p *partition) status() Status {
-	s := Status{Topic: p.topic.Name, Partition: p.Partition, State: StateWaiting, Next: p.at(), End: p.end, AsOf: p.AsOf, Skipped: p.skipped.Load(), Reason: p.reason}
+	s := Status{Topic: p.topic.Name, Partition: p.Partition, State: StateWaiting, Next: p.at(), End: p.end, AsOf: p.AsOf, Skipped: p.skipped.Load(), Reason: p.reason, Unreadable: p.damaged}
 	switch {
+	case p.damaged != nil:
+		s.Reason = p.damaged.Error()
 	case p.active && p.load != nil:
 		s.State = StateLoading
 	case p.active:

@@ -318,7 +318,7 @@ func (s *session) start(p *partition, ps partitionState, t topicState) (kgo.Offs
 		}
 	}
 	s.f.mu.Lock()
-	p.active, p.load, p.reload, p.keeps, p.reason = true, l, "", t.keeps, ""
+	p.active, p.load, p.reload, p.keeps, p.reason, p.damaged = true, l, "", t.keeps, "", nil
 	s.f.mu.Unlock()
 	if l == nil {
 		return kgo.NewOffset().At(p.Next).WithEpoch(p.Epoch), nil
@@ -357,12 +357,8 @@ func (s *session) poll(ctx context.Context) error {
 		pause.For(ctx, pollWait)
 		return nil
 	}
+	s.retryFetches()
 	fetches := s.fetches(ctx)
-	fetches.EachError(func(topic string, n int32, err error) {
-		if p := s.f.parts[id{topic, n}]; p != nil && p.active && ctx.Err() == nil {
-			s.fetchFailed(p, err)
-		}
-	})
 	a := s.f.newApplier()
 	var err error
 	fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
@@ -375,12 +371,21 @@ func (s *session) poll(ctx context.Context) error {
 			p.reload = tooOld
 			return
 		}
+		s.readable(p)
 		err = a.records(p, fp.Records)
 	})
 	if err != nil {
 		return errors.Join(err, a.batch.Close())
 	}
-	return errors.Join(a.commit(), s.f.finishWritten(fetches.Empty()))
+	if err := errors.Join(a.commit(), s.f.finishWritten(fetches.Empty())); err != nil {
+		return err
+	}
+	fetches.EachError(func(topic string, n int32, err error) { // behind the records
+		if p := s.f.parts[id{topic, n}]; p != nil && p.active && ctx.Err() == nil {
+			s.fetchFailed(ctx, p, err)
+		}
+	})
+	return nil
 }
 
 // fetches waits for records. While partitions are loaded it takes all that have been fetched, so
@@ -400,19 +405,59 @@ func (s *session) fetches(ctx context.Context) kgo.Fetches {
 	return s.cl.PollRecords(ctx, limit)
 }
 
-// fetchFailed takes an error of a fetch. The client repeats what can be repeated.
-func (s *session) fetchFailed(p *partition, err error) {
+// fetchFailed takes an error of a fetch. After one that may pass, and at a damaged batch, the
+// partition is paused in the client: to make the client again would abandon the loads of others.
+func (s *session) fetchFailed(ctx context.Context, p *partition, err error) {
+	at := kafka.Position{Topic: p.Topic, Partition: p.Partition, Offset: p.at()}
+	final := p.failed.Failed(ctx, s.f.cfg.Kafka, at, err)
 	var loss *kgo.ErrDataLoss
 	switch {
-	case errors.As(err, &loss), errors.Is(err, kerr.OffsetOutOfRange):
-		s.stop(p, err.Error(), time.Now())
-		p.reload = err.Error()
-	case kafka.StopsPartition(err):
-		s.stop(p, err.Error(), time.Now().Add(partitionPause))
-	default:
+	case final == nil:
 		s.f.mu.Lock()
 		p.reason = err.Error()
 		s.f.mu.Unlock()
+		s.cl.PauseFetchPartitions(map[string][]int32{p.Topic: {p.Partition}})
+	case errors.As(final, &loss), errors.Is(final, kerr.OffsetOutOfRange):
+		s.stop(p, final.Error(), time.Now())
+		p.reload = final.Error()
+	case kafka.Damaged(final):
+		s.stopDamaged(ctx, p, final)
+	default:
+		s.stop(p, final.Error(), time.Now().Add(partitionPause))
+	}
+}
+
+// stopDamaged pauses a partition whose next batch cannot be decoded.
+func (s *session) stopDamaged(ctx context.Context, p *partition, err error) {
+	s.cl.PauseFetchPartitions(map[string][]int32{p.Topic: {p.Partition}})
+	if p.damaged != nil {
+		return
+	}
+	why := new(kafka.UnreadableError)
+	errors.As(s.f.cfg.Kafka.Unreadable(ctx, kafka.UnreadableError{Topic: p.Topic, Partition: p.Partition, Offset: p.at()}, err), &why)
+	s.f.mu.Lock()
+	p.damaged = why
+	s.f.mu.Unlock()
+	s.f.cfg.Log.Error().Str("topic", p.Topic).Int32("partition", p.Partition).Err(why).Time("as_of", p.AsOf).Msg("follower_stopped")
+}
+
+// readable notes that a partition has been read again.
+func (s *session) readable(p *partition) {
+	if p.damaged == nil {
+		return
+	}
+	s.f.mu.Lock()
+	p.damaged = nil
+	s.f.mu.Unlock()
+}
+
+// retryFetches resumes partitions that fetchFailed has paused.
+func (s *session) retryFetches() {
+	for at, p := range s.f.parts {
+		if p.active && p.failed.Due() {
+			s.cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{at.topic: {at.n: {Epoch: -1, Offset: p.at()}}})
+			s.cl.ResumeFetchPartitions(map[string][]int32{at.topic: {at.n}})
+		}
 	}
 }
 
@@ -420,7 +465,7 @@ func (s *session) fetchFailed(p *partition, err error) {
 func (s *session) stop(p *partition, why string, until time.Time) {
 	s.cl.RemoveConsumePartitions(map[string][]int32{p.Topic: {p.Partition}})
 	s.f.mu.Lock()
-	p.active, p.reason, p.retryAt = false, why, until
+	p.active, p.reason, p.retryAt, p.damaged = false, why, until, nil
 	s.f.mu.Unlock()
 	s.f.cfg.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Partition).Str("why", why).Msg("follower_interrupted")
 }

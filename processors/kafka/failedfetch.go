@@ -24,8 +24,9 @@ const (
 	// client itself would fetch it again at once.
 	fetchRetry = time.Second
 	// finalRetry is the same time for a partition that cannot be read. Readers that go on trying
-	// continue when a replica becomes the leader whose copy of a damaged batch is whole.
-	finalRetry = 10 * time.Second
+	// continue when a replica becomes the leader whose copy of a damaged batch is whole. Each try
+	// may decompress MaxBatchBytes.
+	finalRetry = 30 * time.Second
 )
 
 // FailedFetch follows a partition that a client cannot read at a position. The zero value is that
