@@ -41,28 +41,28 @@ func changelogDamages() map[string]changelogDamage {
 	}
 }
 
-// damageFormat changes the format of the batch in log[0] that has damagedRow: its magic byte and
-// what follows are not to be found anywhere else. A client goes past such a batch.
-func damageFormat(t *testing.T, h *processorstest.Harness) {
+// damageFormat changes the format of the batch in partition 0 of a topic that has a text: its magic
+// byte and what follows are not to be found anywhere else. A client goes past such a batch.
+func damageFormat(t *testing.T, h *processorstest.Harness, topic, text string) {
 	t.Helper()
 	cl := h.Client()
-	topics, err := kadm.NewClient(cl).ListTopics(context.Background(), "log")
+	topics, err := kadm.NewClient(cl).ListTopics(context.Background(), topic)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := kafka.Fetch(context.Background(), cl, topics["log"], kafka.FetchRange{MaxBytes: 1 << 20})
+	found, err := kafka.Fetch(context.Background(), cl, topics[topic], kafka.FetchRange{MaxBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for batches := found.RecordBatches; len(batches) > 0; {
 		n := 12 + binary.BigEndian.Uint32(batches[8:])
-		if bytes.Contains(batches[:n], []byte(damagedRow)) {
+		if bytes.Contains(batches[:n], []byte(text)) {
 			h.Damage(string(batches[16:32]))
 			return
 		}
 		batches = batches[n:]
 	}
-	t.Fatal("the changelog lacks the row")
+	t.Fatalf("%s[0] lacks %q", topic, text)
 }
 
 // TestDamagedChangelog: a partition whose changelog has a damaged batch is stopped where its state
@@ -70,7 +70,7 @@ func damageFormat(t *testing.T, h *processorstest.Harness) {
 // batch takes the partition over and continues exactly.
 func TestDamagedChangelog(t *testing.T) {
 	cases := changelogDamages()
-	cases["unknown format"] = changelogDamage{false, damageFormat}
+	cases["unknown format"] = changelogDamage{false, func(t *testing.T, h *processorstest.Harness) { damageFormat(t, h, "log", damagedRow) }}
 	for name, damage := range cases {
 		t.Run(name, func(t *testing.T) {
 			processorstest.Run(t, unchecked(4), func(t *testing.T, h *processorstest.Harness) {

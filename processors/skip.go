@@ -79,8 +79,7 @@ func (w *worker) retryFetches() {
 			if t.state != taskRunning || t.unreadable != nil || t.next[topic] >= w.cfg.replay.End(topic, p) || !f.Due() {
 				continue
 			}
-			w.sess.Client().SetOffsets(map[string]map[int32]kgo.EpochOffset{topic: {p: {Epoch: -1, Offset: t.next[topic]}}})
-			w.sess.Client().ResumeFetchPartitions(map[string][]int32{topic: {p}})
+			kafka.Resume(w.sess.Client(), kafka.Position{Topic: topic, Partition: p, Offset: t.next[topic]})
 		}
 	}
 }

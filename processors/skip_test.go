@@ -150,6 +150,30 @@ func TestSkip(t *testing.T) {
 	}
 }
 
+// TestUnknownFormat: a batch of a format that the client does not know stops its partition, and is
+// not passed before that. The client itself goes past such a batch.
+func TestUnknownFormat(t *testing.T) {
+	processorstest.Run(t, unchecked(4), func(t *testing.T, h *processorstest.Harness) {
+		foldThree(h)
+		h.Produce("in", 0, "k", "4")
+		produceDamaged(t, h, "100")
+		h.Produce("in", 0, "k", "5")
+		damageFormat(t, h, "in", damaged)
+		p := h.Start("a")
+		h.WaitFor("the partition is stopped", time.Minute, func() bool { return p.Status(0).State == "stopped" })
+		if s := p.Status(0); s.Next["in"] != 4 || s.Unreadable == nil || s.Unreadable.Offset != 4 || sumInStore(t, p, 0, "k") != 10 {
+			t.Errorf("the partition is %+v", s)
+		}
+		h.Damage("")
+		p.Stop()
+		p = h.Start("a")
+		h.WaitFor("the rest is folded", time.Minute, func() bool { return p.Status(0).Next["in"] == 6 })
+		if sum, other := sumInStore(t, p, 0, "k"), sumInStore(t, p, 0, damaged); sum != 15 || other != 100 {
+			t.Errorf("the sums are %d and %d, not 15 and 100", sum, other)
+		}
+	})
+}
+
 // TestDamagePasses: a partition whose batch cannot be decoded for less than Config.UnreadableAfter,
 // and one whose brokers answer with errors for minutes, continue by themselves and lose nothing.
 func TestDamagePasses(t *testing.T) {

@@ -455,8 +455,7 @@ func (s *session) readable(p *partition) {
 func (s *session) retryFetches() {
 	for at, p := range s.f.parts {
 		if p.active && p.failed.Due() {
-			s.cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{at.topic: {at.n: {Epoch: -1, Offset: p.at()}}})
-			s.cl.ResumeFetchPartitions(map[string][]int32{at.topic: {at.n}})
+			kafka.Resume(s.cl, kafka.Position{Topic: at.topic, Partition: at.n, Offset: p.at()})
 		}
 	}
 }

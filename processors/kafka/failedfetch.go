@@ -31,8 +31,7 @@ const (
 
 // FailedFetch follows a partition that a client cannot read at a position. The zero value is that
 // of a partition without a failure. A reader calls Failed for each error of the partition, and
-// pauses it in its client after nil. Once Due returns true it seeks to its position and resumes the
-// partition: the client itself may have gone past a batch of a format that it does not know.
+// pauses it in its client after nil. Once Due returns true it calls Resume.
 type FailedFetch struct {
 	// After is the time for which a batch is fetched again. Defaults to UnreadableAfter.
 	After   time.Duration
@@ -80,4 +79,15 @@ func (f *FailedFetch) Due() bool {
 	}
 	f.retryAt = time.Time{}
 	return true
+}
+
+// Resume makes a client read a paused partition again, from a position of which no record has been
+// returned. An error may have moved the client: past a batch of a format that it does not know.
+func Resume(cl *kgo.Client, at Position) {
+	// A member of a group ignores an offset to which it was set before without a record since,
+	// wherever an error has moved it. So it is set to another offset in between.
+	for _, offset := range []int64{max(at.Offset, 0) + 1, at.Offset} {
+		cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{at.Topic: {at.Partition: {Epoch: -1, Offset: offset}}})
+	}
+	cl.ResumeFetchPartitions(map[string][]int32{at.Topic: {at.Partition}})
 }

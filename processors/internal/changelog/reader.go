@@ -46,8 +46,7 @@ const retryPoll = time.Second
 func (r *Reader) Poll(ctx context.Context, limit int) (fetches kgo.Fetches, unreadable map[int32]error) {
 	for p, f := range r.failed {
 		if f.Due() {
-			r.SetOffsets(map[string]map[int32]kgo.EpochOffset{r.topic: {p: {Epoch: -1, Offset: r.next[p]}}})
-			r.ResumeFetchPartitions(map[string][]int32{r.topic: {p}})
+			kafka.Resume(r.Client, kafka.Position{Topic: r.topic, Partition: p, Offset: r.next[p]})
 		}
 	}
 	bounded := ctx
