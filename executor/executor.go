@@ -102,14 +102,22 @@ func (e *Executor) updateGauges(done chan struct{}) {
 	tick := time.NewTicker(gaugeInterval)
 	defer tick.Stop()
 	for {
-		waiting, oldest := 0, time.Duration(0)
+		waiting, oldest, stopped, skipped := 0, time.Duration(0), 0, int64(0)
 		for _, s := range e.Status() {
+			if s.Stopped != nil {
+				stopped++
+			}
+			for _, r := range s.Skipped {
+				skipped += r.To - r.From
+			}
 			if waiting += s.Pending; s.Pending > 0 {
 				oldest = max(oldest, time.Since(s.Oldest))
 			}
 		}
 		e.cfg.Metrics.Waiting.WithLabelValues(e.cfg.Region).Set(float64(waiting))
 		e.cfg.Metrics.Oldest.WithLabelValues(e.cfg.Region).Set(oldest.Seconds())
+		e.cfg.Metrics.Stopped.WithLabelValues(e.cfg.Region).Set(float64(stopped))
+		e.cfg.Metrics.Skipped.WithLabelValues(e.cfg.Region).Set(float64(skipped))
 		select {
 		case <-done:
 			return

@@ -18,6 +18,8 @@ type Metrics struct {
 	InFlight *prometheus.GaugeVec   // commands being carried out, by region
 	Waiting  *prometheus.GaugeVec   // commands that were fetched and are not done, by region
 	Oldest   *prometheus.GaugeVec   // seconds since the oldest of them was written, by region
+	Stopped  *prometheus.GaugeVec   // partitions of commands that cannot be read, by region
+	Skipped  *prometheus.GaugeVec   // offsets of commands that operators skipped, by region
 }
 
 // NewMetrics makes the figures and registers them with r, unless it is nil.
@@ -37,9 +39,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		InFlight: gauge("in_flight_commands", "Commands being carried out."),
 		Waiting:  gauge("waiting_commands", "Commands that were read and have no result."),
 		Oldest:   gauge("oldest_waiting_seconds", "Age of the oldest command that was read and has no result; 0 without any."),
+		Stopped:  gauge("stopped_partitions", "Partitions of commands that cannot be read, and wait for an operator."),
+		Skipped:  gauge("skipped_commands", "Offsets of commands that operators skipped, in the partitions of the process."),
 	}
 	if r != nil {
-		r.MustRegister(m.Commands, m.Retries, m.InFlight, m.Waiting, m.Oldest)
+		r.MustRegister(m.Commands, m.Retries, m.InFlight, m.Waiting, m.Oldest, m.Stopped, m.Skipped)
 	}
 	return m
 }

@@ -43,7 +43,8 @@ type Sink struct {
 	RetryMin, RetryMax time.Duration
 	// SkipTrimmed continues at the first record that the topic still has, with a warning, where
 	// retention has deleted records before they were read. It is for actions that are requested
-	// again. Defaults to stopping the partition.
+	// again. Defaults to stopping the partition. A batch that cannot be decoded stops it in both
+	// cases.
 	SkipTrimmed bool
 }
 

@@ -3,6 +3,7 @@ package kafkaadmin
 import (
 	"strings"
 
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -46,12 +47,14 @@ func RepartitionACLs(from, to stream.Processor) []string {
 }
 
 // SinkACLs returns the rights that a principal needs to read the commands in topic as a member of
-// group, and to write results, one per line.
+// group, and to write results, one per line. Those for kafka.SkipGroup serve the process and an
+// operator who skips.
 func SinkACLs(group, topic, results string) []string {
 	var a aclList
 	a.topics([]string{topic}, "Read", "Describe", "DescribeConfigs")
 	a.topics([]string{results}, "Write", "Describe")
 	a.add("--group "+group, "Read", "Describe")
+	a.add("--group "+kafka.SkipGroup(group), "Read", "Describe")
 	return a
 }
 

@@ -252,7 +252,7 @@ func TestACLs(t *testing.T) {
 	if list := strings.Join(ACLs(proc(), "first", "second"), "\n"); !strings.Contains(list, "\n--topic first --operation Describe\n--topic second --operation Describe\n") {
 		t.Errorf("the former changelogs:\n%s", list)
 	}
-	if got := strings.Join(SinkACLs("g", "in", "out"), "\n"); got != "--topic in --operation Read --operation Describe --operation DescribeConfigs\n--topic out --operation Write --operation Describe\n--group g --operation Read --operation Describe" {
+	if got := strings.Join(SinkACLs("g", "in", "out"), "\n"); got != "--topic in --operation Read --operation Describe --operation DescribeConfigs\n--topic out --operation Write --operation Describe\n--group g --operation Read --operation Describe\n--group g.skip --operation Read --operation Describe" {
 		t.Error(got)
 	}
 }

@@ -43,16 +43,32 @@ type SkipPlan struct {
 	Lost      int64  `json:"lost"` // offsets in the range; records may be fewer
 	Cause     string `json:"cause"`
 
-	changelog, app string
-	record         *changelogpb.Skip
+	app    reader
+	record *changelogpb.Skip
 }
 
 // PlanSkip checks a Skip. It reads the input as a process of the application does. It returns an
 // error that wraps ErrSkip unless the application is at an offset that cannot be read, and s.To is
 // the end of that batch, of the deleted records, or of one of those that follow.
 func PlanSkip(ctx context.Context, k kafka.Cluster, app *stream.Processor, s Skip) (*SkipPlan, error) {
-	if !slices.Contains(app.Inputs, s.Topic) {
-		return nil, fmt.Errorf("%w: %s is no input of %s, which reads %s", ErrSkip, s.Topic, app.App, strings.Join(app.Inputs, ", "))
+	return planSkip(ctx, k, reader{app.App, app.Inputs, app.Changelog}, s)
+}
+
+// PlanSinkSkip does for a sink what PlanSkip does for a processor. It needs Group and Topic.
+func PlanSinkSkip(ctx context.Context, k kafka.Cluster, sink *stream.Sink, s Skip) (*SkipPlan, error) {
+	return planSkip(ctx, k, reader{sink.Group, []string{sink.Topic}, ""}, s)
+}
+
+// reader is an application that may skip.
+type reader struct {
+	group     string
+	inputs    []string
+	changelog string // empty: a sink
+}
+
+func planSkip(ctx context.Context, k kafka.Cluster, app reader, s Skip) (*SkipPlan, error) {
+	if !slices.Contains(app.inputs, s.Topic) {
+		return nil, fmt.Errorf("%w: %s is no input of %s, which reads %s", ErrSkip, s.Topic, app.group, strings.Join(app.inputs, ", "))
 	}
 	cl, err := k.Client()
 	if err != nil {
@@ -78,30 +94,32 @@ func PlanSkip(ctx context.Context, k kafka.Cluster, app *stream.Processor, s Ski
 	}
 	switch {
 	case s.To <= from:
-		return nil, fmt.Errorf("%w: %s has read %s[%d] up to offset %d, so offset %d is behind it", ErrSkip, app.App, s.Topic, s.Partition, from, s.To)
+		return nil, fmt.Errorf("%w: %s has read %s[%d] up to offset %d, so offset %d is behind it", ErrSkip, app.group, s.Topic, s.Partition, from, s.To)
 	case s.To > end.Offset:
 		return nil, fmt.Errorf("%w: %s[%d] ends at offset %d, before offset %d", ErrSkip, s.Topic, s.Partition, end.Offset, s.To)
 	}
-	p := &SkipPlan{Topic: s.Topic, Partition: s.Partition, From: from, To: s.To, Lost: s.To - from, changelog: app.Changelog, app: app.App}
+	p := &SkipPlan{Topic: s.Topic, Partition: s.Partition, From: from, To: s.To, Lost: s.To - from, app: app}
 	p.record = &changelogpb.Skip{Topic: s.Topic, From: from, To: s.To, After: after, Who: s.Who, Why: s.Why, AtMs: time.Now().UnixMilli()}
 	return p, p.check(ctx, k, start.Offset)
 }
 
 // position returns the committed offset of the application, or -1 without a committed offset, and
-// the transaction that committed it.
-func position(ctx context.Context, adm *kadm.Client, app *stream.Processor, s Skip) (at int64, after string, err error) {
-	list, err := adm.FetchOffsets(kadm.RequireStable(ctx), app.App)
+// the transaction that committed it, which a sink does not have.
+func position(ctx context.Context, adm *kadm.Client, app reader, s Skip) (at int64, after string, err error) {
+	list, err := adm.FetchOffsets(kadm.RequireStable(ctx), app.group)
 	if err != nil {
-		return 0, "", fmt.Errorf("read the committed offsets of group %s: %w", app.App, err)
+		return 0, "", fmt.Errorf("read the committed offsets of group %s: %w", app.group, err)
 	}
 	o, ok := list.Lookup(s.Topic, s.Partition)
 	switch {
 	case ok && o.Err != nil:
-		return 0, "", fmt.Errorf("read the committed offset of group %s in %s[%d]: %w", app.App, s.Topic, s.Partition, o.Err)
+		return 0, "", fmt.Errorf("read the committed offset of group %s in %s[%d]: %w", app.group, s.Topic, s.Partition, o.Err)
 	case !ok || o.At < 0:
 		return -1, "", nil
+	case app.changelog == "":
+		return o.At, "", nil
 	case !strings.HasPrefix(o.Metadata, changelogpb.CommitMetadataPrefix):
-		return 0, "", fmt.Errorf("%w: the offset %d of group %s in %s[%d] was set from outside, so it is not the position of the state: set it back first", ErrSkip, o.At, app.App, s.Topic, s.Partition)
+		return 0, "", fmt.Errorf("%w: the offset %d of group %s in %s[%d] was set from outside, so it is not the position of the state: set it back first", ErrSkip, o.At, app.group, s.Topic, s.Partition)
 	}
 	after, _, _ = changelogpb.SplitNote(o.Metadata)
 	return o.At, after, nil
@@ -114,7 +132,7 @@ func (p *SkipPlan) check(ctx context.Context, k kafka.Cluster, start int64) erro
 		next, cause := start, fmt.Errorf("records below offset %d are deleted", start)
 		if at >= start {
 			if next, cause = probe(ctx, k, kafka.Position{Topic: p.Topic, Partition: p.Partition, Offset: at}); cause == nil {
-				return fmt.Errorf("%w: offset %d of %s[%d] can be read", ErrSkip, at, p.Topic, p.Partition)
+				return fmt.Errorf("%w: offset %d of %s[%d] can be read, and %s has not finished it", ErrSkip, at, p.Topic, p.Partition, p.app.group)
 			}
 			if !kafka.Skippable(cause) {
 				return fmt.Errorf("read %s[%d] at offset %d: %w", p.Topic, p.Partition, at, cause)
@@ -168,26 +186,29 @@ func probe(ctx context.Context, k kafka.Cluster, at kafka.Position) (next int64,
 	}
 }
 
-// ApplySkip writes the instruction to the changelog of the application, and waits for at most limit
-// until a process has carried it out. It returns ErrNotTaken after that; the next owner of the
-// partition still carries it out, unless it has committed another transaction by then.
+// ApplySkip writes the instruction, and waits for at most limit until a process has carried it out.
+// It returns ErrNotTaken after that; the next owner of the partition still carries it out, unless
+// it has moved on by then.
+//
+// The instruction for a processor is a record of its changelog. That for a sink is an offset of
+// kafka.SkipGroup: brokers let no one but the members of a group commit its offsets.
 func ApplySkip(ctx context.Context, k kafka.Cluster, p *SkipPlan, limit time.Duration) error {
 	cl, err := k.Client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
 	defer cl.Close()
-	value, err := proto.Marshal(p.record)
-	if err != nil {
-		return fmt.Errorf("encode the instruction: %w", err)
+	if p.app.changelog == "" {
+		err = p.instructSink(ctx, cl)
+	} else {
+		err = p.instructProcessor(ctx, cl)
 	}
-	rec := &kgo.Record{Topic: p.changelog, Partition: p.Partition, Key: changelogpb.SkipKey(p.record), Value: value}
-	if err := cl.ProduceSync(ctx, rec).FirstErr(); err != nil {
-		return fmt.Errorf("write to %s[%d]: %w", p.changelog, p.Partition, err)
+	if err != nil {
+		return err
 	}
 	adm := kadm.NewClient(cl)
 	for end := time.Now().Add(limit); ; {
-		list, err := adm.FetchOffsets(ctx, p.app)
+		list, err := adm.FetchOffsets(ctx, p.app.group)
 		if o, ok := list.Lookup(p.Topic, p.Partition); err == nil && ok && o.Err == nil && o.At >= p.To {
 			return nil
 		}
@@ -195,4 +216,27 @@ func ApplySkip(ctx context.Context, k kafka.Cluster, p *SkipPlan, limit time.Dur
 			return errors.Join(fmt.Errorf("%w within %s", ErrNotTaken, limit), ctx.Err())
 		}
 	}
+}
+
+func (p *SkipPlan) instructProcessor(ctx context.Context, cl *kgo.Client) error {
+	value, err := proto.Marshal(p.record)
+	if err != nil {
+		return fmt.Errorf("encode the instruction: %w", err)
+	}
+	rec := &kgo.Record{Topic: p.app.changelog, Partition: p.Partition, Key: changelogpb.SkipKey(p.record), Value: value}
+	if err := cl.ProduceSync(ctx, rec).FirstErr(); err != nil {
+		return fmt.Errorf("write to %s[%d]: %w", p.app.changelog, p.Partition, err)
+	}
+	return nil
+}
+
+func (p *SkipPlan) instructSink(ctx context.Context, cl *kgo.Client) error {
+	r := p.record
+	note := kafka.EncodeSkipped([]kafka.SkippedRange{{From: r.From, To: r.To, Who: r.Who, Why: r.Why, At: time.UnixMilli(r.AtMs).UTC()}})
+	offsets := kadm.Offsets{}
+	offsets.Add(kadm.Offset{Topic: p.Topic, Partition: p.Partition, At: r.To, LeaderEpoch: -1, Metadata: note})
+	if err := kadm.NewClient(cl).CommitAllOffsets(ctx, kafka.SkipGroup(p.app.group), offsets); err != nil {
+		return fmt.Errorf("commit the instruction to group %s: %w", kafka.SkipGroup(p.app.group), err)
+	}
+	return nil
 }

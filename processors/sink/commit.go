@@ -7,6 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // commitTimeout bounds a commit, because a rebalance or a stop waits for it.
@@ -33,11 +35,14 @@ func (c *Consumer) commit(ctx context.Context, list []*partition) {
 	defer func() { <-c.committing }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	offsets := c.uncommitted(list)
+	if err := c.readSkipped(ctx); err != nil {
+		c.cfg.Log.Warn().Err(err).Str("topic", c.cfg.Topic).Str("group", c.cfg.Group).Msg("commit_failed")
+	}
+	offsets, notes := c.uncommitted(list)
 	if len(offsets) == 0 {
 		return
 	}
-	c.cl.CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{c.cfg.Topic: offsets},
+	c.cl.CommitOffsetsSync(withNotes(ctx, notes), map[string]map[int32]kgo.EpochOffset{c.cfg.Topic: offsets},
 		func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
 			if err == nil {
 				err = c.committed(offsets, resp)
@@ -48,21 +53,38 @@ func (c *Consumer) commit(ctx context.Context, list []*partition) {
 		})
 }
 
-// uncommitted returns the offsets to commit, by partition.
-func (c *Consumer) uncommitted(list []*partition) map[int32]kgo.EpochOffset {
+// withNotes makes a commit write the metadata of some partitions.
+func withNotes(ctx context.Context, notes map[int32]string) context.Context {
+	return kgo.PreCommitFnContext(ctx, func(req *kmsg.OffsetCommitRequest) error {
+		for _, t := range req.Topics {
+			for i := range t.Partitions {
+				if note, ok := notes[t.Partitions[i].Partition]; ok {
+					t.Partitions[i].Metadata = &note
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// uncommitted returns the offsets to commit, by partition, and the metadata of those partitions in
+// which something was skipped.
+func (c *Consumer) uncommitted(list []*partition) (offsets map[int32]kgo.EpochOffset, notes map[int32]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if list == nil {
 		list = c.order
 	}
-	offsets := map[int32]kgo.EpochOffset{}
+	offsets, notes = map[int32]kgo.EpochOffset{}, map[int32]string{}
 	for _, p := range list {
 		// A partition that was released, or assigned again since, must not be committed.
-		if at := c.cfg.committable(p.partitionQueue); at > p.committed && at >= 0 && c.parts[p.n] == p {
-			offsets[p.n] = kgo.EpochOffset{Epoch: p.epoch, Offset: at}
+		if at := c.cfg.committable(p.partitionQueue); at > p.committed && at >= 0 && c.parts[p.n] == p && p.skippedRead {
+			if offsets[p.n] = (kgo.EpochOffset{Epoch: p.epoch, Offset: at}); len(p.skipped) > 0 {
+				notes[p.n] = kafka.EncodeSkipped(p.skipped)
+			}
 		}
 	}
-	return offsets
+	return offsets, notes
 }
 
 // committed records the answer to a commit.

@@ -31,6 +31,11 @@ type partition struct {
 	retrying  int   // records that have failed and are not done
 	lastErr   error // the last error of Do while records are retried
 	stopped   error // why it cannot be read
+
+	failed      kafka.FailedFetch    // at the position; of the goroutine that polls
+	failing     bool                 // it is paused until its next fetch after an error
+	skipped     []kafka.SkippedRange // what operators skipped, oldest first
+	skippedRead bool                 // skipped has what was committed
 }
 
 func newPartition(life context.Context, n int32) *partition {
@@ -43,6 +48,7 @@ func newPartition(life context.Context, n int32) *partition {
 type Consumer struct {
 	cfg     settings
 	cl      *kgo.Client
+	looked  time.Time // for instructions to skip
 	calls   sync.WaitGroup
 	callCtx context.Context // of all calls
 
@@ -137,12 +143,17 @@ func (c *Consumer) leave(ctx context.Context) {
 // poll fetches until ctx ends.
 func (c *Consumer) poll(ctx context.Context) error {
 	for ctx.Err() == nil {
-		fetches := c.cl.PollRecords(ctx, pollRecords)
+		bounded, cancel := c.boundPoll(ctx)
+		fetches := c.cl.PollRecords(bounded, pollRecords)
+		cancel()
 		// No rebalance happens before AllowRebalance: the records belong to the assigned
 		// partitions.
-		err := c.fetchErrors(ctx, fetches)
+		err := c.fatal(fetches)
 		if ctx.Err() == nil && err == nil {
 			c.take(fetches)
+			c.fetchErrors(ctx, fetches) // of what is behind the records
+			c.lookForSkips(ctx)
+			c.retryFetches()
 		}
 		c.cl.AllowRebalance()
 		if err != nil {
@@ -150,6 +161,18 @@ func (c *Consumer) poll(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// boundPoll bounds a poll while a partition waits for its next fetch, or for an operator.
+func (c *Consumer) boundPoll(ctx context.Context) (context.Context, context.CancelFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.order {
+		if p.failing || p.stopped != nil {
+			return context.WithTimeout(ctx, time.Second)
+		}
+	}
+	return ctx, func() {}
 }
 
 // take puts the fetched records into the queues, and pauses the partitions whose queues are full.
@@ -231,8 +254,10 @@ func (c *Consumer) done(p *partition, e *entry) {
 	if e.Attempt > 0 {
 		c.recovered()
 	}
-	if p.paused && p.stopped == nil && len(p.entries) <= c.cfg.Pending/2 && p.bytes <= c.cfg.PendingBytes/2 {
-		p.paused = false
+	if p.paused && len(p.entries) <= c.cfg.Pending/2 && p.bytes <= c.cfg.PendingBytes/2 {
+		if p.paused = false; p.stopped != nil || p.failing {
+			return // another reason to pause is left
+		}
 		c.cl.ResumeFetchPartitions(map[string][]int32{c.cfg.Topic: {p.n}})
 	}
 }

@@ -20,6 +20,10 @@
 //  4. No offset is reset. A partition that cannot be read at its offset stops, and its Status
 //     holds the reason. Sink.SkipTrimmed is the exception: it continues after records that
 //     retention has deleted.
+//  5. A stopped partition continues behind a range that an operator gives up with
+//     kafkaadmin.ApplySkip. The instruction is an offset of kafka.SkipGroup, for one position. The
+//     commits of the partition have the range in their metadata from then on, and each owner
+//     repeats it: Status.Skipped.
 //
 // It keeps no state, writes no output and has no dead-letter topic.
 package sink

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -107,7 +108,7 @@ func TestStuckKey(t *testing.T) {
 		}
 		l.allow()
 		time.Sleep(time.Minute)
-		if s := status(p, 0); l.count() != 206 || s != (Status{}) {
+		if s := status(p, 0); l.count() != 206 || !reflect.DeepEqual(s, Status{}) {
 			t.Errorf("%d records are done; %+v", l.count(), s)
 		}
 		if w.behind() != 0 {

@@ -26,6 +26,7 @@ type Status struct {
 	// Stopped is why the partition cannot be read until an operator decides where to continue, nil
 	// if it can be read. errors.As gives a *kafka.UnreadableError.
 	Stopped error
+	Skipped []kafka.SkippedRange // what operators skipped, oldest first
 }
 
 // Status returns the state of the partitions that are assigned to this consumer.
@@ -34,7 +35,7 @@ func (c *Consumer) Status() []Status {
 	defer c.mu.Unlock()
 	list := make([]Status, 0, len(c.order))
 	for _, p := range c.order {
-		s := Status{Partition: p.n, Running: p.running, Retrying: p.retrying, Paused: p.paused, Err: p.lastErr, Stopped: p.stopped}
+		s := Status{Partition: p.n, Running: p.running, Retrying: p.retrying, Paused: p.paused, Err: p.lastErr, Stopped: p.stopped, Skipped: slices.Clone(p.skipped)}
 		for _, e := range p.entries {
 			if !e.done {
 				s.Pending++
@@ -49,45 +50,91 @@ func (c *Consumer) Status() []Status {
 	return list
 }
 
-// fetchErrors stops the partitions that cannot be read. It returns an error that concerns all
-// partitions.
-func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (failed error) {
-	fetches.EachError(func(topic string, n int32, err error) {
+// fatal returns an error that concerns all partitions.
+func (c *Consumer) fatal(fetches kgo.Fetches) (failed error) {
+	fetches.EachError(func(_ string, _ int32, err error) {
 		switch {
-		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-			return
 		case errors.Is(err, kgo.ErrClientClosed):
 			failed = fmt.Errorf("read %s: %w", c.cfg.Topic, err)
-			return
 		case errors.Is(err, kerr.FencedInstanceID):
 			failed = fmt.Errorf("%w: another process joined group %s as %s: each process needs an instance name of its own", kafka.ErrInstance, c.cfg.Group, c.cfg.Instance)
+		}
+	})
+	return failed
+}
+
+// position returns the offset to read next in a partition. It is called by the goroutine that
+// polls.
+func (c *Consumer) position(p *partition) kafka.Position {
+	at := kafka.Position{Topic: c.cfg.Topic, Partition: p.n, Offset: p.next}
+	if at.Offset < 0 { // nothing has been fetched
+		at.Offset = kgo.NewOffset().AtStart().EpochOffset().Offset
+		if o, ok := c.cl.CommittedOffsets()[at.Topic][p.n]; ok && o.Offset >= 0 {
+			at.Offset = o.Offset
+		}
+	}
+	return at
+}
+
+// fetchErrors pauses the partitions that could not be read, and stops those that cannot be read.
+func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) {
+	fetches.EachError(func(topic string, n int32, err error) {
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 			return
 		}
 		c.mu.Lock()
 		p := c.parts[n]
-		at := kafka.UnreadableError{Topic: topic, Partition: n}
-		if p != nil {
-			at.Offset = p.next
-		}
 		c.mu.Unlock()
-		if topic != c.cfg.Topic || p == nil || !kafka.StopsPartition(err) {
+		if topic != c.cfg.Topic || p == nil {
 			c.cfg.Log.Warn().Err(err).Str("topic", topic).Int32("partition", n).Msg("fetch_failed")
 			return
 		}
-		if at.Offset < 0 { // nothing has been fetched
-			at.Offset = c.cl.CommittedOffsets()[topic][n].Offset
-		}
-		why := c.cfg.Kafka.Unreadable(ctx, at, err)
-		if c.skipTrimmed(why, err) {
+		at := c.position(p)
+		final := p.failed.Failed(ctx, c.cfg.Kafka, at, err)
+		if final != nil {
+			c.stop(ctx, p, final)
 			return
 		}
+		c.cfg.Log.Warn().Err(err).Str("topic", topic).Int32("partition", n).Msg("fetch_failed")
 		c.cl.PauseFetchPartitions(map[string][]int32{topic: {n}})
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		p.stopped = why
-		c.cfg.Log.Error().Err(why).Str("topic", topic).Int32("partition", n).Msg("partition_stopped")
+		p.failing = true
 	})
-	return failed
+}
+
+// stop stops a partition that cannot be read. Its position is committed once the records before it
+// are done.
+func (c *Consumer) stop(ctx context.Context, p *partition, final error) {
+	at := c.position(p)
+	if damaged := new(kafka.DamagedBatchError); at.Offset < 0 && errors.As(final, &damaged) {
+		at.Offset = damaged.Offset
+	}
+	why := c.cfg.Kafka.Unreadable(ctx, kafka.UnreadableError{Topic: at.Topic, Partition: at.Partition, Offset: at.Offset}, final)
+	if c.skipTrimmed(why, final) {
+		return
+	}
+	c.cl.PauseFetchPartitions(map[string][]int32{at.Topic: {p.n}})
+	c.cfg.Log.Error().Err(why).Str("topic", at.Topic).Int32("partition", p.n).Msg("partition_stopped")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.stopped, p.failing, p.next = why, false, max(p.next, at.Offset)
+}
+
+// retryFetches fetches again what fetchErrors has paused.
+func (c *Consumer) retryFetches() {
+	c.mu.Lock()
+	var due []*partition
+	for _, p := range c.order {
+		if p.failing && !p.paused && !p.closing && p.failed.Due() {
+			p.failing = false
+			due = append(due, p)
+		}
+	}
+	c.mu.Unlock()
+	for _, p := range due {
+		kafka.Resume(c.cl, c.position(p))
+	}
 }
 
 // skipTrimmed continues after records that retention has deleted, if Sink.SkipTrimmed allows it and

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/weirhq/weir/api"
@@ -10,7 +11,10 @@ import (
 	"github.com/weirhq/weir/executor"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/processors/sink"
+	"github.com/weirhq/weir/stream"
 )
 
 func executorRole() Role {
@@ -99,14 +103,28 @@ type executorTasks struct {
 
 // Tasks implements api.TaskSource.
 func (t executorTasks) Tasks(context.Context) (list []*weirpb.Partition, err error) {
+	of := t.executor.Sink()
 	for _, s := range t.executor.Status() {
-		p := &weirpb.Partition{App: t.executor.Sink().Group, Partition: s.Partition, State: processors.StateRunning, Instance: t.instance}
-		if s.Stopped != nil {
-			p.State, p.Reason = processors.StateStopped, s.Stopped.Error()
-		}
+		p := sinkPartition(&of, s)
+		p.Instance = t.instance
 		list = append(list, p)
 	}
 	return list, nil
+}
+
+// sinkPartition describes a partition of a sink.
+func sinkPartition(of *stream.Sink, s sink.Status) *weirpb.Partition {
+	p := &weirpb.Partition{App: of.Group, Partition: s.Partition, State: processors.StateRunning}
+	if s.Stopped != nil {
+		p.State, p.Reason = processors.StateStopped, s.Stopped.Error()
+	}
+	if u := new(kafka.UnreadableError); errors.As(s.Stopped, &u) && u.Resume > 0 {
+		p.Unreadable = &weirpb.UnreadableInput{Topic: u.Topic, Offset: u.Offset, Next: u.Resume}
+	}
+	for _, r := range s.Skipped {
+		p.Skipped = append(p.Skipped, &weirpb.SkippedRange{Topic: of.Topic, From: r.From, To: r.To, Who: r.Who, Why: r.Why, AtMs: r.At.UnixMilli()})
+	}
+	return p
 }
 
 // Run implements Part.

@@ -12,7 +12,10 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
+	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
 )
 
 func newPartitionCmd(a *cli.App) *cobra.Command {
@@ -36,13 +39,16 @@ func newPartitionSkipCmd(a *cli.App) *cobra.Command {
 		Short: "Skip records of an input that cannot be read; without --yes, only show what would be lost",
 		Long: "Skip records of an input that cannot be read: a batch that decompresses to more than 64 MiB, a\n" +
 			"damaged batch, or records that retention deleted before the application read them. The partition\n" +
-			"then continues at --to. The skipped records are not counted.\n\n" +
+			"then continues at --to. The skipped records are not counted, skipped commands of an executor are\n" +
+			"not carried out: their senders repeat those that are still needed.\n\n" +
 			"`weir doctor` prints the command for each stopped partition. The command refuses to skip records\n" +
 			"that can be read. The state keeps what was skipped, with --why, the user and the time:\n" +
 			"`weir doctor` lists it. A process that runs carries the skip out within seconds, without a\n" +
-			"restart; otherwise the next process that has the partition does.",
+			"restart; otherwise the next process that has the partition does. An executor has no state: the\n" +
+			"metadata of its committed offsets keep what was skipped.",
 		Example: "  weir partition skip ads.events/5 --to 8 --why 'batch of a broken producer' --yes\n" +
-			"  weir partition skip lease.changes/3 --to 8 --app lease-balancer",
+			"  weir partition skip lease.changes/3 --to 8 --app lease-balancer\n" +
+			"  weir partition skip lease.commands.eu/3 --to 8 --app lease-executor.eu",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), a, args[0]) },
 	}
@@ -78,10 +84,7 @@ func (s *partitionSkip) run(ctx context.Context, a *cli.App, name string) error 
 	if err != nil {
 		return err
 	}
-	if app.Processor == nil {
-		return cli.UsageError("--app "+app.Name+": an executor needs no skip", "it continues after commands that retention deleted, because their sender repeats them")
-	}
-	plan, err := kafkaadmin.PlanSkip(ctx, k, app.Processor, s.Skip)
+	plan, err := s.plan(ctx, k, app)
 	if errors.Is(err, kafkaadmin.ErrSkip) {
 		return cli.Fail(cli.ExitFailed, "nothing was skipped", err, "`weir doctor` prints the command for each stopped partition")
 	}
@@ -89,7 +92,7 @@ func (s *partitionSkip) run(ctx context.Context, a *cli.App, name string) error 
 		return connect.TopicFailure(0, "nothing was skipped", err)
 	}
 	if !s.yes {
-		a.Notef("%d offsets of %s would be skipped and never counted: repeat the command with --why and --yes", plan.Lost, name)
+		a.Notef("%d offsets of %s would be skipped and never %s: repeat the command with --why and --yes", plan.Lost, name, fate(app))
 		return cli.PrintOne(a, plan)
 	}
 	if err := kafkaadmin.ApplySkip(ctx, k, plan, s.wait); err != nil {
@@ -100,6 +103,22 @@ func (s *partitionSkip) run(ctx context.Context, a *cli.App, name string) error 
 		return cli.Fail(0, "cannot skip", err, "repeat the command: a skip is carried out once")
 	}
 	return cli.PrintOne(a, plan)
+}
+
+// plan plans the skip of a processor or an executor.
+func (s *partitionSkip) plan(ctx context.Context, k kafka.Cluster, app node.App) (*kafkaadmin.SkipPlan, error) {
+	if app.Processor != nil {
+		return kafkaadmin.PlanSkip(ctx, k, app.Processor, s.Skip)
+	}
+	return kafkaadmin.PlanSinkSkip(ctx, k, &stream.Sink{Group: app.Name, Topic: app.Inputs[0]}, s.Skip)
+}
+
+// fate is what does not happen to skipped records of an application.
+func fate(app node.App) string {
+	if app.Processor == nil {
+		return "carried out"
+	}
+	return "counted"
 }
 
 // parsePartition parses TOPIC/PARTITION.

@@ -160,7 +160,7 @@ func TestPartitionSkipUsage(t *testing.T) {
 		{"ads.events/1", "--to", "8", "--yes"},
 		{"ads.events/1", "--to", "8", "--why", strings.Repeat("x", 201)},
 		{"ads.events/1", "--to", "8", "--app", "lease-balanser"},
-		{"lease.commands.eu/1", "--to", "8", "--app", "lease-executor.eu"},
+		{"lease.commands.eu/1", "--to", "8", "--app", "lease-executor.eu", "--yes"},
 	} {
 		if got := clitest.Run(t, Commands, []string{"WEIR_LEASES_REGIONS=eu,us"}, append([]string{"partition", "skip"}, args...)...); got.Code != cli.ExitUsage {
 			t.Errorf("%q: %+v", args, got)
