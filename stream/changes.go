@@ -79,7 +79,8 @@ func (c *Changes) state(op Op, table byte, key, value []byte) {
 	c.List = append(c.List, Change{Op: op, Table: table, Key: full[keyPrefixLen:], Value: value, storeKey: full})
 }
 
-// Put sets key in table to value. An empty value is stored as an empty value.
+// Put sets key in table to value. An empty value is stored as an empty value. Values of at most 32
+// KiB are best: the time to find a flipped bit of a damaged disk grows with the square of the size.
 func (c *Changes) Put(table byte, key, value []byte) {
 	v := c.alloc(len(value))
 	copy(v, value)
