@@ -53,7 +53,7 @@ func (w *worker) stopUnreadable(ctx context.Context) error {
 func (w *worker) fetchFailed(ctx context.Context, t *task, topic string, err error) error {
 	f := t.failedFetches[topic]
 	if f == nil {
-		f = &kafka.FailedFetch{After: w.cfg.UnreadableAfter}
+		f = &kafka.FailedFetch{After: w.cfg.UnreadableAfter, AwaitRight: true}
 		t.failedFetches[topic] = f
 	}
 	final := f.Failed(ctx, w.cfg.Kafka, kafka.Position{Topic: topic, Partition: t.p, Offset: t.next[topic]}, err)

@@ -150,7 +150,8 @@ func (w *worker) connect(ctx context.Context) (err error) {
 		return err
 	}
 	if err := txn.EndOpen(ctx, w.admin, w.txnID, w.cfg.TransactionTimeout); err != nil {
-		if kafka.RefusalOf(err) == kafka.BadCredentials { // they were right at the start: they are being changed
+		switch why := kafka.RefusalOf(err); {
+		case why == kafka.BadCredentials, why == kafka.NoPermission && w.joined.Load(): // they were right at the start: they are being changed
 			return fmt.Errorf("%w: %w", errRebuild, err)
 		}
 		return err

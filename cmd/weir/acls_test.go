@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/processors/kafka/acltest"
 )
 
@@ -106,13 +109,30 @@ func refusedUsers() []string { return []string{"r0", "r1", "r2", "r3", "r4", "r5
 // count sends event n of a campaign and expects that n events are counted.
 func (a authorized) count(t *testing.T, server string, n int, more ...string) {
 	t.Helper()
+	a.produce(t, server, n, more...)
+	a.counted(t, server, n, more...)
+}
+
+func (a authorized) produce(t *testing.T, server string, n int, more ...string) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "events.jsonl")
 	event := fmt.Sprintf(`{"event_id":"e%d","account":"a","campaign":"c","type":"click","price_micros":1,"currency":"USD","event_ms":1384000000000}`, n)
 	if err := os.WriteFile(file, []byte(event+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	expect(t, a.as(acltest.Admin, append(more, "WEIR_SERVER="+server)...), 0, "produced:           1\n", "ingest", file, "--format", "jsonl")
+}
+
+// counted waits until n events are counted.
+func (a authorized) counted(t *testing.T, server string, n int, more ...string) {
+	t.Helper()
 	env := a.as(acltest.Admin, append(more, "WEIR_SERVER="+server)...)
-	expect(t, env, 0, "produced:           1\n", "ingest", file, "--format", "jsonl")
+	testlimit.Within(t, "the server answers", func(context.Context) error {
+		if r := weir(t, env, "spend", "show", "--campaign", "c", "--wait"); r.Code != 0 { //nolint:contextcheck // the command has its own context
+			return errors.New(r.Stderr)
+		}
+		return nil
+	})
 	expect(t, env, 0, fmt.Sprintf(`"charged_micros":%d,`, n), "spend", "show", "--campaign", "c", "--wait", "-o", "json")
 }
 

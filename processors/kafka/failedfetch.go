@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -34,7 +35,11 @@ const (
 // pauses it in its client after nil. Once Due returns true it calls Resume.
 type FailedFetch struct {
 	// After is the time for which a batch is fetched again. Defaults to UnreadableAfter.
-	After   time.Duration
+	After time.Duration
+	// AwaitRight is set by readers that outlast a missing right: it may be granted again, as a
+	// password may be corrected. Other readers fail at once.
+	AwaitRight bool
+
 	at      int64     // the position
 	since   time.Time // of the first failure there
 	retryAt time.Time // the next fetch; zero if none is to come
@@ -46,6 +51,10 @@ type FailedFetch struct {
 // cannot be decoded. To find that out it asks the brokers for at most three seconds.
 func (f *FailedFetch) Failed(ctx context.Context, k Cluster, at Position, err error) error {
 	now, after := time.Now(), f.After
+	if f.AwaitRight && errors.Is(err, kerr.TopicAuthorizationFailed) {
+		f.retryAt = now.Add(fetchRetry)
+		return nil
+	}
 	if StopsPartition(err) {
 		f.retryAt = now.Add(finalRetry)
 		if large := new(kgo.ErrDecompressTooLarge); errors.As(err, &large) {

@@ -39,7 +39,7 @@ type partition struct {
 }
 
 func newPartition(life context.Context, n int32) *partition {
-	p := &partition{partitionQueue: newPartitionQueue(), n: n, idle: make(chan struct{}), committed: -1}
+	p := &partition{partitionQueue: newPartitionQueue(), n: n, idle: make(chan struct{}), committed: -1, failed: kafka.FailedFetch{AwaitRight: true}}
 	p.ctx, p.cancel = context.WithCancel(life)
 	return p
 }

@@ -55,14 +55,14 @@ func (a *Acks) Wait() error {
 }
 
 // isRecordFault reports whether err is a fault of the record: healthy brokers would reject it
-// again.
+// again. A missing right is none: it may be granted again.
 func isRecordFault(err error) bool {
 	if _, ok := errors.AsType[*partitionError](err); ok {
 		return true
 	}
 	for _, e := range []error{
 		kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.InvalidTopicException,
-		kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.TopicAuthorizationFailed, kerr.PolicyViolation,
+		kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.PolicyViolation,
 	} {
 		if errors.Is(err, e) {
 			return true

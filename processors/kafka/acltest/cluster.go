@@ -81,6 +81,26 @@ func (c *Cluster) Grant(t testing.TB, user string, lines ...string) {
 	}
 }
 
+// Revoke takes the rights in lines from a user.
+func (c *Cluster) Revoke(t testing.TB, user string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		b, err := parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, err := c.adm.DeleteACLs(t.Context(), b.Allow("User:"+user).AllowHosts("*"))
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		for _, r := range results {
+			if r.Err != nil || len(r.Deleted) == 0 {
+				t.Fatalf("%s: %d rights deleted, %v", line, len(r.Deleted), r.Err)
+			}
+		}
+	}
+}
+
 // parse returns the resource and the operations of a line.
 func parse(line string) (*kadm.ACLBuilder, error) {
 	b := kadm.NewACLs().ResourcePatternType(kadm.ACLPatternLiteral)
