@@ -15,9 +15,9 @@ import (
 	"github.com/weirhq/weir/processors/devbroker"
 )
 
-// TestRefundsAreAppliedOnce imports a file of refunds three times: before and after a restart that
-// is 30 minutes of events later, and after the loss of the state directory.
-func TestRefundsAreAppliedOnce(t *testing.T) {
+// TestImportsCountOnce imports a file of refunds and one of events without ids three times: before
+// and after a restart that is 30 minutes of events later, and after the loss of the state directory.
+func TestImportsCountOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three processes")
 	}
@@ -42,6 +42,7 @@ func TestRefundsAreAppliedOnce(t *testing.T) {
 	}
 	refunds := write("refunds.csv", "reference_id,account,campaign,budget_day,amount,currency,serving_dc\n"+
 		"r1,acme,spring,20261101,4,USD,eu\nr2,acme,spring,20261101,3,USD,eu\nr3,acme,autumn,20261101,99,USD,eu\n")
+	old := write("old.csv", "time,campaign,price\n2026-11-01T10:00:00Z,winter,1.50\n2026-11-01T10:00:00Z,winter,1.50\n")
 	now := time.Now()
 	for i, round := range []struct {
 		name string
@@ -70,6 +71,12 @@ func TestRefundsAreAppliedOnce(t *testing.T) {
 			}
 			expect(t, env, 0, fmt.Sprintf(`"charged_micros":%d,"refunded_micros":7000000,`, (i+1)*10_000_000), "spend", "show", "--campaign", "spring", "--wait", "-o", "json")
 			expect(t, env, 0, "over-refunded  refunds exceed charges on 2026-11-01\n", "spend", "show", "--campaign", "autumn", "--wait")
+			earlier := ""
+			if i > 0 {
+				earlier = "this file was imported before"
+			}
+			expect(t, env, 0, earlier, "ingest", old, "--format", "csv", "--account", "acme", "--currency", "USD", "--price-unit", "major")
+			expect(t, env, 0, `"charged_micros":3000000,`, "spend", "show", "--campaign", "winter", "--wait", "-o", "json")
 			if i == 2 {
 				expect(t, env, 0, `reference "r1" of account "acme" was applied before`, "adjust", "create", "--reference", "r1", "--account", "acme", "--campaign", "spring",
 					"--day", "2026-11-01", "--amount", "4", "--currency", "USD", "--serving-dc", "eu")
