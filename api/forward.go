@@ -27,6 +27,8 @@ const (
 	forwardTimeout     = 5 * time.Second // of a forwarded request
 	// forwardTimeoutStale is the timeout if a standby can answer in place of the owner.
 	forwardTimeoutStale = time.Second
+	// scanLimit is the timeout of a scan of all campaigns in a partition: a client waits for 15 s.
+	scanLimit = 14 * time.Second
 )
 
 // forwardLimit returns the timeout of a forwarded request.

@@ -26,7 +26,12 @@ type Router struct {
 	peers *peers
 	http  *http.Client
 	tls   bool
+	scans chan struct{} // a slot for each scan of all campaigns that may run in this process
 }
+
+// maxScans is the number of scans of all campaigns that run at once in a process. Others wait: the
+// processors of the machine are for the counter.
+const maxScans = 2
 
 // RouterConfig configures a Router. State and Peers have no default.
 type RouterConfig struct {
@@ -49,7 +54,7 @@ func NewRouter(cfg RouterConfig) *Router {
 		cfg.Transport = forwardTransport(cfg.Roots)
 	}
 	return &Router{
-		state: cfg.State, info: cfg.State.Info(), peers: &peers{source: cfg.Peers}, tls: cfg.TLS,
+		state: cfg.State, info: cfg.State.Info(), peers: &peers{source: cfg.Peers}, tls: cfg.TLS, scans: make(chan struct{}, maxScans),
 		http: &http.Client{Transport: cfg.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 }

@@ -106,6 +106,7 @@ type topRows struct {
 	q       topQuery
 	rows    []*weirpb.SpendRow
 	current []*weirpb.SpendRow // of one campaign, which is not complete; one for each currency
+	kept    int                // number of rows after the last reduction
 }
 
 // add adds a campaign day. The days of a campaign follow each other.
@@ -128,16 +129,29 @@ func (t *topRows) add(_ []byte, s *eventspb.Spend) error {
 // endCampaign completes the sums of the current campaign.
 func (t *topRows) endCampaign() {
 	t.rows, t.current = append(t.rows, t.current...), t.current[:0]
-	if len(t.rows) > 100*MaxTop {
+	if len(t.rows) > max(100*MaxTop, 2*t.kept) {
 		t.rows = t.q.top(t.rows)
+		t.kept = len(t.rows)
 	}
 }
 
 // topSpend finds the first campaigns of a partition, in this process or in its owner.
 func (r *Router) topSpend(ctx context.Context, q topQuery, m *weirpb.TopSpendRequest, p int32) (*weirpb.TopSpendResponse, error) {
+	limit, scansAll := forwardLimit(q.maxStaleness), q.first != q.last && q.account == ""
+	if scansAll {
+		limit = scanLimit
+	}
 	return lookup[*weirpb.TopSpendResponse]{
-		partition: p, maxStaleness: q.maxStaleness, limit: forwardLimit(q.maxStaleness),
+		partition: p, maxStaleness: q.maxStaleness, limit: limit,
 		local: func(ctx context.Context, stale time.Duration) (*weirpb.TopSpendResponse, error) {
+			if scansAll {
+				select {
+				case r.scans <- struct{}{}:
+					defer func() { <-r.scans }()
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}
 			var totals []*weirpb.CurrencyTotal
 			top := topRows{q: q}
 			scan := SpendScan{Partition: p, Account: q.account, ByEvents: q.events, FirstDay: q.first, LastDay: q.last, Currency: q.currency, MaxStaleness: stale}

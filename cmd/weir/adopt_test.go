@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"regexp"
 	"strings"
@@ -30,13 +32,12 @@ func TestAdoptionIsInStatus(t *testing.T) {
 	} {
 		expect(t, env, cli.ExitOK, "", strings.Fields(step.command)...)
 		for _, args := range []string{"status", "status --client demo --pool demo"} {
-			ctx := testlimit.Context(t)
-			for shown := false; !shown; {
-				r := weir(t, env, strings.Fields(args)...)
-				if shown = strings.Contains(r.Stdout, step.line); ctx.Err() != nil {
-					t.Fatalf("weir %s has no line %q: %+v", args, step.line, r)
+			testlimit.Within(t, "weir "+args+" has the line", func(context.Context) error {
+				if r := weir(t, env, strings.Fields(args)...); !strings.Contains(r.Stdout, step.line) { //nolint:contextcheck // the command has its own context
+					return fmt.Errorf("no line %q: %+v", step.line, r)
 				}
-			}
+				return nil
+			})
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"net"
 	"regexp"
 	"slices"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
-	"github.com/weirhq/weir/internal/loadgen"
-	"github.com/weirhq/weir/internal/testlimit"
 )
 
 // TestServerNamesTheBrokers: --server or WEIR_SERVER is enough for every command that reads the
@@ -33,7 +30,7 @@ func TestServerNamesTheBrokers(t *testing.T) {
 	if api == nil {
 		t.Fatalf("no address in %q", ready)
 	}
-	base := []string{"WEIR_DATA_DIR=" + t.TempDir(), "WEIR_TOPICS_REPLICATION_FACTOR=1", "WEIR_TOPICS_MIN_INSYNC=1"}
+	base := []string{"WEIR_DATA_DIR=" + t.TempDir()}
 	server, down := append(slices.Clone(base), "WEIR_SERVER="+api[1]), append(slices.Clone(base), "WEIR_SERVER=127.0.0.1:1")
 	with := func(environ []string, more ...string) []string { return append(slices.Clone(environ), more...) }
 	for _, c := range []struct {
@@ -55,8 +52,7 @@ func TestServerNamesTheBrokers(t *testing.T) {
 		{"scan", server, "bridge scan south", cli.ExitOK, "requested a scan of south"},
 		{"rejected rows", server, "bridge rejected -o json", cli.ExitOK, "[]"},
 		{"history", server, "lease history --client demo --pool demo --key none --from kafka -o json", cli.ExitOK, "[]"},
-		{"topics", server, "topics plan --for spend,leases", cli.ExitOK, "need no change"},
-		{"replay", server, "replay --app none --drop", cli.ExitFailed, "spendcounter.g2 has no replay none"},
+		{"doctor without the configuration", server, "doctor", cli.ExitOK, "not known, because the brokers are those of a server"},
 
 		{"equal settings", with(server, common...), "lag", cli.ExitOK, "lease-executor.south"},
 		{"other datacentre", with(server, "WEIR_DC=us-1"), "lag", cli.ExitConfig, "dc is us-1 (WEIR_DC), and eu-1 at the server " + api[1]},
@@ -70,27 +66,5 @@ func TestServerNamesTheBrokers(t *testing.T) {
 		{"brokers set", with(down, common...), "lag --brokers " + broker, cli.ExitOK, "ads.events.from.us-1.g2"},
 	} {
 		t.Run(c.name, func(t *testing.T) { expect(t, c.environ, c.code, c.want, strings.Fields(c.line)...) })
-	}
-	t.Run("load", func(t *testing.T) { testLoadAtServer(t, server) })
-}
-
-// testLoadAtServer: the load generator produces to the topic, and uses the table, of the server.
-func testLoadAtServer(t *testing.T, environ []string) {
-	ctx, stop := context.WithCancel(testlimit.Context(t))
-	defer stop()
-	var out clitest.Buffer
-	ended := make(chan int, 1)
-	go func() {
-		ended <- run(ctx, cli.Process{Args: []string{"load"}, Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out})
-	}()
-	for counted := false; !counted; {
-		r := weir(t, environ, "spend", "show", "--campaign", loadgen.BusiestCampaign())
-		if counted = r.Code == cli.ExitOK; ctx.Err() != nil {
-			t.Fatalf("the load is not counted: %s%s", r.Stderr, out.String())
-		}
-	}
-	stop()
-	if code := testlimit.Receive(t, "the end of the load", ended); code != cli.ExitOK {
-		t.Errorf("weir load ended with code %d: %s", code, out.String())
 	}
 }

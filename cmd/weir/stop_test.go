@@ -42,12 +42,15 @@ func TestStopIsLogged(t *testing.T) {
 			for !strings.Contains(out.String(), "ready") && len(ended) == 0 && pause.Poll(ctx) {
 				continue
 			}
-			if strings.Contains(out.String(), "process_stopped") {
-				t.Errorf("before the stop: %s", out)
+			if text := out.String(); !strings.Contains(text, "ready") || strings.Contains(text, "process_stopped") {
+				t.Errorf("before the stop: %s", text)
 			}
 			stop()
 			code := <-ended
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if code != cli.ExitOK {
+				t.Errorf("code %d", code)
+			}
 			if last := regexp.MustCompile(`"took":[0-9.]+,.*"process_stopped"`); !last.MatchString(lines[len(lines)-1]) || strings.Count(out.String(), "process_stopped") != 1 {
 				t.Errorf("code %d, and no event about the stop at the end of\n%s", code, out)
 			}

@@ -22,8 +22,12 @@ func Cluster(ctx context.Context, a *cli.App) (*config.Config, kafka.Cluster, er
 	return connected(clusterConfig(ctx, a))
 }
 
-// OwnCluster is Cluster without a server: for a process that is one, for work while none runs, and
-// for an import, which asks the server itself.
+// OfServer reports whether the brokers of a configuration are those of a server. Then what Cluster
+// does not take from the server is not known: replication, retention and the rules of the count.
+func OfServer(cfg *config.Config) bool { return entryOf(cfg, brokersKey).Origin == config.OriginServer }
+
+// OwnCluster is Cluster without a server: for a process that is one, for work while none runs, for
+// commands that need the whole configuration, and for an import, which asks the server itself.
 func OwnCluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
 	return connected(a.LoadConfig())
 }

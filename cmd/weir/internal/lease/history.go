@@ -56,10 +56,15 @@ func (o *leaseHistory) print(ctx context.Context, l *node.LeaseTable) error {
 	began := time.Now().Add(-o.since)
 	why := "--from streams"
 	if o.from != fromStreams {
-		list, err := o.changes(ctx, began)
+		cfg, k, err := connect.Cluster(ctx, o.a)
+		if err != nil {
+			return err
+		}
+		rows := leasestatus.RowFilter{Client: o.client, Pool: o.pool, Key: o.key, Resource: o.resource, Partitions: int32(cfg.Leases.Partitions)}
+		list, err := leasestatus.Changes(ctx, k, rows, began)
 		if err == nil {
 			o.a.Notef("read topic %s of Kafka since %s", events.LeaseChangesTopic, began.UTC().Format(time.RFC3339))
-			return cli.PrintRows(o.a, list)
+			return cli.PrintRows(o.a, admin.HistoryFromChanges(list))
 		}
 		if o.from == fromKafka || ctx.Err() != nil {
 			return cli.Fail(cli.ExitUnavailable, "cannot read the history", err, "check --brokers, or give --from streams")
@@ -72,15 +77,4 @@ func (o *leaseHistory) print(ctx context.Context, l *node.LeaseTable) error {
 	}
 	o.a.Notef("read the streams of DynamoDB, which keep 24 hours: %s", why)
 	return cli.PrintRows(o.a, slices.DeleteFunc(list, func(e admin.HistoryEvent) bool { return e.Time.Before(began) }))
-}
-
-// changes reads the changes since a time from Kafka.
-func (o *leaseHistory) changes(ctx context.Context, since time.Time) ([]admin.HistoryEvent, error) {
-	cfg, k, err := connect.Cluster(ctx, o.a)
-	if err != nil {
-		return nil, err
-	}
-	rows := leasestatus.RowFilter{Client: o.client, Pool: o.pool, Key: o.key, Resource: o.resource, Partitions: int32(cfg.Leases.Partitions)}
-	list, err := leasestatus.Changes(ctx, k, rows, since)
-	return admin.HistoryFromChanges(list), err
 }

@@ -22,7 +22,7 @@ import (
 
 // newBenchEnv returns the brokers and the memory of benchmarks, from the configuration.
 func newBenchEnv(ctx context.Context, a *cli.App) (*broker.Env, error) {
-	cfg, k, err := connect.Cluster(ctx, a)
+	cfg, k, err := connect.OwnCluster(a)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -71,6 +72,18 @@ func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, groups [
 		Topics: connect.RequiredTopics(cfg, groups), Defaults: connect.TopicDefaults(cfg, groups), StateDir: cfg.DataDir,
 		SessionTimeout: cfg.Processor.SessionTimeout, TransactionTimeout: cfg.Processor.TransactionTimeout, DevCluster: devbroker.ClusterID,
 	}
+	var checks []kafkaadmin.Check
+	if connect.OfServer(cfg) {
+		o.Defaults.ReplicationFactor, o.Defaults.MinInsync, o.StateDir = 0, 0, ""
+		for i := range o.Topics {
+			o.Topics[i].Config = maps.Clone(o.Topics[i].Config)
+			delete(o.Topics[i].Config, "retention.ms")
+		}
+		checks = append(checks, kafkaadmin.Check{
+			Name: "configuration", Severity: kafkaadmin.Warning, Detail: "not known, because the brokers are those of a server: its settings of topics and of the count, and its disk, are not checked",
+			Remedy: "run the command on the host of a process, with its configuration",
+		})
+	}
 	apps, err := node.Apps(cfg, roles)
 	if err != nil {
 		f := cli.Explain(connect.NodeFailure(err))
@@ -81,7 +94,7 @@ func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, groups [
 			o.Apps = append(o.Apps, app.Name)
 		}
 	}
-	checks := append(kafkaadmin.Doctor(ctx, k, o), partitionChecks(ctx, cfg, k, apps)...)
+	checks = append(append(checks, kafkaadmin.Doctor(ctx, k, o)...), partitionChecks(ctx, cfg, k, apps)...)
 	for _, r := range roles {
 		if r.Doctor != nil {
 			checks = append(checks, r.Doctor(ctx, cfg, k)...)

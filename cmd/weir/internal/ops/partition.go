@@ -39,8 +39,8 @@ func newPartitionSkipCmd(a *cli.App) *cobra.Command {
 		Short: "Skip records of an input that cannot be read; without --yes, only show what would be lost",
 		Long: "Skip records of an input that cannot be read: a batch that decompresses to more than 64 MiB, a\n" +
 			"damaged batch, or records that retention deleted before the application read them. The partition\n" +
-			"then continues at --to. The skipped records are not counted, skipped commands of an executor are\n" +
-			"not carried out: their senders repeat those that are still needed.\n\n" +
+			"then continues at --to. The counter does not count skipped records. An executor does not carry out\n" +
+			"skipped commands; their senders repeat a command that is still needed.\n\n" +
 			"`weir doctor` prints the command for each stopped partition. The command refuses to skip records\n" +
 			"that can be read. The state keeps what was skipped, with --why, the user and the time:\n" +
 			"`weir doctor` lists it. A process that runs carries the skip out within seconds, without a\n" +
@@ -54,7 +54,7 @@ func newPartitionSkipCmd(a *cli.App) *cobra.Command {
 	}
 	connect.AppFlag(c.Flags(), &s.app)
 	c.Flags().Int64Var(&s.To, "to", 0, "offset of the next record to read")
-	c.Flags().StringVar(&s.Why, "why", "", "reason, kept in the state; at most 200 bytes; required with --yes")
+	c.Flags().StringVar(&s.Why, "why", "", "reason, kept with the skipped range; at most 200 bytes; required with --yes")
 	c.Flags().BoolVar(&s.yes, "yes", false, "skip; without it nothing is changed")
 	c.Flags().DurationVar(&s.wait, "wait", 30*time.Second, "how long to wait until a process has carried it out")
 	cli.Must(c.MarkFlagRequired("to"))

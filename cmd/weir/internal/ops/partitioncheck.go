@@ -54,7 +54,9 @@ func partitionChecks(ctx context.Context, cfg *config.Config, k kafka.Cluster, a
 			checks = append(checks, unknownMembers(app.Name, err)...)
 			continue
 		}
-		checks = append(append(checks, p.app(ctx, app.Name)...), settingsChecks(app, p.known[app.Name])...)
+		if checks = append(checks, p.app(ctx, app.Name)...); !connect.OfServer(cfg) {
+			checks = append(checks, settingsChecks(app, p.known[app.Name])...)
+		}
 	}
 	return checks
 }
@@ -150,6 +152,7 @@ func (p *partitionCheck) sink(ctx context.Context, app string) []kafkaadmin.Chec
 
 // taskChecks returns a check for each reason why partitions of app do not run, or one OK check.
 func taskChecks(name, app string, tasks []*weirpb.Partition) (checks []kafkaadmin.Check) {
+	var standbys []kafkaadmin.Check
 	var stopped, waiting []api.PartitionGap
 	running := 0
 	for _, t := range tasks {
@@ -157,7 +160,7 @@ func taskChecks(name, app string, tasks []*weirpb.Partition) (checks []kafkaadmi
 		switch {
 		case t.GetApp() != app:
 		case t.GetState() == processors.StateStandby:
-			checks = append(checks, standbyChecks(name, t)...)
+			standbys = append(standbys, standbyChecks(name, t)...)
 		case t.GetState() == processors.StateRunning:
 			running++
 			checks = append(checks, skippedChecks(name, t)...)
@@ -181,12 +184,12 @@ func taskChecks(name, app string, tasks []*weirpb.Partition) (checks []kafkaadmi
 		})
 	}
 	if len(checks) == 0 && running == 0 {
-		return unknownPartitions(app, "the process that answered does not report them", "check that it has the version of this command")
+		return append(unknownPartitions(app, "the process that answered does not report them", "check that it has the version of this command"), standbys...)
 	}
 	if !slices.ContainsFunc(checks, func(c kafkaadmin.Check) bool { return !c.OK }) {
 		checks = append(checks, kafkaadmin.Check{Name: name, OK: true, Severity: kafkaadmin.Info, Detail: fmt.Sprintf("all %d are running", running)})
 	}
-	return checks
+	return append(checks, standbys...)
 }
 
 // skipCommand returns the command that lets a partition continue behind what it cannot read.

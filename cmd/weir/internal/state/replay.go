@@ -126,7 +126,7 @@ func (r *replay) run(ctx context.Context) error {
 }
 
 func (r *replay) open(ctx context.Context) error {
-	cfg, k, err := connect.Cluster(ctx, r.a)
+	cfg, k, err := connect.OwnCluster(r.a)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func newTopicsCmd(a *cli.App) *cobra.Command {
 }
 
 func topicPlan(a *cli.App, cmd *cobra.Command, groups []string) (kafka.Cluster, []kafkaadmin.TopicStep, error) {
-	cfg, k, err := connect.Cluster(cmd.Context(), a)
+	cfg, k, err := connect.OwnCluster(a)
 	if err != nil {
 		return k, nil, err
 	}
