@@ -16,7 +16,8 @@ import (
 )
 
 // TestImportsCountOnce imports a file of refunds and one of events without ids three times: before
-// and after a restart that is 30 minutes of events later, and after the loss of the state directory.
+// and after a restart that is 30 minutes of events later, and after the loss of the state
+// directory.
 func TestImportsCountOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three processes")

@@ -54,7 +54,15 @@ func TestTaskChecks(t *testing.T) {
 				{App: "app", Partition: 4, State: "standby", Instance: "b", Reason: damage.Error()},
 				{App: "app", Partition: 5, State: "standby", Reason: "it is catching up"},
 			},
-			[]string{"warning p: the standby of partition 4 in process b does not follow", "error p: partition 3 is stopped (the changelog log[3] is damaged: crc"},
+			[]string{"error p: partition 3 is stopped (the changelog log[3] is damaged: crc", "warning p: the standby of partition 4 in process b does not follow"},
+		},
+		"damaged standby alone": {
+			[]*weirpb.Partition{{App: "app", Partition: 4, State: "standby", Instance: "b", Reason: damage.Error()}},
+			[]string{"warning partitions of app: not known", "warning p: the standby of partition 4 in process b does not follow"},
+		},
+		"damaged standby beside its owner": {
+			[]*weirpb.Partition{running, {App: "app", Partition: 4, State: "standby", Instance: "b", Reason: damage.Error()}},
+			[]string{"warning p: the standby of partition 4 in process b does not follow"},
 		},
 		"two": {
 			[]*weirpb.Partition{stopped(0, "in[0] cannot be read at offset 7"), stopped(1, "2 records in a row panicked"), {App: "app", Partition: 2, State: "restoring"}},
