@@ -174,6 +174,26 @@ func TestUnknownFormat(t *testing.T) {
 	})
 }
 
+// TestUnknownFormatFirst: such a batch at the start of the log of a group that is new stops its
+// partition as well, and an operator can skip it.
+func TestUnknownFormatFirst(t *testing.T) {
+	processorstest.Run(t, unchecked(4), func(t *testing.T, h *processorstest.Harness) {
+		produceDamaged(t, h, "100")
+		damageFormat(t, h, "in", damaged)
+		p := h.Start("a")
+		h.Produce("in", 0, "k", "1")
+		h.WaitFor("the partition is stopped", time.Minute, func() bool { return p.Status(0).State == "stopped" })
+		if s := p.Status(0); s.Next["in"] != 0 || s.Unreadable == nil || s.Unreadable.Offset != 0 {
+			t.Errorf("the partition is %+v", s)
+		}
+		skip(t, h, 1)
+		h.WaitFor("the record behind is folded", time.Minute, func() bool { return p.Status(0).Next["in"] == 2 })
+		if sum := sumInStore(t, p, 0, "k"); sum != 1 {
+			t.Errorf("the sum is %d, not 1", sum)
+		}
+	})
+}
+
 // TestDamagePasses: a partition whose batch cannot be decoded for less than Config.UnreadableAfter,
 // and one whose brokers answer with errors for minutes, continue by themselves and lose nothing.
 func TestDamagePasses(t *testing.T) {

@@ -161,7 +161,7 @@ func (w *worker) connect(ctx context.Context) (err error) {
 		kgo.ConsumerGroup(w.proc.App), kgo.InstanceID(w.txnID), kgo.ConsumeTopics(w.proc.Inputs...),
 		kgo.TransactionalID(w.txnID), kgo.TransactionTimeout(w.cfg.TransactionTimeout),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.AdjustFetchOffsetsFn(w.cfg.Kafka.ExplicitStarts), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.Balancers(group.Assignor{Inputs: w.proc.Inputs, Partitions: w.partitions, Standbys: w.cfg.Standbys, MemberMetadata: w.memberMetadata, OnAssignment: w.onAssignment}), kgo.BlockRebalanceOnPoll(),
 		kgo.SessionTimeout(w.cfg.SessionTimeout), kgo.HeartbeatInterval(w.cfg.heartbeatInterval()), kgo.RebalanceTimeout(30 * time.Second),
 		// A partition that is resumed waits for the fetch in progress, so FetchMaxWait bounds a

@@ -91,7 +91,8 @@ func (f *FailedFetch) Due() bool {
 }
 
 // Resume makes a client read a paused partition again, from a position of which no record has been
-// returned. An error may have moved the client: past a batch of a format that it does not know.
+// returned. An error may have moved the client: past a batch of a format that it does not know. A
+// member of a group needs ExplicitStarts.
 func Resume(cl *kgo.Client, at Position) {
 	// A member of a group ignores an offset to which it was set before without a record since,
 	// wherever an error has moved it. So it is set to another offset in between.
