@@ -6,13 +6,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/changelog"
 	"github.com/weirhq/weir/processors/internal/handler"
 	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -161,7 +160,7 @@ func (w *worker) onRestored(t *task, res *restoreResult, err error, took time.Du
 		t.state, t.tries = taskRunning, 0
 		w.directory.enter(t.inbox)
 		if !t.offsetsExpired { // else the worker starts a new session, which fetches the offsets
-			w.sess.Client().ResumeFetchPartitions(w.unfinishedInputs(t))
+			w.resume(t)
 		}
 		w.cfg.Metrics.Restores.WithLabelValues(w.proc.App).Inc()
 		w.log.Info().Int32("partition", t.p).Uint64("owner_epoch", t.ownerEpoch).Dur("took", took).Bool("warm", res.warm).Msg("partition_running")
@@ -172,17 +171,32 @@ func (w *worker) onRestored(t *task, res *restoreResult, err error, took time.Du
 // seek sets the client to the offsets of the task. It reports whether the client has an offset for
 // each input of the task. After an abort the client rewinds to what it takes to be committed: to
 // offset 0 where it never committed, and to a wrong offset if a commit succeeded whose answer was
-// an error. A client that could not read a batch fetches the partition again only after a seek.
+// an error.
 func (w *worker) seek(t *task) bool {
-	at, cached, all := map[string]map[int32]kgo.EpochOffset{}, w.sess.Client().CommittedOffsets(), true
+	var at []kafka.Position
+	cached, all := w.sess.Client().CommittedOffsets(), true
 	for topic, next := range t.next {
 		c, ok := cached[topic][t.p]
-		if all = all && ok; ok && (c.Offset != next || t.unreadable != nil) {
-			at[topic] = map[int32]kgo.EpochOffset{t.p: {Epoch: -1, Offset: next}}
+		if all = all && ok; ok && c.Offset != next {
+			at = append(at, kafka.Position{Topic: topic, Partition: t.p, Offset: next})
 		}
 	}
-	w.sess.Client().SetOffsets(at)
+	kafka.Seek(w.sess.Client(), at...)
 	return all
+}
+
+// resume lets the client read the inputs of a task on, each from the offset of the task. An error
+// moves the client without a change of the offsets that seek compares.
+func (w *worker) resume(t *task) {
+	inputs := w.unfinishedInputs(t)
+	var at []kafka.Position
+	for topic := range inputs {
+		if t.failedFetches[topic] != nil {
+			at = append(at, kafka.Position{Topic: topic, Partition: t.p, Offset: t.next[topic]})
+		}
+	}
+	kafka.Seek(w.sess.Client(), at...)
+	w.sess.Client().ResumeFetchPartitions(inputs)
 }
 
 // unfinishedInputs returns the inputs of a task that are not at the end of a replay.

@@ -53,12 +53,13 @@ func (w *worker) stopUnreadable(ctx context.Context) error {
 func (w *worker) fetchFailed(ctx context.Context, t *task, topic string, err error) error {
 	f := t.failedFetches[topic]
 	if f == nil {
-		f = &kafka.FailedFetch{After: w.cfg.UnreadableAfter, AwaitRight: true}
+		f = &kafka.FailedFetch{}
 		t.failedFetches[topic] = f
 	}
+	f.After, f.AwaitRight = w.cfg.UnreadableAfter, true
 	final := f.Failed(ctx, w.cfg.Kafka, kafka.Position{Topic: topic, Partition: t.p, Offset: t.next[topic]}, err)
 	if final != nil { // a stopped task does not retry
-		delete(t.failedFetches, topic)
+		*f = kafka.FailedFetch{}
 	}
 	switch {
 	case final == nil:
@@ -155,9 +156,9 @@ func (w *worker) passSkips(t *task, topic string, in []*kgo.Record) {
 	if last := in[len(in)-1].Offset; t.next[topic] <= last+1 || len(w.cfg.replay.SkipsOf(t.p)) == 0 {
 		return
 	}
-	w.sess.Client().SetOffsets(map[string]map[int32]kgo.EpochOffset{topic: {t.p: {Epoch: -1, Offset: t.next[topic]}}})
+	kafka.Seek(w.sess.Client(), kafka.Position{Topic: topic, Partition: t.p, Offset: t.next[topic]})
 	if t.unreadable != nil && t.unreadable.topic == topic {
 		t.unreadable = nil
-		w.sess.Client().ResumeFetchPartitions(w.unfinishedInputs(t))
+		w.resume(t)
 	}
 }

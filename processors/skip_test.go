@@ -194,6 +194,35 @@ func TestUnknownFormatFirst(t *testing.T) {
 	})
 }
 
+// TestUnknownFormatAbort: such a batch is not passed when a transaction aborts with records of
+// another input, while the input with the batch waits to be fetched again.
+func TestUnknownFormatAbort(t *testing.T) {
+	processorstest.Run(t, unchecked(4), func(t *testing.T, h *processorstest.Harness) {
+		foldThree(h)
+		produceDamaged(t, h, "100")
+		h.Produce("in", 0, "k", "4")
+		damageFormat(t, h, "in", damaged)
+		aborted, cfg := func() int { return 0 }, processors.Config{Workers: 1}
+		cfg.SetFailpoint(func(w *processors.Worker, at string) error {
+			if at == "flushed" && w.FoldedRecords() > 0 && aborted() == 0 {
+				aborted = h.FailRequests(kmsg.TxnOffsetCommit, kerr.RebalanceInProgress, 1)
+			}
+			return nil
+		})
+		p := h.StartWith("a", cfg, ledger.Processor("in", "in2"))
+		h.WaitFor("the process runs", time.Minute, func() bool { return p.Status(0).State == "running" })
+		<-time.After(300 * time.Millisecond) // the batch was fetched, and is fetched again each second
+		h.Produce("in2", 0, "k", "10")
+		h.WaitFor("the partition is stopped", time.Minute, func() bool { return p.Status(0).State == "stopped" })
+		if s := p.Status(0); s.Next["in"] != 3 || s.Next["in2"] != 1 || s.Unreadable == nil || sumInStore(t, p, 0, "k") != 16 {
+			t.Errorf("the partition is %+v", s)
+		}
+		if aborted() != 1 {
+			t.Error("no transaction aborted")
+		}
+	})
+}
+
 // TestDamagePasses: a partition whose batch cannot be decoded for less than Config.UnreadableAfter,
 // and one whose brokers answer with errors for minutes, continue by themselves and lose nothing.
 func TestDamagePasses(t *testing.T) {

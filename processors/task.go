@@ -60,7 +60,7 @@ type task struct {
 	buffer         *store.WriteBuffer
 	skips          changelog.Skips               // ranges of the inputs that are not in the state
 	unreadable     *unreadable                   // why the task stops after its next commit, or is stopped
-	failedFetches  map[string]*kafka.FailedFetch // by topic
+	failedFetches  map[string]*kafka.FailedFetch // by topic: inputs with an error, which may have moved the client
 	watermark      *watermark.Watermark
 	eventTime      func(topic string, r *stream.Record) int64 // Unix ms
 	changes        stream.Changes

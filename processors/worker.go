@@ -480,19 +480,19 @@ func (w *worker) pendingBytes() (n int) {
 
 // fetchErrors stops partitions whose input cannot be read, and returns errors that end the session.
 func (w *worker) fetchErrors(ctx context.Context, fetches kgo.Fetches) error {
-	var failed error
+	var failed []error
 	fetches.EachError(func(topic string, p int32, err error) {
-		switch {
-		case failed != nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		switch { // each error: the client reports many only once
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		case errors.Is(err, kgo.ErrClientClosed):
-			failed = fmt.Errorf("%w: %w", errRebuild, err)
+			failed = append(failed, fmt.Errorf("%w: %w", errRebuild, err))
 		case errors.Is(err, kerr.FencedInstanceID):
-			failed = fmt.Errorf("%w: another process joined group %s as %s: each process needs an instance name of its own", kafka.ErrInstance, w.proc.App, w.txnID)
+			failed = append(failed, fmt.Errorf("%w: another process joined group %s as %s: each process needs an instance name of its own", kafka.ErrInstance, w.proc.App, w.txnID))
 		case topic == "" || p < 0 || w.tasks[p] == nil:
 			w.log.Warn().Err(err).Str("topic", topic).Msg("fetch_failed")
 		default:
-			failed = w.fetchFailed(ctx, w.tasks[p], topic, err)
+			failed = append(failed, w.fetchFailed(ctx, w.tasks[p], topic, err))
 		}
 	})
-	return failed
+	return errors.Join(failed...)
 }

@@ -90,14 +90,26 @@ func (f *FailedFetch) Due() bool {
 	return true
 }
 
-// Resume makes a client read a paused partition again, from a position of which no record has been
-// returned. An error may have moved the client: past a batch of a format that it does not know. A
-// member of a group needs ExplicitStarts.
+// Resume makes a client read a paused partition again, after a Seek.
 func Resume(cl *kgo.Client, at Position) {
+	Seek(cl, at)
+	cl.ResumeFetchPartitions(map[string][]int32{at.Topic: {at.Partition}})
+}
+
+// Seek sets a client to positions, each of another partition. No record behind them has been
+// returned, but an error may have moved the client: past a batch of a format that it does not know.
+// A member of a group needs ExplicitStarts.
+func Seek(cl *kgo.Client, list ...Position) {
 	// A member of a group ignores an offset to which it was set before without a record since,
 	// wherever an error has moved it. So it is set to another offset in between.
-	for _, offset := range []int64{max(at.Offset, 0) + 1, at.Offset} {
-		cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{at.Topic: {at.Partition: {Epoch: -1, Offset: offset}}})
+	for _, beyond := range []int64{1, 0} {
+		offsets := map[string]map[int32]kgo.EpochOffset{}
+		for _, at := range list {
+			if offsets[at.Topic] == nil {
+				offsets[at.Topic] = map[int32]kgo.EpochOffset{}
+			}
+			offsets[at.Topic][at.Partition] = kgo.EpochOffset{Epoch: -1, Offset: at.Offset + beyond}
+		}
+		cl.SetOffsets(offsets)
 	}
-	cl.ResumeFetchPartitions(map[string][]int32{at.Topic: {at.Partition}})
 }
