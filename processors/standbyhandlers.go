@@ -145,7 +145,7 @@ func (f *standby) buildHandler(ctx context.Context) {
 // pauseBuilding keeps the client from reading the partition whose handler is being made.
 func (f *standby) pauseBuilding() {
 	if b := f.handlers.building; b != nil && f.client != nil {
-		f.client.PauseFetchPartitions(map[string][]int32{f.proc.Changelog: {b.applier.Partition}})
+		f.client.Hold(b.applier.Partition)
 	}
 }
 
@@ -164,7 +164,7 @@ func (f *standby) handlerBuilt() {
 	h.building = nil
 	b.cancel()
 	if f.client != nil {
-		f.client.ResumeFetchPartitions(map[string][]int32{f.proc.Changelog: {p}})
+		f.client.Continue(p)
 	}
 	switch {
 	case f.held[p] != b.applier: // the partition was released
