@@ -164,6 +164,9 @@ func TestUnknownFormat(t *testing.T) {
 		if s := p.Status(0); s.Next["in"] != 4 || s.Unreadable == nil || s.Unreadable.Offset != 4 || sumInStore(t, p, 0, "k") != 10 {
 			t.Errorf("the partition is %+v", s)
 		}
+		if cause := new(kafka.DamagedBatchError); !errors.As(p.Status(0).Unreadable, &cause) || cause.Offset != 4 || cause.Next != 0 {
+			t.Errorf("the cause is %+v", cause)
+		}
 		h.Damage("")
 		p.Stop()
 		p = h.Start("a")

@@ -72,31 +72,36 @@ func (k Cluster) CheckBatch(ctx context.Context, at Position) error {
 		case len(got.Records) > 0, got.Err == nil && next == at.Offset:
 			return nil
 		case got.Err != nil:
-			return &DamagedBatchError{at.Topic, at.Partition, next, batchEnd(found.RecordBatches, next), got.Err}
+			first, end := failedBatch(found.RecordBatches, next)
+			return &DamagedBatchError{at.Topic, at.Partition, max(at.Offset, first), end, got.Err}
 		}
 		at.Offset = next // behind aborted records
 	}
 }
 
-// batchEnd returns the offset behind the batch that contains an offset, 0 if no legible header of a
-// batch states it. It reads headers alone: the offset of the first record, the length, the magic
-// byte and the offset delta of the last record.
-func batchEnd(batches []byte, offset int64) int64 {
+// failedBatch returns the first offset of the batch at which the client has stopped, and the offset
+// behind the batch, 0 if no legible header states it. The client has gone to the offset next: one
+// too far if it does not know the format. It reads headers alone: the offset of the first record,
+// the length, the magic byte and the offset delta of the last record.
+func failedBatch(batches []byte, next int64) (first, end int64) {
 	for len(batches) >= 27 {
 		first, length := int64(binary.BigEndian.Uint64(batches)), int(int32(binary.BigEndian.Uint32(batches[8:])))
-		delta := int32(binary.BigEndian.Uint32(batches[23:]))
-		if batches[16] != 2 || delta < 0 || length <= 0 || first > offset {
-			return 0
+		delta, magic := int32(binary.BigEndian.Uint32(batches[23:])), batches[16]
+		switch {
+		case magic < 2:
+			return next, 0
+		case magic > 2 || delta < 0 || length <= 0 || first > next:
+			return first, 0
 		}
-		if next := first + int64(delta) + 1; next > offset {
-			return next
+		if end := first + int64(delta) + 1; end > next {
+			return first, end
 		}
 		if length+12 > len(batches) {
-			return 0
+			break
 		}
 		batches = batches[length+12:]
 	}
-	return 0
+	return next, 0
 }
 
 // DamagedChangelogError means that a batch of a changelog cannot be read. Its changes are a part of
