@@ -10,7 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/processors/kafka"
 )
@@ -109,6 +111,30 @@ func TestDamagedLog(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDamagedLogKeepsEpoch: a partition that is fetched again after errors still notices that a new
+// leader has another history: it asks for the end of the epoch of its last record.
+func TestDamagedLogKeepsEpoch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFixture(t)
+		defer x.close()
+		x.send(x.writer, "plain", 0, "a=1")
+		x.start()
+		x.check()
+		x.cluster.Damage(damaged)
+		x.send(x.writer, "plain", 0, damaged+"=1")
+		time.Sleep(5 * time.Second)
+		asked := x.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetForLeaderEpoch}, Topic: "plain", Partitions: []int32{0}, Observe: true, Count: -1})
+		x.cluster.ShufflePartitionLeaders()
+		time.Sleep(30 * time.Second)
+		if asked.Hits() == 0 {
+			t.Error("it did not ask for the end of the epoch")
+		}
+		x.cluster.Damage("")
+		time.Sleep(5 * time.Second)
+		x.check()
+	})
 }
 
 // deleteFirst deletes the first three records of plain[0].

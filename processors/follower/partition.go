@@ -71,6 +71,15 @@ func (p *partition) at() int64 {
 	return p.Next
 }
 
+// clientPosition returns where the client reads on.
+func (p *partition) clientPosition() kafka.Position {
+	epoch := p.Epoch
+	if p.load != nil {
+		epoch = p.load.epoch
+	}
+	return kafka.Position{Topic: p.Topic, Partition: p.Partition, Offset: p.at(), Epoch: &epoch}
+}
+
 // observeEnd updates the time as of which the rows are complete.
 func (p *partition) observeEnd() {
 	if p.slot >= 0 && p.load == nil && p.active {

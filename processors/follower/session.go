@@ -318,7 +318,7 @@ func (s *session) start(p *partition, ps partitionState, t topicState) (kgo.Offs
 		}
 	}
 	s.f.mu.Lock()
-	p.active, p.load, p.reload, p.keeps, p.reason, p.damaged = true, l, "", t.keeps, "", nil
+	p.active, p.load, p.reload, p.keeps, p.reason, p.damaged, p.failed = true, l, "", t.keeps, "", nil, kafka.FailedFetch{}
 	s.f.mu.Unlock()
 	if l == nil {
 		return kgo.NewOffset().At(p.Next).WithEpoch(p.Epoch), nil
@@ -408,8 +408,7 @@ func (s *session) fetches(ctx context.Context) kgo.Fetches {
 // fetchFailed takes an error of a fetch. After one that may pass, and at a damaged batch, the
 // partition is paused in the client: to make the client again would abandon the loads of others.
 func (s *session) fetchFailed(ctx context.Context, p *partition, err error) {
-	at := kafka.Position{Topic: p.Topic, Partition: p.Partition, Offset: p.at()}
-	final := p.failed.Failed(ctx, s.f.cfg.Kafka, at, err)
+	final := p.failed.Failed(ctx, s.f.cfg.Kafka, p.clientPosition(), err)
 	var loss *kgo.ErrDataLoss
 	switch {
 	case final == nil:
@@ -453,9 +452,9 @@ func (s *session) readable(p *partition) {
 
 // retryFetches resumes partitions that fetchFailed has paused.
 func (s *session) retryFetches() {
-	for at, p := range s.f.parts {
+	for _, p := range s.f.parts {
 		if p.active && p.failed.Due() {
-			kafka.Resume(s.cl, kafka.Position{Topic: at.topic, Partition: at.n, Offset: p.at()})
+			kafka.Resume(s.cl, p.clientPosition())
 		}
 	}
 }

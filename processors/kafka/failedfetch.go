@@ -14,6 +14,7 @@ type Position struct {
 	Topic     string
 	Partition int32
 	Offset    int64
+	Epoch     *int32 // leader epoch of the record before Offset; nil: not known
 }
 
 // UnreadableAfter is the time for which a batch is fetched again that cannot be decoded, before its
@@ -96,9 +97,9 @@ func Resume(cl *kgo.Client, at Position) {
 	cl.ResumeFetchPartitions(map[string][]int32{at.Topic: {at.Partition}})
 }
 
-// Seek sets a client to positions, each of another partition. No record behind them has been
-// returned, but an error may have moved the client: past a batch of a format that it does not know.
-// A member of a group needs ExplicitStarts.
+// Seek sets a client to positions, each of another partition, with an offset that is not negative.
+// No record behind them has been returned, but an error may have moved the client: past a batch of
+// a format that it does not know. A member of a group needs ExplicitStarts.
 func Seek(cl *kgo.Client, list ...Position) {
 	// A member of a group ignores an offset to which it was set before without a record since,
 	// wherever an error has moved it. So it is set to another offset in between.
@@ -108,7 +109,11 @@ func Seek(cl *kgo.Client, list ...Position) {
 			if offsets[at.Topic] == nil {
 				offsets[at.Topic] = map[int32]kgo.EpochOffset{}
 			}
-			offsets[at.Topic][at.Partition] = kgo.EpochOffset{Epoch: -1, Offset: at.Offset + beyond}
+			set := kgo.EpochOffset{Epoch: -1, Offset: at.Offset + beyond}
+			if at.Epoch != nil {
+				set.Epoch = *at.Epoch
+			}
+			offsets[at.Topic][at.Partition] = set
 		}
 		cl.SetOffsets(offsets)
 	}
