@@ -11,7 +11,7 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// commitTimeout bounds a commit, because a rebalance or a stop waits for it.
+// commitTimeout bounds each request of a commit, because a rebalance or a stop waits for it.
 const commitTimeout = 3 * time.Second
 
 // commitLoop commits once per CommitInterval until ctx ends.
@@ -33,11 +33,10 @@ func (c *Consumer) commitLoop(ctx context.Context) {
 func (c *Consumer) commit(ctx context.Context, list []*partition) {
 	c.committing <- struct{}{}
 	defer func() { <-c.committing }()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	ctx = context.WithoutCancel(ctx)
+	c.readSkipped(ctx)
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	if err := c.readSkipped(ctx); err != nil {
-		c.cfg.Log.Warn().Err(err).Str("topic", c.cfg.Topic).Str("group", c.cfg.Group).Msg("commit_failed")
-	}
 	offsets, notes := c.uncommitted(list)
 	if len(offsets) == 0 {
 		return

@@ -33,7 +33,8 @@ type partition struct {
 	stopped   error // why it cannot be read
 
 	failed      kafka.FailedFetch    // at the position; of the goroutine that polls
-	failing     bool                 // it is paused until its next fetch after an error
+	failing     bool                 // it is paused until its next fetch: see retryFetches
+	moved       bool                 // it is failing, and due at another offset
 	skipped     []kafka.SkippedRange // what operators skipped, oldest first
 	skippedRead bool                 // skipped has what was committed
 }
@@ -90,19 +91,21 @@ func (c *Consumer) Run(ctx context.Context) error {
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	c.callCtx = life
+	c.mu.Lock() // until the callbacks of the client may use it
 	cl, err := c.cfg.Kafka.Client(
 		kgo.ConsumerGroup(c.cfg.Group), kgo.InstanceID(c.cfg.Instance), kgo.ConsumeTopics(c.cfg.Topic), kgo.DisableAutoCommit(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.AdjustFetchOffsetsFn(c.startAt), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
 		kgo.SessionTimeout(c.cfg.SessionTimeout), kgo.HeartbeatInterval(c.cfg.SessionTimeout/6), kgo.RebalanceTimeout(30*time.Second+c.cfg.Grace),
 		kgo.FetchMaxWait(250*time.Millisecond), kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytes/4),
 		kgo.OnPartitionsAssigned(c.onAssigned), kgo.OnPartitionsRevoked(c.onRevoked), kgo.OnPartitionsLost(c.onLost),
 	)
+	c.cl = cl
+	c.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("make client for %s: %w", c.cfg.Topic, err)
 	}
-	c.cl = cl
 	ticks := make(chan struct{})
 	go func() {
 		defer close(ticks)
@@ -196,7 +199,7 @@ func (c *Consumer) take(fetches kgo.Fetches) {
 		}
 		if !p.paused && (len(p.entries) >= c.cfg.Pending || p.bytes >= c.cfg.PendingBytes) {
 			p.paused = true
-			c.cl.PauseFetchPartitions(map[string][]int32{c.cfg.Topic: {p.n}})
+			c.pauseFetches(p)
 		}
 	})
 	c.dispatch()

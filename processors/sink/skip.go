@@ -1,9 +1,10 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -15,12 +16,13 @@ import (
 // skipPoll is the time between two looks for instructions to skip.
 const skipPoll = 2 * time.Second
 
-// stopped returns the partitions that are stopped at records that cannot be read.
+// stopped returns the partitions that are stopped at records that cannot be read, and of which it
+// is known what was skipped.
 func (c *Consumer) stopped() (list []*partition) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.order {
-		if p.stopped != nil && !p.closing && kafka.Skippable(p.stopped) {
+		if p.stopped != nil && p.skippedRead && !p.closing && kafka.Skippable(p.stopped) {
 			list = append(list, p)
 		}
 	}
@@ -29,7 +31,7 @@ func (c *Consumer) stopped() (list []*partition) {
 
 // lookForSkips continues stopped partitions behind ranges that an operator has given up. The
 // instruction is an offset of kafka.SkipGroup, with the range as its metadata. It is for one
-// position: once the partition has continued, it has no effect.
+// position, and has no effect once it was carried out: also if the position is set back.
 func (c *Consumer) lookForSkips(ctx context.Context) {
 	stopped := c.stopped()
 	if len(stopped) == 0 || time.Since(c.looked) < skipPoll {
@@ -51,11 +53,17 @@ func (c *Consumer) lookForSkips(ctx context.Context) {
 			continue
 		}
 		for _, s := range kafka.DecodeSkipped(o.Metadata) {
-			if s.From == p.next && s.To > s.From {
+			if s.From == p.next && s.To > s.From && !p.hasSkipped(s) {
 				c.skip(p, s)
 			}
 		}
 	}
+}
+
+// hasSkipped reports whether an instruction was carried out. It is called by the goroutine that
+// polls, once skippedRead is true.
+func (p *partition) hasSkipped(s kafka.SkippedRange) bool {
+	return slices.ContainsFunc(p.skipped, func(o kafka.SkippedRange) bool { return o.From == s.From && o.To == s.To && o.At.Equal(s.At) })
 }
 
 // skip continues a stopped partition behind a range. The next commit has the position, and the
@@ -63,19 +71,15 @@ func (c *Consumer) lookForSkips(ctx context.Context) {
 func (c *Consumer) skip(p *partition, s kafka.SkippedRange) {
 	c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("from", s.From).Int64("to", s.To).Str("who", s.Who).Str("why", s.Why).Msg("range_skipped")
 	c.mu.Lock()
-	p.next, p.stopped, p.skipped = s.To, nil, append(p.skipped, s)
-	p.epoch = -1 // that of the range is not known, and an older one does not reach the position
-	full := p.paused
-	c.mu.Unlock()
-	kafka.Resume(c.cl, c.position(p))
-	if full { // until records are done
-		c.cl.PauseFetchPartitions(map[string][]int32{c.cfg.Topic: {p.n}})
-	}
+	defer c.mu.Unlock()
+	p.skipped = append(p.skipped, s)
+	c.moveTo(p, s.To)
 }
 
 // readSkipped reads what was skipped in partitions that are newly assigned, from the metadata of
-// the committed offsets. The commits of this process repeat it.
-func (c *Consumer) readSkipped(ctx context.Context) error {
+// the committed offsets. The commits of this process repeat it. A partition for which it fails is
+// not committed until a later call succeeds.
+func (c *Consumer) readSkipped(ctx context.Context) {
 	c.mu.Lock()
 	var fresh []*partition
 	for _, p := range c.order {
@@ -85,20 +89,19 @@ func (c *Consumer) readSkipped(ctx context.Context) error {
 	}
 	c.mu.Unlock()
 	if len(fresh) == 0 {
-		return nil
+		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
 	committed, err := kadm.NewClient(c.cl).FetchOffsets(ctx, c.cfg.Group)
-	if err != nil {
-		return fmt.Errorf("read the committed offsets of group %s: %w", c.cfg.Group, err)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range fresh {
 		o, _ := committed.Lookup(c.cfg.Topic, p.n)
-		if o.Err != nil {
-			return fmt.Errorf("read the committed offset of group %s in partition %d: %w", c.cfg.Group, p.n, o.Err)
+		if failed := cmp.Or(err, o.Err); failed != nil {
+			c.cfg.Log.Warn().Err(failed).Str("topic", c.cfg.Topic).Int32("partition", p.n).Str("group", c.cfg.Group).Msg("skipped_not_read")
+			continue
 		}
 		p.skipped, p.skippedRead = append(kafka.DecodeSkipped(o.Metadata), p.skipped...), true
 	}
-	return nil
 }

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
@@ -232,15 +235,7 @@ func TestUnknownFormatOfSink(t *testing.T) {
 		w.await("the first record is done", time.Minute, func() bool { return l.count() == 1 && w.behind() == 0 })
 		p.stop()
 		w.send(0, damaged)
-		topics, err := kadm.NewClient(w.cl).ListTopics(context.Background(), topic)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found, err := kafka.Fetch(context.Background(), w.cl, topics[topic], kafka.FetchRange{Offset: 1, MaxBytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.c.Damage(string(found.RecordBatches[16:32])) // the magic byte, and what no other batch has behind it
+		w.damageFormat(1)
 		w.send(0, "b")
 		p = w.start("a", func(c *settings) { c.Do = l.do })
 		w.await("the partition is stopped", time.Minute, func() bool { return status(p, 0).Stopped != nil })
@@ -252,6 +247,164 @@ func TestUnknownFormatOfSink(t *testing.T) {
 		p = w.start("a", func(c *settings) { c.Do = l.do })
 		defer p.stop()
 		w.await("all records are done", time.Minute, func() bool { return l.count() == 3 && w.behind() == 0 })
+	})
+}
+
+// damageFormat gives the batch at an offset of partition 0 a format that no client knows.
+func (w *sinkRun) damageFormat(offset int64) {
+	w.t.Helper()
+	topics, err := kadm.NewClient(w.cl).ListTopics(context.Background(), topic)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	found, err := kafka.Fetch(context.Background(), w.cl, topics[topic], kafka.FetchRange{Offset: offset, MaxBytes: 1 << 20})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.c.Damage(string(found.RecordBatches[16:32])) // the magic byte, and what no other batch has behind it
+}
+
+// TestUnknownFormatAtStart: a batch of an unknown format that is the first of the log, of a group
+// without commits, is not passed either.
+func TestUnknownFormatAtStart(t *testing.T) {
+	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
+		w.send(0, "a", damaged)
+		if err := w.c.DeleteRecords(topic, 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		w.damageFormat(1)
+		w.send(0, "b")
+		p := w.start("a", func(c *settings) { c.Do = l.do })
+		w.await("the partition is stopped", time.Minute, func() bool { return status(p, 0).Stopped != nil })
+		var u *kafka.UnreadableError
+		if s := status(p, 0); !errors.As(s.Stopped, &u) || u.Offset != 1 || u.Lost != 0 {
+			t.Errorf("%+v, %v", s, s.Stopped)
+		}
+		p.stop()
+		if l.count() != 0 || w.behind() != 2 {
+			t.Errorf("%d records are done, %d are not committed", l.count(), w.behind())
+		}
+		w.c.Damage("")
+		p = w.start("a", func(c *settings) { c.Do = l.do })
+		defer p.stop()
+		w.await("all records are done", time.Minute, func() bool { return l.count() == 2 && w.behind() == 0 })
+	})
+}
+
+// TestDamageBehindTrimmed: Sink.SkipTrimmed continues at the new start of the log. A damaged batch
+// there stops the partition at the batch.
+func TestDamageBehindTrimmed(t *testing.T) {
+	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
+		w.send(0, "a", "b")
+		p := w.start("a", func(c *settings) { c.Do = l.do })
+		w.await("the first records are done", time.Minute, func() bool { return l.count() == 2 && w.behind() == 0 })
+		p.stop()
+		w.send(0, "c", "d")
+		if err := w.c.DeleteRecords(topic, 0, 4); err != nil {
+			t.Fatal(err)
+		}
+		w.c.Damage(damaged)
+		w.send(0, damaged, "e")
+		p = w.start("a", func(c *settings) { c.Do, c.SkipTrimmed = l.do, true })
+		defer p.stop()
+		w.await("the partition is stopped", time.Minute, func() bool { return status(p, 0).Stopped != nil })
+		var u *kafka.UnreadableError
+		if s := status(p, 0); !errors.As(s.Stopped, &u) || u.Offset != 4 || u.Resume != 5 {
+			t.Errorf("%+v, %v", s, s.Stopped)
+		}
+		w.await("the position is committed", time.Minute, func() bool { return w.behind() == 2 })
+		plan, err := w.planSkip(5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := kafkaadmin.ApplySkip(context.Background(), w.kafka(), plan, 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		w.await("the record behind is done", time.Minute, func() bool { return l.count() == 3 && w.behind() == 0 })
+	})
+}
+
+// TestSkipOnce: an instruction that was carried out has no effect when an operator sets the
+// position back to its range. A further one has.
+func TestSkipOnce(t *testing.T) {
+	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
+		w.sendBomb()
+		w.send(0, "a")
+		p := w.start("a", func(c *settings) { c.Do = l.do })
+		skip := func() {
+			t.Helper()
+			w.await("the partition is stopped", time.Minute, func() bool { return status(p, 0).Stopped != nil && w.behind() == 2 })
+			plan, err := w.planSkip(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := kafkaadmin.ApplySkip(context.Background(), w.kafka(), plan, 10*time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		skip()
+		w.await("the record behind is done", time.Minute, func() bool { return l.count() == 1 && w.behind() == 0 })
+		p.stop()
+		adm := kadm.NewClient(w.cl)
+		committed, err := adm.FetchOffsets(context.Background(), group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, _ := committed.Lookup(topic, 0)
+		at.At = 0
+		back := kadm.Offsets{}
+		back.Add(at.Offset)
+		if err := adm.CommitAllOffsets(context.Background(), group, back); err != nil {
+			t.Fatal(err)
+		}
+		p = w.start("a", func(c *settings) { c.Do = l.do })
+		defer func() { p.stop() }()
+		<-time.After(time.Minute)
+		if s := status(p, 0); s.Stopped == nil || len(s.Skipped) != 1 {
+			t.Errorf("the partition is %+v", s)
+		}
+		skip()
+		w.await("the record behind is done again", time.Minute, func() bool { return l.count() == 2 && w.behind() == 0 })
+	})
+}
+
+// TestNotesOfOnePartition: as long as the brokers do not tell the committed offset of a partition,
+// the others are committed.
+func TestNotesOfOnePartition(t *testing.T) {
+	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
+		w.send(0, "a")
+		w.send(1, "b")
+		var sick atomic.Bool
+		w.c.ControlKey(int16(kmsg.OffsetFetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			w.c.KeepControl()
+			if !sick.Load() {
+				return nil, nil, false
+			}
+			resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
+			for _, g := range req.(*kmsg.OffsetFetchRequest).Groups {
+				rg := kmsg.NewOffsetFetchResponseGroup()
+				rt := kmsg.NewOffsetFetchResponseGroupTopic()
+				rg.Group, rt.Topic, rt.TopicID = g.Group, topic, w.c.TopicInfo(topic).TopicID
+				for n, code := range []int16{kerr.UnknownServerError.Code, 0} {
+					rp := kmsg.NewOffsetFetchResponseGroupTopicPartition()
+					rp.Partition, rp.Offset, rp.ErrorCode = int32(n), -1, code
+					rt.Partitions = append(rt.Partitions, rp)
+				}
+				rg.Topics = append(rg.Topics, rt)
+				resp.Groups = append(resp.Groups, rg)
+			}
+			return resp, nil, true
+		})
+		p := w.start("a", func(c *settings) { c.Do, c.CommitInterval = l.do, 10*time.Second })
+		defer p.stop()
+		w.await("the records are done", 10*time.Second, func() bool { return l.count() == 2 })
+		sick.Store(true)
+		<-time.After(30 * time.Second)
+		sick.Store(false)
+		if n := w.behind(); n != 1 {
+			t.Errorf("%d records are not committed, want that of partition 0", n)
+		}
+		w.await("the other is committed", time.Minute, func() bool { return w.behind() == 0 })
 	})
 }
 

@@ -68,10 +68,7 @@ func (c *Consumer) fatal(fetches kgo.Fetches) (failed error) {
 func (c *Consumer) position(p *partition) kafka.Position {
 	at := kafka.Position{Topic: c.cfg.Topic, Partition: p.n, Offset: p.next}
 	if at.Offset < 0 { // nothing has been fetched
-		at.Offset = kgo.NewOffset().AtStart().EpochOffset().Offset
-		if o, ok := c.cl.CommittedOffsets()[at.Topic][p.n]; ok && o.Offset >= 0 {
-			at.Offset = o.Offset
-		}
+		at.Offset = c.cl.CommittedOffsets()[at.Topic][p.n].Offset // of a group without one: see startAt
 	}
 	return at
 }
@@ -89,45 +86,51 @@ func (c *Consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) {
 			c.cfg.Log.Warn().Err(err).Str("topic", topic).Int32("partition", n).Msg("fetch_failed")
 			return
 		}
-		at := c.position(p)
-		final := p.failed.Failed(ctx, c.cfg.Kafka, at, err)
-		if final != nil {
+		if final := p.failed.Failed(ctx, c.cfg.Kafka, c.position(p), err); final != nil {
 			c.stop(ctx, p, final)
 			return
 		}
 		c.cfg.Log.Warn().Err(err).Str("topic", topic).Int32("partition", n).Msg("fetch_failed")
-		c.cl.PauseFetchPartitions(map[string][]int32{topic: {n}})
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		p.failing = true
+		c.fetchLater(p)
 	})
+}
+
+// pauseFetches makes the client fetch no more of a partition. The mutex is held, from before the
+// reason is noted in the partition: done continues a partition that has no reason.
+func (c *Consumer) pauseFetches(p *partition) {
+	c.cl.PauseFetchPartitions(map[string][]int32{c.cfg.Topic: {p.n}})
+}
+
+// fetchLater pauses a partition until retryFetches. The mutex is held.
+func (c *Consumer) fetchLater(p *partition) {
+	p.failing = true
+	c.pauseFetches(p)
 }
 
 // stop stops a partition that cannot be read. Its position is committed once the records before it
 // are done.
 func (c *Consumer) stop(ctx context.Context, p *partition, final error) {
 	at := c.position(p)
-	if damaged := new(kafka.DamagedBatchError); at.Offset < 0 && errors.As(final, &damaged) {
-		at.Offset = damaged.Offset
-	}
 	why := c.cfg.Kafka.Unreadable(ctx, kafka.UnreadableError{Topic: at.Topic, Partition: at.Partition, Offset: at.Offset}, final)
-	if c.skipTrimmed(why, final) {
+	if c.skipTrimmed(p, why, final) {
 		return
 	}
-	c.cl.PauseFetchPartitions(map[string][]int32{at.Topic: {p.n}})
 	c.cfg.Log.Error().Err(why).Str("topic", at.Topic).Int32("partition", p.n).Msg("partition_stopped")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p.stopped, p.failing, p.next = why, false, max(p.next, at.Offset)
+	p.stopped, p.failing, p.next = why, false, at.Offset
+	c.pauseFetches(p)
 }
 
-// retryFetches fetches again what fetchErrors has paused.
+// retryFetches fetches again what has waited for it, unless the queue is full.
 func (c *Consumer) retryFetches() {
 	c.mu.Lock()
 	var due []*partition
 	for _, p := range c.order {
-		if p.failing && !p.paused && !p.closing && p.failed.Due() {
-			p.failing = false
+		if p.failing && !p.paused && !p.closing && (p.moved || p.failed.Due()) {
+			p.failing, p.moved = false, false
 			due = append(due, p)
 		}
 	}
@@ -139,12 +142,21 @@ func (c *Consumer) retryFetches() {
 
 // skipTrimmed continues after records that retention has deleted, if Sink.SkipTrimmed allows it and
 // the error has no other cause.
-func (c *Consumer) skipTrimmed(why, cause error) bool {
+func (c *Consumer) skipTrimmed(p *partition, why, cause error) bool {
 	var lost *kafka.UnreadableError
 	if !c.cfg.SkipTrimmed || !errors.As(why, &lost) || lost.Lost == 0 || !errors.Is(cause, kerr.OffsetOutOfRange) {
 		return false
 	}
 	c.cfg.Log.Warn().Err(why).Str("topic", lost.Topic).Int32("partition", lost.Partition).Int64("lost", lost.Lost).Msg("records_skipped")
-	c.cl.SetOffsets(map[string]map[int32]kgo.EpochOffset{lost.Topic: {lost.Partition: {Epoch: -1, Offset: lost.Offset + lost.Lost}}})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.moveTo(p, lost.Offset+lost.Lost)
 	return true
+}
+
+// moveTo lets retryFetches continue a partition at a later offset. The mutex is held.
+func (c *Consumer) moveTo(p *partition, offset int64) {
+	p.next, p.stopped, p.moved = offset, nil, true
+	p.epoch = -1 // that of the skipped range is not known, and an older one does not reach the position
+	c.fetchLater(p)
 }
