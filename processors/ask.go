@@ -173,7 +173,7 @@ func (w *worker) reportCommits(parts []*taskCommit) {
 			failed = append(failed, part)
 			continue
 		}
-		part.task.failed, part.task.stopReason = 0, nil
+		part.task.failed, part.task.stopReason, part.task.refused = 0, nil, refused{}
 	}
 	if len(failed) > 0 {
 		w.restartTasks(failed)

@@ -18,6 +18,7 @@ import (
 	"github.com/weirhq/weir/processors/internal/handler"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/processors/internal/txn"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -93,8 +94,12 @@ func (w *worker) commit(life context.Context) error {
 		w.recordOutcome(reason)
 		w.log.Warn().Str("reason", reason).Err(cause).Msg("transaction_aborted")
 		w.restartTasks(parts)
+		err := w.delayRefused(transaction{parts, barriers}, cause)
 		w.sess.AllowRebalance()
-		return nil
+		return err
+	}
+	if len(parts) > 0 {
+		w.cfg.committed.Store(true)
 	}
 	if err := w.apply(parts); err != nil {
 		return err
@@ -108,6 +113,26 @@ func (w *worker) commit(life context.Context) error {
 	w.adaptInterval()
 	w.publish()
 	w.sess.AllowRebalance()
+	return nil
+}
+
+// delayRefused handles an abort whose cause may be a missing right. The next try of its tasks waits,
+// because the right may be granted again. A process that has never committed ends: it never had the
+// right.
+func (w *worker) delayRefused(tx transaction, cause error) error {
+	if kafka.RefusalOf(cause) != kafka.NoPermission {
+		return nil
+	}
+	if !w.cfg.committed.Load() {
+		return fmt.Errorf("write the first transaction of %s: %w", w.proc.App, cause)
+	}
+	for _, part := range tx.parts {
+		part.task.refuse(cause)
+	}
+	for _, t := range tx.barriers {
+		t.refuse(cause)
+	}
+	w.publish()
 	return nil
 }
 
@@ -172,7 +197,9 @@ func (w *worker) flushTasks() (parts []*taskCommit, barriers []*task, err error)
 		t := w.tasks[p]
 		switch t.state {
 		case taskBarrier:
-			barriers = append(barriers, t)
+			if !now.Before(t.refused.until) {
+				barriers = append(barriers, t)
+			}
 			continue
 		case taskRunning:
 		default:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -122,6 +123,8 @@ type Config struct {
 	former string
 	// replay is the range of a replay. Run takes it from its context.
 	replay *replayrange.Range
+	// committed is whether this process has committed a transaction of the inputs. Run makes it.
+	committed *atomic.Bool
 	// failpoint is called at every failpoint of the commit cycle. An error ends the worker there,
 	// as a crash would.
 	failpoint func(w *worker, at string) error

@@ -71,7 +71,7 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 			return hook(failpoint.Point(at))
 		}
 	}
-	r.cfg.replay = replayrange.FromContext(ctx)
+	r.cfg.replay, r.cfg.committed = replayrange.FromContext(ctx), &atomic.Bool{}
 	parts, err := r.preflight(ctx)
 	if err != nil {
 		if errors.Is(err, context.Canceled) && ctx.Err() != nil {

@@ -43,6 +43,7 @@ type task struct {
 	ownsStore  bool      // the store's partition is this task's
 	failed     int       // failures in a row of its own fault
 	tries      int       // takeovers in a row that failed
+	refused    refused   // since the last commit
 	handler    stream.Handler
 	inbox      *inbox      // of the handler
 	unanswered []*question // of the open transaction: their callers wait for the commit
@@ -267,6 +268,20 @@ func (t *task) recordFailure(err error) {
 	if t.failed++; t.failed > maxFailed {
 		t.state, t.stopReason = taskStopped, fmt.Errorf("%d tries in a row failed: %w", t.failed, err)
 	}
+}
+
+// refused counts transactions that the brokers have refused because of a missing right.
+type refused struct {
+	pause time.Duration // after the last
+	until time.Time     // no barrier before
+}
+
+// refuse delays the takeover of a task after a refused transaction: by 200 ms, and by up to 5 s
+// after further ones.
+func (t *task) refuse(cause error) {
+	t.stopReason = cause
+	t.refused.pause = min(max(2*t.refused.pause, 200*time.Millisecond), 5*time.Second)
+	t.refused.until = time.Now().Add(t.refused.pause)
 }
 
 // recordPoison records where a panic was: the record, if the batch has only one, else the range to
