@@ -165,7 +165,9 @@ type Marker struct {
 	Move Move `protobuf:"varint,10,opt,name=move,proto3,enum=weir.processors.v1.Move" json:"move,omitempty"`
 	// The application to which a repartition has moved the state: no task begins from here. Empty: it
 	// was not moved away.
-	MovedTo       string `protobuf:"bytes,11,opt,name=moved_to,json=movedTo,proto3" json:"moved_to,omitempty"`
+	MovedTo string `protobuf:"bytes,11,opt,name=moved_to,json=movedTo,proto3" json:"moved_to,omitempty"`
+	// With move: the application whose state the repartition writes.
+	MovedFrom     string `protobuf:"bytes,12,opt,name=moved_from,json=movedFrom,proto3" json:"moved_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -273,6 +275,13 @@ func (x *Marker) GetMove() Move {
 func (x *Marker) GetMovedTo() string {
 	if x != nil {
 		return x.MovedTo
+	}
+	return ""
+}
+
+func (x *Marker) GetMovedFrom() string {
+	if x != nil {
+		return x.MovedFrom
 	}
 	return ""
 }
@@ -601,7 +610,7 @@ const file_changelog_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x19\n" +
 	"\btopic_id\x18\x02 \x01(\fR\atopicId\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x03R\x04next\x12!\n" +
-	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\x9f\x03\n" +
+	"\fleader_epoch\x18\x04 \x01(\x05R\vleaderEpoch\"\xbe\x03\n" +
 	"\x06Marker\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x1f\n" +
 	"\vowner_epoch\x18\x02 \x01(\x04R\n" +
@@ -615,7 +624,9 @@ const file_changelog_proto_rawDesc = "" +
 	"\vincarnation\x18\t \x01(\x04R\vincarnation\x12,\n" +
 	"\x04move\x18\n" +
 	" \x01(\x0e2\x18.weir.processors.v1.MoveR\x04move\x12\x19\n" +
-	"\bmoved_to\x18\v \x01(\tR\amovedTo\"\x8f\x01\n" +
+	"\bmoved_to\x18\v \x01(\tR\amovedTo\x12\x1d\n" +
+	"\n" +
+	"moved_from\x18\f \x01(\tR\tmovedFrom\"\x8f\x01\n" +
 	"\x04Skip\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +

@@ -5,8 +5,11 @@ package offline
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafkaadmin"
@@ -34,6 +37,26 @@ func (m *wideMove) away() bool {
 	return true
 }
 
+// foreign checks that an application whose state was not moved to the target can neither undo the
+// move to it nor move its own state there.
+func (m *wideMove) foreign() {
+	m.t.Helper()
+	other, ctx := m.from, context.Background()
+	other.App, other.Changelog, other.Inputs = "other", "log-other", []string{"in2"}
+	if _, err := kadm.NewClient(m.Client()).CreateTopics(ctx, 3, 1, nil, "log-other", "other.dlq"); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := UndoRepartition(ctx, m.config(m.Disk("a")), other, m.to); !errors.Is(err, ErrNotEmpty) {
+		m.t.Errorf("another application undoes the move: %v", err)
+	}
+	if _, err := Repartition(ctx, m.config(m.Disk("a")), other, m.to, m.how); !errors.Is(err, ErrNotEmpty) {
+		m.t.Errorf("another application moves to the same target: %v", err)
+	}
+	if complete, incomplete := m.markers(); complete != 6 || incomplete != 0 {
+		m.t.Errorf("%d partitions are complete, %d are not", complete, incomplete)
+	}
+}
+
 // TestMovedAway: after a complete move the source does not run again by mistake, also a partition
 // that had no state. After the move was undone it does, and the target does not.
 func TestMovedAway(t *testing.T) {
@@ -46,9 +69,13 @@ func TestMovedAway(t *testing.T) {
 		if m.away() {
 			t.Fatal("before the move")
 		}
+		if err := m.undo(nil); !errors.Is(err, ErrNothingToUndo) || !strings.HasPrefix(err.Error(), "undo the repartition of ledger to wide: ") {
+			t.Errorf("before the move it is undone: %v", err)
+		}
 		if _, err := m.move(nil); err != nil {
 			t.Fatal(err)
 		}
+		m.foreign()
 		if !m.away() {
 			t.Fatal("the source runs after the move")
 		}

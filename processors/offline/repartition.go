@@ -48,8 +48,10 @@ type RepartitionResult struct {
 
 // Errors of a repartition.
 var (
-	// ErrNotEmpty reports that the target has state that no repartition wrote.
+	// ErrNotEmpty reports that the target has state that no repartition of the source wrote.
 	ErrNotEmpty = errors.New("the target is not empty")
+	// ErrNothingToUndo reports that no repartition of the source to the target has begun.
+	ErrNothingToUndo = errors.New("there is no repartition to undo")
 	// ErrUnread reports that the source has not read its inputs to the end.
 	ErrUnread = errors.New("the inputs have unread records")
 	// ErrAdded reports records in partitions that an administrator has added to an input of the
@@ -77,22 +79,25 @@ var (
 //
 // Timers move with their keys: Partition gets those with table 127. Local tables do not move.
 func Repartition(ctx context.Context, cfg processors.Config, from, to stream.Processor, o Repartitioning) (out RepartitionResult, err error) {
-	r := &repartition{cfg: cfg, options: o, out: &out}
-	return out, r.exclusively(ctx, from, to, r.move)
+	r := &repartition{what: "repartition", cfg: cfg, options: o, out: &out}
+	err = r.exclusively(ctx, from, to, r.move) // it sets out
+	return out, err
 }
 
 // UndoRepartition lets from run again after a Repartition of its state to to, complete or not. From
 // then on Run of to returns processors.ErrPartlyMoved, until the Repartition is repeated. If to has
-// run, UndoRepartition returns ErrNotEmpty: the state of to may have more than that of from. Both
-// must be stopped in all processes: ErrInUse.
+// run, UndoRepartition returns ErrNotEmpty: the state of to may have more than that of from. If no
+// Repartition of from to to has begun, it returns ErrNothingToUndo. Both must be stopped in all
+// processes: ErrInUse.
 func UndoRepartition(ctx context.Context, cfg processors.Config, from, to stream.Processor) error {
-	r := &repartition{cfg: cfg}
+	r := &repartition{what: "undo the repartition of", cfg: cfg}
 	return r.exclusively(ctx, from, to, r.undo)
 }
 
 // repartition is a repartition in progress. It copies the changelog of the source, sorts the keys
 // into the target partitions, and writes these.
 type repartition struct {
+	what           string // for errors
 	cfg            processors.Config
 	options        Repartitioning
 	out            *RepartitionResult
@@ -111,7 +116,7 @@ func (r *repartition) exclusively(ctx context.Context, from, to stream.Processor
 	if err := errors.Join(from.Complete(), to.Complete()); err != nil {
 		return err
 	}
-	what := fmt.Sprintf("repartition %s to %s", from.App, to.App)
+	what := fmt.Sprintf("%s %s to %s", r.what, from.App, to.App)
 	if from.App == to.App || from.Changelog == to.Changelog {
 		return fmt.Errorf("%s: the target needs an application id and a changelog of its own", what)
 	}
@@ -166,7 +171,7 @@ func (r *repartition) move(ctx context.Context) (err error) {
 	if _, err = r.source.position(ctx, r.sourceStore); err != nil {
 		return err
 	}
-	if err := r.leave(ctx); err != nil {
+	if err := r.markMovedAway(ctx); err != nil {
 		return err
 	}
 	return r.complete(ctx)

@@ -138,6 +138,8 @@ func (r *repartition) checkTarget(ctx context.Context) error {
 			return fmt.Errorf("%w: the state of %s was moved on to %s", ErrNotEmpty, r.target.proc.Changelog, m.GetMovedTo())
 		} else if m.GetMove() == changelogpb.Move_MOVE_UNSPECIFIED {
 			return fmt.Errorf("%w: partition %d of %s has transaction %d, so the application has run: choose topics without state", ErrNotEmpty, p, r.target.proc.Changelog, m.Sequence)
+		} else if m.GetMovedFrom() != r.source.proc.App {
+			return fmt.Errorf("%w: partition %d of %s has state of %s from another repartition: choose topics without state", ErrNotEmpty, p, r.target.proc.Changelog, m.GetMovedFrom())
 		}
 		r.earlier[p] = meta.Marker
 	}
@@ -157,7 +159,7 @@ func (r *repartition) write(ctx context.Context) error {
 	for p := range r.target.partitions {
 		m := r.target.newMarker(nil, next.Partition(p))
 		m.Incarnation, m.OwnerEpoch, m.WatermarkMs = r.position.incarnation, r.position.epoch+1, r.position.watermarkMs
-		m.Sequence = r.earlier[p].GetSequence()
+		m.Sequence, m.MovedFrom = r.earlier[p].GetSequence(), r.source.proc.App
 		r.markers[p] = m
 	}
 	for p := range r.target.partitions {
@@ -185,10 +187,10 @@ func (r *repartition) write(ctx context.Context) error {
 	return nil
 }
 
-// leave states in the markers of the source that its state is in the target, unless an earlier
-// attempt has done so. The source cannot start from here on. The target cannot start yet: no two
-// states count on.
-func (r *repartition) leave(ctx context.Context) error {
+// markMovedAway states in the markers of the source that its state is in the target, unless an
+// earlier attempt has done so. The source cannot start from here on. The target cannot start yet:
+// no two states count on.
+func (r *repartition) markMovedAway(ctx context.Context) error {
 	starts, err := inputStarts(ctx, r.source)
 	if err != nil {
 		return err
@@ -211,7 +213,7 @@ func (r *repartition) leave(ctx context.Context) error {
 }
 
 // undo withdraws the statements of a move: first that the target is complete, then that the source
-// was moved.
+// was moved. It returns ErrNothingToUndo if neither is stated, nor was withdrawn by an earlier call.
 func (r *repartition) undo(ctx context.Context) error {
 	metas, err := r.sourceStore.Metas(ctx)
 	if err != nil {
@@ -220,21 +222,24 @@ func (r *repartition) undo(ctx context.Context) error {
 	if err := r.checkAway(metas); err != nil {
 		return err
 	}
-	incomplete, here := map[int32]*changelogpb.Marker{}, map[int32]*changelogpb.Marker{}
+	incomplete, notMoved := map[int32]*changelogpb.Marker{}, map[int32]*changelogpb.Marker{}
 	for p, last := range r.earlier {
 		incomplete[p] = nextMarker(last)
 		incomplete[p].Move = changelogpb.Move_MOVE_INCOMPLETE
 	}
 	for p, meta := range metas {
 		if meta.Marker.GetMovedTo() != "" {
-			here[p] = nextMarker(meta.Marker)
-			here[p].MovedTo = ""
+			notMoved[p] = nextMarker(meta.Marker)
+			notMoved[p].MovedTo = ""
 		}
+	}
+	if len(incomplete) == 0 && len(notMoved) == 0 {
+		return ErrNothingToUndo
 	}
 	if err := r.target.writeMarkers(ctx, incomplete); err != nil {
 		return err
 	}
-	return r.source.writeMarkers(ctx, here)
+	return r.source.writeMarkers(ctx, notMoved)
 }
 
 // nextMarker returns the marker of a transaction that changes nothing but the marker.

@@ -148,6 +148,8 @@ func (r *repartition) undoMove(ctx context.Context) error {
 		return cli.Fail(cli.ExitFailed, what, err, "move the state to the next spend.generation, with the former spend.partitions")
 	case errors.Is(err, processors.ErrMovedAway):
 		return cli.Fail(cli.ExitFailed, what, err, "give the configuration of that generation")
+	case errors.Is(err, offline.ErrNothingToUndo):
+		return cli.Fail(cli.ExitFailed, what, err, "give the configuration with which the state was moved, and the same former spend.partitions")
 	case err != nil:
 		return connect.RunFailure(err)
 	}
