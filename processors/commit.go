@@ -116,9 +116,9 @@ func (w *worker) commit(life context.Context) error {
 	return nil
 }
 
-// delayRefused handles an abort whose cause may be a missing right. The next try of its tasks waits,
-// because the right may be granted again. A process that has never committed ends: it never had the
-// right.
+// delayRefused handles an abort whose cause may be a missing right. The next try of its tasks
+// waits, because the right may be granted again. A process that has never committed ends: it never
+// had the right.
 func (w *worker) delayRefused(tx transaction, cause error) error {
 	if kafka.RefusalOf(cause) != kafka.NoPermission {
 		return nil

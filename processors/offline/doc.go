@@ -45,7 +45,8 @@
 //
 // A source that runs again by mistake counts what the target lacks. So at no time both can start,
 // wherever a crash happens: step 4 comes before step 5, and UndoRepartition takes step 5 back
-// before step 4.
+// before step 4. Brokers can commit a transaction in part. So the first of the two steps is read
+// back, and repeated for the partitions that lack it, before the second.
 //
 // A partition that has no marker begins with an empty state. It may do so only if no former
 // changelog has records (processors.Config.FormerChangelogs). The same rules hold for the source.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/processors/internal/topics"
 	"github.com/weirhq/weir/processors/internal/txn"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -200,6 +202,79 @@ func (h *exclusiveMember) writeMarkers(ctx context.Context, markers map[int32]*c
 		return nil
 	}
 	return h.commit(ctx, markers, func(func(int32, []byte, []byte) error) error { return nil })
+}
+
+// confirmMarkers is writeMarkers for markers on which another application depends. Brokers can
+// commit a transaction in part, so it reads the markers back, and writes those again that a
+// partition lacks.
+func (h *exclusiveMember) confirmMarkers(ctx context.Context, markers map[int32]*changelogpb.Marker) error {
+	for range 3 {
+		if len(markers) == 0 {
+			return nil
+		}
+		ends, err := h.adm.ListEndOffsets(ctx, h.proc.Changelog)
+		if err == nil {
+			err = ends.Error()
+		}
+		if err != nil {
+			return fmt.Errorf("read the end offsets of %s: %w", h.proc.Changelog, err)
+		}
+		if err := h.writeMarkers(ctx, markers); err != nil {
+			return err
+		}
+		if markers, err = h.lacking(ctx, markers, ends); err != nil {
+			return err
+		}
+		for p := range markers {
+			h.cfg.Log.Error().Str("topic", h.proc.Changelog).Int32("partition", p).Msg("marker_written_again")
+		}
+	}
+	if len(markers) == 0 {
+		return nil
+	}
+	return fmt.Errorf("write to %s: the brokers have committed the transaction in part, in each of three attempts: try again; what was committed is not written twice", h.proc.Changelog)
+}
+
+// readBackLimit bounds the search for what was just written.
+const readBackLimit = time.Minute
+
+// lacking returns those of the markers that are not in the changelog behind the offsets from.
+func (h *exclusiveMember) lacking(ctx context.Context, markers map[int32]*changelogpb.Marker, from kadm.ListedOffsets) (map[int32]*changelogpb.Marker, error) {
+	tokens, err := h.barriers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readBackLimit)
+	defer cancel()
+	out := maps.Clone(markers)
+	for p, want := range markers {
+		start, _ := from.Lookup(h.proc.Changelog, p)
+		at := kafka.Position{Topic: h.proc.Changelog, Partition: p, Offset: start.Offset}
+		err := changelog.ReadPartition(ctx, h.cfg.Kafka, at, func(r *kgo.Record) error {
+			if r.Attrs.IsControl() || !changelogpb.IsSystem(r.Key) {
+				return nil
+			}
+			switch string(r.Key[1:]) {
+			case changelogpb.MarkerKey:
+				got, err := changelogpb.Decode(r.Value, &changelogpb.Marker{}, "marker")
+				if err == nil && proto.Equal(got, want) {
+					delete(out, p)
+				}
+				return err
+			case changelogpb.BarrierKey:
+				b, err := changelogpb.Decode(r.Value, &changelogpb.Barrier{}, "barrier")
+				if err == nil && b.Token == tokens[p] {
+					err = changelog.ErrEnd
+				}
+				return err
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read %s[%d] back from offset %d: %w: try again; what was committed is not written twice", at.Topic, p, at.Offset, err)
+		}
+	}
+	return out, nil
 }
 
 // commit writes changes, and then the markers, by partition. The offsets of the markers fence the

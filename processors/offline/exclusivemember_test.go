@@ -93,6 +93,40 @@ func TestExclusiveMember(t *testing.T) {
 	})
 }
 
+// TestPartlyCommittedMarkers: a marker that a partition lacks, because the brokers have committed
+// its transaction in part, is found.
+func TestPartlyCommittedMarkers(t *testing.T) {
+	runLedger(t, 3, func(t *testing.T, w *fixture) {
+		ctx := context.Background()
+		h, err := w.join(ledger.Processor("in"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.release()
+		ends, err := h.adm.ListEndOffsets(ctx, "log")
+		if err != nil {
+			t.Fatal(err)
+		}
+		markers := map[int32]*changelogpb.Marker{}
+		for p := range int32(3) {
+			markers[p] = h.newMarker(nil, map[string]int64{"in": 0})
+		}
+		if err := h.writeMarkers(ctx, map[int32]*changelogpb.Marker{0: markers[0]}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := h.lacking(ctx, markers, ends)
+		if err != nil || len(got) != 2 || got[1] != markers[1] || got[2] != markers[2] {
+			t.Errorf("lacking are %v, %v", got, err)
+		}
+		if err := h.confirmMarkers(ctx, got); err != nil {
+			t.Error(err)
+		}
+		if got, err = h.lacking(ctx, markers, ends); err != nil || len(got) != 0 {
+			t.Errorf("after they were written, lacking are %v, %v", got, err)
+		}
+	})
+}
+
 // TestExclusiveMemberExpires: an exclusive member that is no longer in the group commits nothing.
 func TestExclusiveMemberExpires(t *testing.T) {
 	runLedger(t, 1, func(t *testing.T, w *fixture) {

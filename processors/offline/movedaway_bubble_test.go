@@ -109,7 +109,7 @@ func TestMovedAway(t *testing.T) {
 // TestUndoKilled: an undo is killed at one of its steps. At no time both applications start. The
 // next undo completes it.
 func TestUndoKilled(t *testing.T) {
-	const steps = 2 * (2 + 2) // barriers of both, markers of both
+	const steps = 2 * (2 + 2 + 1) // barriers of both, markers of both, barriers behind those of the target
 	for at := 1; at <= steps; at++ {
 		runLedger(t, 3, func(t *testing.T, w *fixture) {
 			m := newWideMove(w)

@@ -173,8 +173,8 @@ func killedAt(n int) func() error {
 // completes it, and then the target has the sums of the source.
 func TestPartlyMoved(t *testing.T) {
 	// Two steps for each transaction: barriers of both, first markers, 6 partitions, last markers
-	// of both.
-	const steps = 2 * (2 + 1 + 6 + 2)
+	// of the source and the barriers behind them, last markers.
+	const steps = 2 * (2 + 1 + 6 + 2 + 1)
 	for at := 1; at <= steps; at++ {
 		t.Run(fmt.Sprintf("step %d", at), func(t *testing.T) {
 			runLedger(t, 3, func(t *testing.T, w *fixture) {

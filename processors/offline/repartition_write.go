@@ -209,11 +209,12 @@ func (r *repartition) markMovedAway(ctx context.Context) error {
 		}
 		markers[p].MovedTo = r.target.proc.App
 	}
-	return r.source.writeMarkers(ctx, markers)
+	return r.source.confirmMarkers(ctx, markers)
 }
 
 // undo withdraws the statements of a move: first that the target is complete, then that the source
-// was moved. It returns ErrNothingToUndo if neither is stated, nor was withdrawn by an earlier call.
+// was moved. It returns ErrNothingToUndo if neither is stated, nor was withdrawn by an earlier
+// call.
 func (r *repartition) undo(ctx context.Context) error {
 	metas, err := r.sourceStore.Metas(ctx)
 	if err != nil {
@@ -236,7 +237,7 @@ func (r *repartition) undo(ctx context.Context) error {
 	if len(incomplete) == 0 && len(notMoved) == 0 {
 		return ErrNothingToUndo
 	}
-	if err := r.target.writeMarkers(ctx, incomplete); err != nil {
+	if err := r.target.confirmMarkers(ctx, incomplete); err != nil {
 		return err
 	}
 	return r.source.writeMarkers(ctx, notMoved)
