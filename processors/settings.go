@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/weirhq/weir/internal/pause"
@@ -60,12 +61,21 @@ const (
 	settingsTimeout  = 5 * time.Second
 )
 
-// watchSettings returns ErrSettings for two processes that started at the same time, when neither
-// was a member yet: the one whose instance name is greater ends. It also compares the settings of
-// the topics, until the brokers have answered once.
+// watchSettings returns ErrTopics if the changelog loses records, and ErrSettings for two processes
+// that started at the same time, when neither was a member yet: the one whose instance name is
+// greater ends. It also compares the settings of the other topics. It asks until the brokers have
+// answered about the topics once, and about the members as long as the process runs.
 func (r *Runtime) watchSettings(ctx context.Context) error {
-	topicsCompared := len(r.cfg.Topics) == 0
-	if len(r.proc.Settings) == 0 && topicsCompared {
+	checks := []*settingsCheck{}
+	if len(r.cfg.Topics) > 0 { // the changelog by itself: rights on other topics may be missing
+		checks = append(checks, &settingsCheck{run: r.checkChangelog, once: true}, &settingsCheck{run: r.compareTopics, once: true})
+	}
+	if len(r.proc.Settings) > 0 {
+		checks = append(checks, &settingsCheck{run: func(ctx context.Context, adm *kadm.Client) error {
+			return r.checkSettings(ctx, adm, func(instance string) bool { return instance < r.cfg.Instance })
+		}})
+	}
+	if len(checks) == 0 {
 		return nil
 	}
 	cl, err := r.cfg.Kafka.Client()
@@ -73,20 +83,42 @@ func (r *Runtime) watchSettings(ctx context.Context) error {
 		return fmt.Errorf("make client: %w", err)
 	}
 	defer cl.Close()
-	for wait := 2 * r.cfg.SessionTimeout; pause.For(ctx, wait); wait = settingsInterval {
-		bounded, cancel := context.WithTimeout(ctx, settingsTimeout)
-		err := r.checkSettings(bounded, kadm.NewClient(cl), func(instance string) bool { return instance < r.cfg.Instance })
-		if err == nil && !topicsCompared {
-			err = r.compareTopics(bounded, kadm.NewClient(cl))
-			topicsCompared = err == nil
+	for wait := 2 * r.cfg.SessionTimeout; len(checks) > 0 && pause.For(ctx, wait); wait = settingsInterval {
+		left := checks[:0]
+		for _, c := range checks {
+			err := c.ask(ctx, kadm.NewClient(cl))
+			if errors.Is(err, ErrSettings) || errors.Is(err, ErrTopics) {
+				return err
+			}
+			if err != nil { // the next comparison asks again
+				level := zerolog.DebugLevel
+				if c.failed >= 2 {
+					level = zerolog.WarnLevel
+				}
+				r.cfg.Log.WithLevel(level).Str("app", r.proc.App).Err(err).Msg("settings_not_compared")
+			}
+			if err != nil || !c.once {
+				left = append(left, c)
+			}
 		}
-		cancel()
-		if errors.Is(err, ErrSettings) || errors.Is(err, ErrTopics) {
-			return err
-		}
-		if err != nil { // the next comparison asks again
-			r.cfg.Log.Debug().Err(err).Msg("settings_not_compared")
-		}
+		checks = left
 	}
 	return nil
+}
+
+// settingsCheck is a comparison of watchSettings.
+type settingsCheck struct {
+	run    func(context.Context, *kadm.Client) error
+	once   bool // not repeated after it has succeeded
+	failed int  // times in a row
+}
+
+func (c *settingsCheck) ask(ctx context.Context, adm *kadm.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, settingsTimeout)
+	defer cancel()
+	err := c.run(ctx, adm)
+	if c.failed++; err == nil {
+		c.failed = 0
+	}
+	return err
 }

@@ -12,8 +12,20 @@ import (
 	"github.com/weirhq/weir/processors/internal/topics"
 )
 
+// checkChangelog returns ErrTopics if the changelog loses records.
+func (r *Runtime) checkChangelog(ctx context.Context, adm *kadm.Client) error {
+	configs, err := topics.Describe(ctx, adm, []string{r.proc.Changelog})
+	if err != nil {
+		return err
+	}
+	if log := configs[r.proc.Changelog]; topics.Deletes(log) {
+		return fmt.Errorf("%w: changelog %s has cleanup.policy=%s, retention.ms=%s and retention.bytes=%s: Kafka deletes records that are the only copy of the state. Set cleanup.policy=compact, then start the process again; if records are older than the retention, parts of the state may be missing", ErrTopics, r.proc.Changelog, log["cleanup.policy"], log["retention.ms"], log["retention.bytes"])
+	}
+	return nil
+}
+
 // compareTopics logs each topic of the application whose cleanup policy or min.insync.replicas
-// differs from Config.Topics. It returns ErrTopics if the changelog loses records.
+// differs from Config.Topics.
 func (r *Runtime) compareTopics(ctx context.Context, adm *kadm.Client) error {
 	own := append(r.proc.WrittenTopics(), r.proc.Inputs...)
 	want := slices.DeleteFunc(slices.Clone(r.cfg.Topics), func(t events.Topic) bool { return !slices.Contains(own, t.Name) })
@@ -33,9 +45,6 @@ func (r *Runtime) compareTopics(ctx context.Context, adm *kadm.Client) error {
 		for _, s := range topics.Differing(configs[t.Name], settings) {
 			r.cfg.Log.Warn().Str("app", r.proc.App).Str("topic", t.Name).Str("setting", s.Name).Str("is", s.Current).Str("want", s.Want).Msg("topic_setting_differs")
 		}
-	}
-	if log := configs[r.proc.Changelog]; topics.Deletes(log) {
-		return fmt.Errorf("%w: changelog %s has cleanup.policy=%s, retention.ms=%s and retention.bytes=%s: Kafka deletes records that are the only copy of the state. Set cleanup.policy=compact, then start the process again; if records are older than the retention, parts of the state may be missing", ErrTopics, r.proc.Changelog, log["cleanup.policy"], log["retention.ms"], log["retention.bytes"])
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/events"
@@ -106,6 +107,41 @@ func TestChangelogDeletes(t *testing.T) {
 					return
 				}
 				if err := p.Await(); !errors.Is(err, processors.ErrTopics) || !strings.Contains(err.Error(), "changelog log has cleanup.policy="+c.settings[1]) {
+					t.Errorf("the process ended with %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestChangelogCheckedAlone: a changelog that loses records ends the process, although the settings
+// of another topic cannot be read. If its own cannot be read, that is a warning.
+func TestChangelogCheckedAlone(t *testing.T) {
+	for topic, ends := range map[string]bool{"out": true, "log": false} {
+		t.Run(topic, func(t *testing.T) {
+			cfg, out := comparing()
+			o := ledgerOptions(1)
+			o.Config = cfg
+			processorstest.Run(t, o, func(t *testing.T, h *processorstest.Harness) {
+				alter(t, h, "log", "cleanup.policy", "delete")
+				fault := h.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Resource: topic, Err: kerr.TopicAuthorizationFailed, Count: -1})
+				p := h.Start("a")
+				time.Sleep(20 * time.Second)
+				if p.Ended() != ends || out.count("settings_not_compared") != 0 {
+					t.Errorf("the process has ended: %t", p.Ended())
+				}
+				if !ends {
+					time.Sleep(time.Minute)
+					if n := out.count("settings_not_compared"); n == 0 {
+						t.Error("no warning after the second failure")
+					}
+					fault.Remove()
+					time.Sleep(time.Minute)
+				}
+				if !p.Ended() {
+					t.Fatal("the process runs with a changelog that loses records")
+				}
+				if err := p.Await(); !errors.Is(err, processors.ErrTopics) {
 					t.Errorf("the process ended with %v", err)
 				}
 			})
