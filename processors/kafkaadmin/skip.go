@@ -193,7 +193,7 @@ func probe(ctx context.Context, k kafka.Cluster, at kafka.Position) (next int64,
 // The instruction for a processor is a record of its changelog. That for a sink is an offset of
 // kafka.SkipGroup: brokers let no one but the members of a group commit its offsets.
 func ApplySkip(ctx context.Context, k kafka.Cluster, p *SkipPlan, limit time.Duration) error {
-	cl, err := k.Client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	cl, err := k.Client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.AllowIdempotentProduceCancellation())
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}

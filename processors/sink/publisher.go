@@ -25,6 +25,9 @@ func NewPublisher(k kafka.Cluster, topic string) (*Publisher, error) {
 	cl, err := k.Client(
 		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(time.Millisecond),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
+		// Without this, a record whose answer was lost outlives its context while the brokers are
+		// away.
+		kgo.AllowIdempotentProduceCancellation(),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("make producer for %s: %w", topic, err)
@@ -32,8 +35,8 @@ func NewPublisher(k kafka.Cluster, topic string) (*Publisher, error) {
 	return &Publisher{cl, topic}, nil
 }
 
-// Publish returns when all in-sync replicas have the record. After an error they may have the
-// record or not, and the next Publish may succeed.
+// Publish returns when all in-sync replicas have the record, or when ctx ends. After an error they
+// may have the record or not, and the next Publish may succeed.
 func (p *Publisher) Publish(ctx context.Context, partition int32, key, value []byte) error {
 	r := &kgo.Record{Topic: p.topic, Partition: partition, Key: key, Value: value}
 	if err := p.cl.ProduceSync(ctx, r).FirstErr(); err != nil {
