@@ -324,8 +324,9 @@ func (s *sender) system(r kgo.Record, m proto.Message, done func(*kgo.Record, er
 // read nothing. The brokers check the group generation there, and so fence a former owner.
 func fence(req *kmsg.TxnOffsetCommitRequest, parts []*taskCommit, log string, partitions int32) error {
 	for _, part := range parts {
+		note := changelogpb.Note{Transaction: changelogpb.CommitMetadata(part.marker), Changelog: log, Partitions: partitions}.String()
 		for _, in := range part.marker.Inputs {
-			txn.AddOffset(req, in.Topic, part.task.p, in.Next, changelogpb.CommitNote(part.marker, log, partitions))
+			txn.AddOffset(req, in.Topic, part.task.p, in.Next, note)
 		}
 	}
 	return nil

@@ -23,22 +23,26 @@ const noteChangelog = " in "
 // name.
 const notePartitions = "/"
 
-// CommitNote returns the metadata of the offsets that a transaction commits: CommitMetadata, the
-// changelog to which it writes, and the partitions of the state.
-func CommitNote(m *Marker, changelog string, partitions int32) string {
-	return CommitMetadata(m) + noteChangelog + changelog + notePartitions + strconv.Itoa(int(partitions))
+// Note is the metadata of the offsets that a transaction commits.
+type Note struct {
+	Transaction string // CommitMetadata; other text if an operator set the offset
+	Changelog   string // to which it writes; empty in offsets of older versions
+	Partitions  int32  // of the state; 0 in offsets of older versions
 }
 
-// SplitNote splits the metadata of an offset. The changelog is empty, and the number of partitions
-// 0, in offsets of older versions.
-func SplitNote(note string) (transaction, changelog string, partitions int32) {
-	transaction, changelog, _ = strings.Cut(note, noteChangelog)
-	changelog, count, _ := strings.Cut(changelog, notePartitions)
+func (n Note) String() string {
+	return n.Transaction + noteChangelog + n.Changelog + notePartitions + strconv.Itoa(int(n.Partitions))
+}
+
+// ParseNote is the inverse of Note.String. It accepts any text: an operator may have written it.
+func ParseNote(text string) Note {
+	transaction, rest, _ := strings.Cut(text, noteChangelog)
+	changelog, count, _ := strings.Cut(rest, notePartitions)
 	n, err := strconv.ParseInt(count, 10, 32)
-	if err != nil { // an older version, or an operator
-		return transaction, changelog, 0
+	if err != nil {
+		n = 0
 	}
-	return transaction, changelog, int32(n)
+	return Note{transaction, changelog, int32(n)}
 }
 
 // PartiallyCommitted reports whether another transaction than the marker's committed an offset. by

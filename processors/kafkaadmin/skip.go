@@ -121,8 +121,7 @@ func position(ctx context.Context, adm *kadm.Client, app reader, s Skip) (at int
 	case !strings.HasPrefix(o.Metadata, changelogpb.CommitMetadataPrefix):
 		return 0, "", fmt.Errorf("%w: the offset %d of group %s in %s[%d] was set from outside, so it is not the position of the state: set it back first", ErrSkip, o.At, app.group, s.Topic, s.Partition)
 	}
-	after, _, _ = changelogpb.SplitNote(o.Metadata)
-	return o.At, after, nil
+	return o.At, changelogpb.ParseNote(o.Metadata).Transaction, nil
 }
 
 // check reads the range: each step goes over one batch that cannot be read, or over the deleted

@@ -283,8 +283,9 @@ func (h *exclusiveMember) commit(ctx context.Context, markers map[int32]*changel
 	fence := func(req *kmsg.TxnOffsetCommitRequest) error {
 		req.Topics = nil
 		for p, m := range markers {
+			note := changelogpb.Note{Transaction: changelogpb.CommitMetadata(m), Changelog: h.proc.Changelog, Partitions: h.partitions}.String()
 			for _, in := range m.Inputs {
-				txn.AddOffset(req, in.Topic, p, in.Next, changelogpb.CommitNote(m, h.proc.Changelog, h.partitions))
+				txn.AddOffset(req, in.Topic, p, in.Next, note)
 			}
 		}
 		return nil

@@ -95,7 +95,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	cl, err := c.cfg.Kafka.Client(
 		kgo.ConsumerGroup(c.cfg.Group), kgo.InstanceID(c.cfg.Instance), kgo.ConsumeTopics(c.cfg.Topic), kgo.DisableAutoCommit(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.AdjustFetchOffsetsFn(c.startAt), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.AdjustFetchOffsetsFn(c.cfg.Kafka.ExplicitStarts), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
 		kgo.SessionTimeout(c.cfg.SessionTimeout), kgo.HeartbeatInterval(c.cfg.SessionTimeout/6), kgo.RebalanceTimeout(30*time.Second+c.cfg.Grace),
 		kgo.FetchMaxWait(250*time.Millisecond), kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytes/4),

@@ -1,15 +1,11 @@
 package sink
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -35,36 +31,6 @@ func (c *Consumer) onAssigned(_ context.Context, cl *kgo.Client, got map[string]
 		c.cfg.Log.Info().Str("topic", c.cfg.Topic).Int32("partition", n).Msg("partition_assigned")
 	}
 	cl.ResumeFetchPartitions(got) // they may be paused since an earlier assignment
-}
-
-// startAt sets the start of partitions without a committed offset to the first offset of the log.
-// Without it the position is not known before the first record, and the client ignores SetOffsets
-// until then: a batch that it has passed as unreadable would not be read again.
-func (c *Consumer) startAt(ctx context.Context, at map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	var fresh []int32
-	for n, o := range at[c.cfg.Topic] {
-		if o.EpochOffset().Offset < 0 {
-			fresh = append(fresh, n)
-		}
-	}
-	if len(fresh) == 0 {
-		return at, nil
-	}
-	c.mu.Lock()
-	cl := c.cl
-	c.mu.Unlock()
-	starts, err := kadm.NewClient(cl).ListStartOffsets(ctx, c.cfg.Topic)
-	if err != nil {
-		return nil, fmt.Errorf("read the first offsets of %s: %w", c.cfg.Topic, err)
-	}
-	for _, n := range fresh {
-		if o, ok := starts.Lookup(c.cfg.Topic, n); !ok || o.Err != nil {
-			return nil, fmt.Errorf("read the first offset of %s[%d]: %w", c.cfg.Topic, n, cmp.Or(o.Err, error(kerr.UnknownTopicOrPartition)))
-		} else {
-			at[c.cfg.Topic][n] = kgo.NewOffset().At(o.Offset)
-		}
-	}
-	return at, nil
 }
 
 // onRevoked releases partitions while the group waits.

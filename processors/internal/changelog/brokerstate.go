@@ -115,8 +115,8 @@ type GroupOffset struct {
 // Committed returns the group's committed offset of an input partition.
 func (f *BrokerState) Committed(topic string, p int32) GroupOffset {
 	if o, ok := f.offsets.Lookup(topic, p); ok && o.At >= 0 {
-		by, log, _ := changelogpb.SplitNote(o.Metadata)
-		return GroupOffset{o.At, by, log}
+		n := changelogpb.ParseNote(o.Metadata)
+		return GroupOffset{o.At, n.Transaction, n.Changelog}
 	}
 	return GroupOffset{At: -1}
 }

@@ -63,7 +63,9 @@ func check(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n Count,
 	n.Tasks = int32(want)
 	state := n.Tasks // partitions that have a state
 	if p.Partitions > 0 || len(list[p.Changelog].Partitions) == want {
-		if state, err = StatePartitions(ctx, adm, &stream.Processor{App: p.App, Changelog: p.Changelog, Partitions: n.Tasks}); err != nil {
+		counted := *p
+		counted.Partitions = n.Tasks
+		if state, err = StatePartitions(ctx, adm, &counted); err != nil {
 			return n, err
 		}
 		if state > 0 && state != n.Tasks {

@@ -49,7 +49,8 @@ func StatePartitions(ctx context.Context, adm *kadm.Client, p *stream.Processor)
 }
 
 // recordedPartitions returns the number of partitions that the last transactions of a processor
-// have recorded in the offsets of its group; 0 if there is none, or if the client has no access.
+// have recorded in the offsets of its group; 0 if no transaction has, or if the client has no
+// access.
 func recordedPartitions(ctx context.Context, adm *kadm.Client, p *stream.Processor) (int32, error) {
 	offsets, err := adm.FetchOffsets(ctx, p.App)
 	switch {
@@ -59,8 +60,8 @@ func recordedPartitions(ctx context.Context, adm *kadm.Client, p *stream.Process
 		return 0, fmt.Errorf("read the offsets of group %s: %w", p.App, err)
 	}
 	for _, o := range offsets.Sorted() {
-		if _, of, n := changelogpb.SplitNote(o.Metadata); o.Err == nil && of == p.Changelog && n > 0 {
-			return n, nil
+		if n := changelogpb.ParseNote(o.Metadata); o.Err == nil && n.Changelog == p.Changelog && n.Partitions > 0 {
+			return n.Partitions, nil
 		}
 	}
 	return 0, nil

@@ -55,7 +55,7 @@ func (a *Acks) Wait() error {
 }
 
 // isRecordFault reports whether err is a fault of the record: healthy brokers would reject it
-// again. A missing right is none: it may be granted again.
+// again. A missing right is not a fault of the record: it may be granted again.
 func isRecordFault(err error) bool {
 	if _, ok := errors.AsType[*partitionError](err); ok {
 		return true

@@ -12,7 +12,7 @@ type Pages[R any] struct {
 	// Limit is the number of rows of all pages together, Most that of one page.
 	Limit, Most int
 	// Next adds a page of at most limit rows to All. It returns their number and the token of the
-	// page behind it, "" if there is none.
+	// next page, "" after the last one.
 	Next func(c *api.Client, limit int32) (rows int, token string, err error)
 }
 
