@@ -12,14 +12,14 @@ import (
 func FuzzFold(f *testing.F) {
 	f.Add([]byte{}, []byte{}, int64(0), uint8(0))
 	e, a := goodEvent(), goodAdjustment()
-	f.Add(marshal(f, e), AppendOrigin(nil, OriginOffset{3, 9, 8}), epochMs, uint8(0))
-	f.Add(marshal(f, e), AppendOrigin(nil, OriginOffset{3, 9, 8}), epochMs, uint8(1))
+	f.Add(marshal(f, e), events.AppendOrigin(nil, events.Origin{Partition: 3, Offset: 9, Previous: 8}), epochMs, uint8(0))
+	f.Add(marshal(f, e), events.AppendOrigin(nil, events.Origin{Partition: 3, Offset: 9, Previous: 8}), epochMs, uint8(1))
 	f.Add(marshal(f, a), []byte{}, epochMs, uint8(2))
 	for _, x := range rejects() {
 		if x.event != nil {
 			e := goodEvent()
 			x.event(e)
-			f.Add(marshal(f, e), AppendOrigin(nil, OriginOffset{3, 9, 8}), epochMs, uint8(0))
+			f.Add(marshal(f, e), events.AppendOrigin(nil, events.Origin{Partition: 3, Offset: 9, Previous: 8}), epochMs, uint8(0))
 		}
 	}
 	f.Add(marshal(f, e), []byte("short"), int64(-1), uint8(1))
@@ -33,7 +33,7 @@ func FuzzFold(f *testing.F) {
 		for i := range int64(3) {
 			b.Records = append(b.Records, stream.Record{
 				Value: value, Offset: i, TimeMs: timeMs + i,
-				Headers: []stream.Header{{Key: OriginHeader, Value: origin}},
+				Headers: []stream.Header{{Key: events.OriginHeader, Value: origin}},
 			})
 			if topic >= 128 { // the header has the place in an import too
 				b.Records[i].Headers = append(b.Records[i].Headers, stream.Header{Key: events.ImportHeader, Value: origin})

@@ -117,23 +117,18 @@ func (g *generator) origin(rec *stream.Record) {
 		g.originOffset++
 	}
 	// There are two partitions: a mirror with another layout must not break the count.
-	at := OriginOffset{Partition: int32(3 + g.oneOf("origin partition", 10)/9), Offset: g.originOffset, Previous: g.originOffset - 1}
+	at := events.Origin{Partition: int32(3 + g.oneOf("origin partition", 10)/9), Offset: g.originOffset, Previous: g.originOffset - 1}
 	if g.copied == nil {
 		g.copied = map[int32]int64{}
 	}
 	last, ok := g.copied[at.Partition]
-	kind := g.oneOf("origin header", 4)
-	if kind < 2 && (!ok || last < at.Offset) { // what is between was never a record
+	if g.oneOf("origin header", 2) == 0 && (!ok || last < at.Offset) { // what is between was never a record
 		if at.Previous = last; !ok {
 			at.Previous = -1
 		}
 	}
 	g.copied[at.Partition] = max(last, at.Offset)
-	value := AppendOrigin(nil, at)
-	if kind == 3 {
-		value = value[:12] // of an earlier version
-	}
-	rec.Headers = []stream.Header{{Key: "trace", Value: []byte("x")}, {Key: OriginHeader, Value: value}}
+	rec.Headers = []stream.Header{{Key: "trace", Value: []byte("x")}, {Key: events.OriginHeader, Value: events.AppendOrigin(nil, at)}}
 }
 
 func (g *generator) invalidate(e *eventspb.AdEvent) string {

@@ -14,7 +14,7 @@ func feed(t *testing.T, c *Counter, s *store, topic string, ms, now int64, e *ev
 	t.Helper()
 	b := &stream.Batch{Topic: topic, Partition: 3, NowMs: now, Records: []stream.Record{{
 		Value:  marshal(t, e),
-		Offset: s.next[topic], TimeMs: ms, Headers: []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, OriginOffset{3, s.next[topic], s.next[topic] - 1})}},
+		Offset: s.next[topic], TimeMs: ms, Headers: []stream.Header{{Key: events.OriginHeader, Value: events.AppendOrigin(nil, events.Origin{Partition: 3, Offset: s.next[topic], Previous: s.next[topic] - 1})}},
 	}}}
 	if err := c.Fold(b); err != nil || len(b.Rejects) > 0 {
 		t.Fatal(err, b.Rejects)

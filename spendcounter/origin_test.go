@@ -14,26 +14,30 @@ import (
 func TestLostAndRejected(t *testing.T) {
 	bad := func(e *eventspb.AdEvent) { e.PriceMicros = -1 }
 	late := func(e *eventspb.AdEvent) { e.EventMs = epochMs - 3_600_000 }
+	again := [16]byte{1}
 	type step struct {
-		at         OriginOffset
+		at         events.Origin
 		change     func(*eventspb.AdEvent)
 		lost, bad  uint64 // of all time, after the step
 		duplicates uint64
 	}
 	steps := []step{
-		{at: OriginOffset{3, 4, 2}},                                  // the first copy: nothing before it is lost
-		{at: OriginOffset{3, 6, 4}},                                  // 5 is a marker
-		{at: OriginOffset{3, 20, 6}},                                 // 7 to 19 are of an aborted transaction
-		{at: OriginOffset{3, 22, 21}, lost: 1},                       // 21 is lost
-		{at: OriginOffset{3, 25, 22}, change: bad, lost: 1, bad: 1},  // 23 and 24 are markers
-		{at: OriginOffset{3, 26, 25}, lost: 1, bad: 1},               // 25 was rejected
-		{at: OriginOffset{3, 30, 28}, change: late, lost: 3, bad: 2}, // 27 and 28 are lost, 29 is a marker
-		{at: OriginOffset{3, 31, 30}, lost: 3, bad: 2},               // 30 was rejected
-		{at: OriginOffset{3, 25, 22}, change: bad, lost: 3, bad: 2, duplicates: 1},
-		{at: OriginOffset{3, 30, 28}, change: late, lost: 3, bad: 2, duplicates: 2},
-		{at: OriginOffset{3, 31, 30}, lost: 3, bad: 2, duplicates: 3},
-		{at: OriginOffset{4, 9, 8}, change: bad, lost: 3, bad: 3, duplicates: 3}, // the first of another partition
-		{at: OriginOffset{4, 11, 9}, lost: 3, bad: 3, duplicates: 3},
+		{at: events.Origin{Partition: 3, Offset: 4, Previous: 2}},                                  // the first copy: nothing before it is lost
+		{at: events.Origin{Partition: 3, Offset: 6, Previous: 4}},                                  // 5 is a marker
+		{at: events.Origin{Partition: 3, Offset: 20, Previous: 6}},                                 // 7 to 19 are of an aborted transaction
+		{at: events.Origin{Partition: 3, Offset: 22, Previous: 21}, lost: 1},                       // 21 is lost
+		{at: events.Origin{Partition: 3, Offset: 25, Previous: 22}, change: bad, lost: 1, bad: 1},  // 23 and 24 are markers
+		{at: events.Origin{Partition: 3, Offset: 26, Previous: 25}, lost: 1, bad: 1},               // 25 was rejected
+		{at: events.Origin{Partition: 3, Offset: 30, Previous: 28}, change: late, lost: 3, bad: 2}, // 27 and 28 are lost, 29 is a marker
+		{at: events.Origin{Partition: 3, Offset: 31, Previous: 30}, lost: 3, bad: 2},               // 30 was rejected
+		{at: events.Origin{Partition: 3, Offset: 25, Previous: 22}, change: bad, lost: 3, bad: 2, duplicates: 1},
+		{at: events.Origin{Partition: 3, Offset: 30, Previous: 28}, change: late, lost: 3, bad: 2, duplicates: 2},
+		{at: events.Origin{Partition: 3, Offset: 31, Previous: 30}, lost: 3, bad: 2, duplicates: 3},
+		{at: events.Origin{Partition: 4, Offset: 9, Previous: 8}, change: bad, lost: 3, bad: 3, duplicates: 3}, // the first of another partition
+		{at: events.Origin{Partition: 4, Offset: 11, Previous: 9}, lost: 3, bad: 3, duplicates: 3},
+		{at: events.Origin{Topic: again, Partition: 3, Offset: 5, Previous: 4}, lost: 3, bad: 3, duplicates: 3}, // the topic was created again
+		{at: events.Origin{Topic: again, Partition: 3, Offset: 9, Previous: 7}, lost: 5, bad: 3, duplicates: 3}, // 6 and 7 are lost
+		{at: events.Origin{Topic: again, Partition: 3, Offset: 5, Previous: 4}, lost: 5, bad: 3, duplicates: 4},
 	}
 	topic := events.CopiedEventsTopic(otherDC)
 	for _, size := range []int{1, 2, len(steps)} {
@@ -50,7 +54,7 @@ func TestLostAndRejected(t *testing.T) {
 					x.change(e)
 				}
 				b.Records = append(b.Records, stream.Record{
-					Value: marshal(t, e), Offset: int64(from + i), TimeMs: epochMs, Headers: []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, x.at)}},
+					Value: marshal(t, e), Offset: int64(from + i), TimeMs: epochMs, Headers: []stream.Header{{Key: events.OriginHeader, Value: events.AppendOrigin(nil, x.at)}},
 				})
 			}
 			if err := c.Fold(b); err != nil {
@@ -71,24 +75,4 @@ func TestLostAndRejected(t *testing.T) {
 			c = mustNew(t, cfg, s)
 		}
 	}
-}
-
-// FuzzParseOrigin: what ParseOrigin accepts is possible, and is what AppendOrigin has written.
-func FuzzParseOrigin(f *testing.F) {
-	f.Add(AppendOrigin(nil, OriginOffset{3, 9, 5}))
-	f.Add(AppendOrigin(nil, OriginOffset{0, 0, -1}))
-	f.Add(AppendOrigin(nil, OriginOffset{1, 7, 6})[:12])
-	f.Add([]byte("short"))
-	f.Fuzz(func(t *testing.T, value []byte) {
-		o, ok := ParseOrigin(value)
-		if !ok {
-			return
-		}
-		if again := AppendOrigin(nil, o); string(again[:len(value)]) != string(value) {
-			t.Errorf("%x is read as %x", value, again)
-		}
-		if o.Partition < 0 || o.Previous < -1 || o.Previous >= o.Offset || o.Offset+1 <= 0 {
-			t.Errorf("%+v is impossible", o)
-		}
-	})
 }

@@ -85,13 +85,21 @@ func rejects() []reject {
 		ev("another shard's", ReasonWrongPartition, func(e *eventspb.AdEvent) { e.Account = "elsewhere" }),
 		origin("no header", func(r *stream.Record) { r.Headers = nil }),
 		origin("short header", func(r *stream.Record) { r.Headers[0].Value = []byte{1} }),
-		origin("negative offset", func(r *stream.Record) { r.Headers[0].Value = AppendOrigin(nil, OriginOffset{3, -1, -2}) }),
-		origin("last offset of all", func(r *stream.Record) {
-			r.Headers[0].Value = AppendOrigin(nil, OriginOffset{3, math.MaxInt64, math.MaxInt64 - 1})
+		origin("negative offset", func(r *stream.Record) {
+			r.Headers[0].Value = events.AppendOrigin(nil, events.Origin{Partition: 3, Offset: -1, Previous: -2})
 		}),
-		origin("previous record is the record", func(r *stream.Record) { r.Headers[0].Value = AppendOrigin(nil, OriginOffset{3, 5, 5}) }),
-		origin("previous record before the first", func(r *stream.Record) { r.Headers[0].Value = AppendOrigin(nil, OriginOffset{3, 5, -2}) }),
-		origin("negative partition", func(r *stream.Record) { r.Headers[0].Value = AppendOrigin(nil, OriginOffset{-3, 1, 0}) }),
+		origin("last offset of all", func(r *stream.Record) {
+			r.Headers[0].Value = events.AppendOrigin(nil, events.Origin{Partition: 3, Offset: math.MaxInt64, Previous: math.MaxInt64 - 1})
+		}),
+		origin("previous record is the record", func(r *stream.Record) {
+			r.Headers[0].Value = events.AppendOrigin(nil, events.Origin{Partition: 3, Offset: 5, Previous: 5})
+		}),
+		origin("previous record before the first", func(r *stream.Record) {
+			r.Headers[0].Value = events.AppendOrigin(nil, events.Origin{Partition: 3, Offset: 5, Previous: -2})
+		}),
+		origin("negative partition", func(r *stream.Record) {
+			r.Headers[0].Value = events.AppendOrigin(nil, events.Origin{Partition: -3, Offset: 1})
+		}),
 		origin("two headers", func(r *stream.Record) { r.Headers = append(r.Headers, r.Headers[0]) }),
 		adj("reference", ReasonNoReference, func(a *eventspb.Adjustment) { a.ReferenceId = "" }),
 		adj("long reference", ReasonBadID, func(a *eventspb.Adjustment) { a.ReferenceId = long }),
@@ -134,7 +142,7 @@ func TestEveryReason(t *testing.T) {
 			}
 			rec := stream.Record{
 				Offset: 10, TimeMs: epochMs,
-				Headers: []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, OriginOffset{3, 10, 9})}},
+				Headers: []stream.Header{{Key: events.OriginHeader, Value: events.AppendOrigin(nil, events.Origin{Partition: 3, Offset: 10, Previous: 9})}},
 			}
 			b := &stream.Batch{Topic: events.EventsTopic, Partition: 3, NowMs: epochMs}
 			if x.copied {
@@ -171,7 +179,7 @@ func TestEveryReason(t *testing.T) {
 			if n := len(s.tables[TableSpend]) + len(s.tables[TableIDs]); n > 0 || s.taskState(t).TimestampMs != 0 {
 				t.Fatalf("the refused record left %d rows and %v", n, s.taskState(t))
 			}
-			good.Headers = []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, OriginOffset{3, 11, 10})}}
+			good.Headers = []stream.Header{{Key: events.OriginHeader, Value: events.AppendOrigin(nil, events.Origin{Partition: 3, Offset: 11, Previous: 10})}}
 			b.Records, b.Rejects = []stream.Record{rec, good, rec}, nil
 			b.Records[1].Offset, b.Records[2].Offset = 11, 12
 			if err := c.Fold(b); err != nil {

@@ -89,7 +89,7 @@ func (h *history) fold(t *testing.T, rng *rand.Rand, dc int) (*Counter, *store) 
 		for j, e := range list {
 			recs[i] = append(recs[i], stream.Record{
 				Value: marshal(t, e), Offset: int64(j), TimeMs: e.IngestMs,
-				Headers: []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, OriginOffset{3, int64(j), int64(j) - 1})}},
+				Headers: []stream.Header{{Key: events.OriginHeader, Value: events.AppendOrigin(nil, events.Origin{Partition: 3, Offset: int64(j), Previous: int64(j) - 1})}},
 			})
 		}
 	}

@@ -20,9 +20,9 @@ type rows struct {
 	id       [chunk]uint64 // idset.ID of event id and price
 	key      [chunk]uint64 // hash of the spend key
 	price    [chunk]int64
-	event    [chunk]int64        // ms
-	ingest   [chunk]int64        // ms, no more than MaxTimestampMs after the record's time
-	origin   [chunk]OriginOffset // of a copied record
+	event    [chunk]int64         // ms
+	ingest   [chunk]int64         // ms, no more than MaxTimestampMs after the record's time
+	origin   [chunk]events.Origin // of a copied record
 	day      [chunk]events.Day
 	currency [chunk]events.Currency
 	entry    [chunk]uint32

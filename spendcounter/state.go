@@ -1,6 +1,8 @@
 package spendcounter
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -124,20 +126,24 @@ func (c *Counter) spansFrom(g *spendpb.Generations) spans {
 	return s
 }
 
-// appliedState returns the positions in an origin as records, ordered by partition.
+// appliedState returns the positions in an origin as records, ordered by topic id and partition.
 func appliedState(list []applied) []*spendpb.Applied {
 	var s []*spendpb.Applied
 	for _, a := range list {
-		s = append(s, &spendpb.Applied{Partition: a.partition, Next: a.next})
+		s = append(s, &spendpb.Applied{TopicId: bytes.Clone(a.topic[:]), Partition: a.partition, Next: a.next})
 	}
-	slices.SortFunc(s, func(a, b *spendpb.Applied) int { return int(a.Partition) - int(b.Partition) })
+	slices.SortFunc(s, func(a, b *spendpb.Applied) int {
+		return cmp.Or(bytes.Compare(a.TopicId, b.TopicId), cmp.Compare(a.Partition, b.Partition))
+	})
 	return s
 }
 
 func appliedFrom(s []*spendpb.Applied) []applied {
 	var list []applied
 	for _, a := range s {
-		list = append(list, applied{a.Partition, a.Next})
+		one := applied{partition: a.Partition, next: a.Next}
+		copy(one.topic[:], a.TopicId)
+		list = append(list, one)
 	}
 	return list
 }

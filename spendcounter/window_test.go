@@ -311,7 +311,7 @@ func TestLargeBatches(t *testing.T) {
 		}
 		l.recs = append(l.recs, stream.Record{
 			Value: marshal(t, e), Offset: int64(i), TimeMs: now,
-			Headers: []stream.Header{{Key: OriginHeader, Value: AppendOrigin(nil, OriginOffset{3, origin, origin - 1})}},
+			Headers: []stream.Header{{Key: events.OriginHeader, Value: events.AppendOrigin(nil, events.Origin{Partition: 3, Offset: origin, Previous: origin - 1})}},
 		})
 	}
 	m := newRecount(cfg)

@@ -493,7 +493,7 @@ type Origin struct {
 	Micros              int64                  `protobuf:"varint,4,opt,name=micros,proto3" json:"micros,omitempty"`                                                      // sum over all events charged, of all time
 	Lost                uint64                 `protobuf:"varint,5,opt,name=lost,proto3" json:"lost,omitempty"`                                                          // offsets of records of the origin of which no copy arrived
 	TransportDuplicates uint64                 `protobuf:"varint,6,opt,name=transport_duplicates,json=transportDuplicates,proto3" json:"transport_duplicates,omitempty"` // copied records that arrived again
-	Applied             []*Applied             `protobuf:"bytes,7,rep,name=applied,proto3" json:"applied,omitempty"`                                                     // of a copied topic; ordered by partition
+	Applied             []*Applied             `protobuf:"bytes,7,rep,name=applied,proto3" json:"applied,omitempty"`                                                     // of a copied topic; ordered by topic id and partition
 	Late                uint64                 `protobuf:"varint,8,opt,name=late,proto3" json:"late,omitempty"`                                                          // events that arrived too late to be checked for duplicates, of all time
 	Rejected            uint64                 `protobuf:"varint,9,opt,name=rejected,proto3" json:"rejected,omitempty"`                                                  // copied records that were rejected, of all time
 	unknownFields       protoimpl.UnknownFields
@@ -593,11 +593,12 @@ func (x *Origin) GetRejected() uint64 {
 	return 0
 }
 
-// Applied is the position in one partition of an origin.
+// Applied is the position in one partition of a topic of an origin.
 type Applied struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Partition     int32                  `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
-	Next          int64                  `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"` // the next expected origin offset
+	Next          int64                  `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`                     // the next expected origin offset
+	TopicId       []byte                 `protobuf:"bytes,3,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"` // 16 bytes; a topic that was created again has another id
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -644,6 +645,13 @@ func (x *Applied) GetNext() int64 {
 		return x.Next
 	}
 	return 0
+}
+
+func (x *Applied) GetTopicId() []byte {
+	if x != nil {
+		return x.TopicId
+	}
+	return nil
 }
 
 // Generations are two adjoining ranges of the inputs. The previous one has number - 1.
@@ -1079,10 +1087,11 @@ const file_task_proto_rawDesc = "" +
 	"\x14transport_duplicates\x18\x06 \x01(\x04R\x13transportDuplicates\x127\n" +
 	"\aapplied\x18\a \x03(\v2\x1d.weir.spendcounter.v1.AppliedR\aapplied\x12\x12\n" +
 	"\x04late\x18\b \x01(\x04R\x04late\x12\x1a\n" +
-	"\brejected\x18\t \x01(\x04R\brejected\";\n" +
+	"\brejected\x18\t \x01(\x04R\brejected\"V\n" +
 	"\aApplied\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x03R\x04next\"\x93\x01\n" +
+	"\x04next\x18\x02 \x01(\x03R\x04next\x12\x19\n" +
+	"\btopic_id\x18\x03 \x01(\fR\atopicId\"\x93\x01\n" +
 	"\vGenerations\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x124\n" +
 	"\acurrent\x18\x02 \x01(\v2\x1a.weir.spendcounter.v1.MarkR\acurrent\x126\n" +

@@ -63,8 +63,8 @@ func TestCopiesOfTransactions(t *testing.T) {
 	for i := 1; i < len(copies)-1; i++ {
 		for j := i + 1; j < len(copies); j++ {
 			// From the copy before the missing ones, all offsets up to the last of them are lost.
-			last, _ := spendcounter.ParseOrigin(copies[j-1].Headers[0].Value)
-			before, _ := spendcounter.ParseOrigin(copies[i-1].Headers[0].Value)
+			last, _ := events.ParseOrigin(copies[j-1].Headers[0].Value)
+			before, _ := events.ParseOrigin(copies[i-1].Headers[0].Value)
 			s := countCopies(t, slices.Delete(slices.Clone(copies), i, j))
 			if want := uint64(last.Offset - before.Offset); s.Lost != want || s.Lost < uint64(j-i) {
 				t.Errorf("without copies %d to %d: %d records are lost, want %d", i, j-1, s.Lost, want)
@@ -187,8 +187,8 @@ func copiesOf(seen []*kgo.Record) (out []stream.Record) {
 		if r.Attrs.IsControl() {
 			continue
 		}
-		at := spendcounter.AppendOrigin(nil, spendcounter.OriginOffset{Offset: r.Offset, Previous: previous})
-		out = append(out, stream.Record{Value: r.Value, Offset: int64(len(out)), TimeMs: r.Timestamp.UnixMilli(), Headers: []stream.Header{{Key: spendcounter.OriginHeader, Value: at}}})
+		at := events.AppendOrigin(nil, events.Origin{Offset: r.Offset, Previous: previous})
+		out = append(out, stream.Record{Value: r.Value, Offset: int64(len(out)), TimeMs: r.Timestamp.UnixMilli(), Headers: []stream.Header{{Key: events.OriginHeader, Value: at}}})
 		previous = r.Offset
 	}
 	return out
