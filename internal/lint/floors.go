@@ -25,15 +25,15 @@ func floors() []floor {
 // runtimeFolder holds the runtime. Its packages have floors of their own.
 const runtimeFolder = "processors"
 
-// runtimeFloors returns the order of the packages in runtimeFolder. The sinks and the dev broker
-// are below the runtime, because they do not need it.
+// runtimeFloors returns the order of the packages in runtimeFolder. The sinks, the log reader
+// and the dev broker are below the runtime, because they do not need it.
 func runtimeFloors() []floor {
 	return []floor{
 		{0, []string{
 			"processors/changelogpb", "processors/kafka", "processors/internal/failpoint", "processors/internal/simkafka",
 			"processors/internal/ledger", "processors/internal/replayrange", "processors/internal/topics",
 		}},
-		{1, []string{"processors/sink", "processors/devbroker"}},
+		{1, []string{"processors/sink", "processors/devbroker", "processors/logreader"}},
 		{2, []string{"processors/internal/store", "processors/internal/group"}},
 		{3, []string{"processors/internal/changelog", "processors/internal/txn", "processors/follower"}},
 		{4, []string{"processors/internal/handler"}},
