@@ -42,6 +42,7 @@ type skip struct{ from, to int64 }
 
 const (
 	askEvery    = time.Second
+	damageEvery = 30 * time.Second
 	askTimeout  = 10 * time.Second
 	configEvery = 5 * time.Minute
 )
@@ -65,6 +66,7 @@ type asker struct {
 	keeps    map[string]time.Duration
 	configAt time.Time
 	last     map[id]int64 // positions at the last question
+	damageAt time.Time    // when findSkips last read damaged partitions
 }
 
 func (f *Follower) newAsker(cl *kgo.Client) *asker {
@@ -171,22 +173,28 @@ func keepsOf(c kadm.ResourceConfig) time.Duration {
 
 // findSkips looks at partitions that are not at their end and did not move since the last question.
 // Compaction can leave a batch without records at the end of the log. The client passes it without
-// reporting it, so it is read here.
+// reporting it, so it is read here. A damaged batch may be gone as well, and takes time to decode.
 func (a *asker) findSkips(ctx context.Context, st *brokerState) {
-	now := map[id]int64{}
+	now, damagedToo := map[id]int64{}, time.Since(a.damageAt) >= damageEvery
+	if damagedToo {
+		a.damageAt = time.Now()
+	}
 	a.f.mu.RLock()
 	for at, p := range a.f.parts {
+		if p.damaged != nil && !damagedToo {
+			continue
+		}
 		if p.active && p.topic.Name == at.topic {
 			now[at] = p.at()
 		}
 	}
 	a.f.mu.RUnlock()
-	last := a.last
-	a.last = now
 	for at, next := range now {
 		t := st.topics[at.topic]
 		s, known := t.parts[at.n]
-		if before, seen := last[at]; known && s.err == nil && seen && before == next && next < s.end {
+		before, seen := a.last[at]
+		a.last[at] = next
+		if known && s.err == nil && seen && before == next && next < s.end {
 			if to := a.skipEmpty(ctx, at, t, next); to > next {
 				st.skips[at] = skip{next, to}
 			}
@@ -213,7 +221,7 @@ func (a *asker) skipEmpty(ctx context.Context, at id, topic topicState, next int
 	rp := &resp.Topics[0].Partitions[0]
 	got, to := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
 		KeepControlRecords: true, Offset: next, IsolationLevel: kgo.ReadCommitted(), Topic: at.topic, Partition: at.n,
-	}, rp, kgo.DefaultDecompressor(), nil)
+	}, rp, kafka.Decompressor(a.cl), nil)
 	if got.Err != nil || len(got.Records) > 0 {
 		return next
 	}

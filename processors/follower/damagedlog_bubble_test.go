@@ -154,7 +154,11 @@ func TestDamagedLoad(t *testing.T) {
 		x.send(x.writer, "plain", 0, "a=1")
 		x.start()
 		x.awaitDamage()
+		fetched := x.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "plain", Partitions: []int32{0}, Observe: true, Count: -1})
 		time.Sleep(time.Minute)
+		if n := fetched.Hits(); n < 2 || n > 8 {
+			t.Errorf("the damaged batch was fetched %d times in a minute: each may decompress 64 MiB", n)
+		}
 		x.send(x.writer, "plain", 1, "b=1")
 		time.Sleep(time.Minute)
 		if row, found, err := x.f.Get("plain", 1, []byte("b")); string(row.Value) != "1" || !found || err != nil {

@@ -21,6 +21,14 @@ func (k Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append(base, opts...)...)
 }
 
+// Decompressor returns the decompressor of a client of Cluster.Client, for answers that its caller
+// decodes. It refuses batches of more than MaxBatchBytes; that of kgo.DefaultDecompressor takes two
+// gigabytes for one.
+func Decompressor(cl *kgo.Client) kgo.Decompressor {
+	d, _ := cl.OptValue(kgo.WithDecompressor).(kgo.Decompressor)
+	return d
+}
+
 // MaxBatchBytes is the size up to which a batch is decompressed.
 const MaxBatchBytes = 64 << 20
 

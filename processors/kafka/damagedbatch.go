@@ -67,7 +67,7 @@ func (k Cluster) CheckBatch(ctx context.Context, at Position) error {
 		}
 		got, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
 			KeepControlRecords: true, Offset: at.Offset, IsolationLevel: kgo.ReadCommitted(), Topic: at.Topic, Partition: at.Partition,
-		}, found, kgo.DefaultDecompressor(), nil)
+		}, found, Decompressor(cl), nil)
 		switch {
 		case len(got.Records) > 0, got.Err == nil && next == at.Offset:
 			return nil

@@ -26,7 +26,7 @@ type scanner struct {
 }
 
 func newScanner(ctx context.Context, cl *kgo.Client, topic string) (*scanner, error) {
-	s := &scanner{cl: cl, topic: topic, decompressor: kgo.DefaultDecompressor(), bytes: 4 << 20}
+	s := &scanner{cl: cl, topic: topic, decompressor: kafka.Decompressor(cl), bytes: 4 << 20}
 	return s, s.loadMetadata(ctx)
 }
 
