@@ -298,7 +298,7 @@ func (s *session) fetchFailed(ctx context.Context, at id, err error) {
 			p.wait(err.Error())
 		case kafka.Damaged(final):
 			p.halt(final)
-		default: // the next answer of the brokers tells why
+		default: // the next answer of the brokers has the reason
 			p.wait(final.Error())
 			p.active, p.retryAt = false, time.Now().Add(stoppedPause)
 			r.cl.RemoveConsumePartitions(map[string][]int32{at.topic: {at.n}})
