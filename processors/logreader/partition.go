@@ -28,7 +28,7 @@ type Partition struct {
 	retryAt  time.Time     // when a partition that is not active may be read again
 	reason   string        // why it is not read
 	stopped  error         // the same, if it does not pass by itself
-	told     bool          // Next has returned stopped
+	returned bool          // Next has returned stopped
 	end      int64         // of the committed records; -1: not known
 
 	failed kafka.FailedFetch // of the session
@@ -38,7 +38,7 @@ type Partition struct {
 // the bytes of a record are not.
 //
 // The error is that of ctx, or why the partition has stopped: a *RecreatedError, a *TruncatedError
-// or a *kafka.UnreadableError. The reader goes on trying, and the next call waits for records.
+// or a *kafka.UnreadableError. The reader continues trying, and the next call waits for records.
 func (p *Partition) Next(ctx context.Context, b *Batch, maxBytes int) error {
 	for {
 		p.r.mu.Lock()
@@ -47,8 +47,8 @@ func (p *Partition) Next(ctx context.Context, b *Batch, maxBytes int) error {
 			p.r.mu.Unlock()
 			return nil
 		}
-		if p.stopped != nil && !p.told {
-			p.told = true
+		if p.stopped != nil && !p.returned {
+			p.returned = true
 			err := p.stopped
 			p.r.mu.Unlock()
 			return err
@@ -107,12 +107,13 @@ func (p *Partition) signal() {
 }
 
 // wait notes why the partition is not read. The mutex is held.
-func (p *Partition) wait(why string) { p.reason, p.stopped, p.told = why, nil, false }
+func (p *Partition) wait(why string) { p.reason, p.stopped, p.returned = why, nil, false }
 
-// halt notes why the partition is not read, if only somebody's decision helps. The mutex is held.
+// halt notes why the partition is not read, if it waits for a decision of the caller. The mutex is
+// held.
 func (p *Partition) halt(err error) {
 	if p.stopped == nil || p.stopped.Error() != err.Error() {
-		p.told = false
+		p.returned = false
 	}
 	p.stopped, p.reason = err, err.Error()
 	p.signal()
@@ -148,7 +149,7 @@ type Status struct {
 	// End is the end of the committed records, -1 if it is not known.
 	End int64
 	// Reason is why the partition is not read now, a sentence; empty if it is. Stopped is the same
-	// if it needs somebody's decision.
+	// if it waits for a decision of the caller.
 	Reason  string
 	Stopped error
 }

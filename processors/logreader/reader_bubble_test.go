@@ -140,8 +140,8 @@ func (x *fixture) want(p *logreader.Partition, want ...string) logreader.Positio
 	return after
 }
 
-// TestNext reads records, transactions and aborted records, and goes on at the position of another
-// reader.
+// TestNext reads records, transactions and aborted records, and continues at the position of
+// another reader.
 func TestNext(t *testing.T) {
 	run(t, nil, func(x *fixture) {
 		txn := x.client(kgo.TransactionalID("t"))
@@ -249,8 +249,8 @@ func TestRecreatedTopic(t *testing.T) {
 	}
 }
 
-// TestTrimmed: retention deletes records before they were read. The partition says how many, and
-// continues where its owner says. The other partition goes on.
+// TestTrimmed: retention deletes records before they were read. The partition states how many, and
+// continues where its owner opens it. The other partition continues.
 func TestTrimmed(t *testing.T) {
 	run(t, nil, func(x *fixture) {
 		x.produce("in", 0, "a", "b", "c", "d", "e")
@@ -308,7 +308,7 @@ func TestTruncated(t *testing.T) {
 	})
 }
 
-// TestOutage: the cluster is away for ten minutes. Status says so, and the reader continues by
+// TestOutage: the cluster is away for ten minutes. Status states so, and the reader continues by
 // itself.
 func TestOutage(t *testing.T) {
 	run(t, nil, func(x *fixture) {
