@@ -67,7 +67,9 @@ func (w *worker) memberMetadata() *changelogpb.Member {
 func (w *worker) onAssignment(partitions []int32, d *changelogpb.WorkerAssignment) {
 	w.joined.Store(true)
 	w.assignment.set(partitions, d.GetIncomplete())
-	w.standby.onAssignment(w.id, partitions, d)
+	if w.standby.onAssignment(w.id, partitions, d) {
+		w.cfg.Log.Warn().Str("app", w.proc.App).Int32("partitions", w.partitions).Int32("processes", d.GetProcesses()).Msg("process_spare")
+	}
 }
 
 // requestRebalance asks the group for a new plan. It runs in the worker's loop.

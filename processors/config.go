@@ -46,7 +46,8 @@ type Config struct {
 	// discarded, and its takeover makes another. Defaults to 256 MiB.
 	StandbyHandlerBytes int64
 	// Workers is the number of transactional sessions. While one waits for a commit or for a fetch,
-	// the others fold. Defaults to DefaultWorkers.
+	// the others fold. The processes of an application get equally many partitions, whatever their
+	// numbers of workers are. Defaults to DefaultWorkers.
 	Workers int
 	// CommitInterval is the time between commits when the worker is caught up. Defaults to 100 ms.
 	CommitInterval time.Duration

@@ -49,8 +49,8 @@ func TestInputsStayTogether(t *testing.T) {
 			}
 			return len(tasks) == 24
 		})
-		if n := len(b.Runtime().Status()); n < 4 || n > 5 {
-			t.Errorf("one worker of five has %d of 24 partitions, want 4 or 5", n)
+		if n := len(b.Runtime().Status()); n != 12 {
+			t.Errorf("one process of two has %d of 24 partitions, want 12", n)
 		}
 	})
 }

@@ -120,6 +120,7 @@ func (r *Runtime) runStore(ctx context.Context, parts int32) (err error) {
 	group.Go(func() error { return s.AwaitFailure(ctx) })
 	group.Go(func() error { return r.watchSettings(ctx) })
 	follower := newStandby(&r.cfg, &r.proc, s, r.snapshots[r.cfg.Workers])
+	follower.partitions = parts
 	group.Go(func() error { return follower.run(ctx) })
 	searching := &sync.Mutex{}
 	for i := range r.cfg.Workers {

@@ -31,11 +31,12 @@ import (
 //	assignor ─▶ onAssignment, by worker ─▶ wanted ─▶ acquire ─▶ follow: poll ─▶ apply
 //	                                                   ▲ wake: a new assignment, a released partition
 type standby struct {
-	cfg      *Config
-	proc     *stream.Processor
-	store    *store.Store
-	log      zerolog.Logger
-	snapshot *statusSnapshot
+	cfg        *Config
+	proc       *stream.Processor
+	store      *store.Store
+	partitions int32 // of the processor
+	log        zerolog.Logger
+	snapshot   *statusSnapshot
 	// rebalance asks the group for a new plan.
 	rebalance func()
 
@@ -43,6 +44,7 @@ type standby struct {
 
 	mu          sync.Mutex
 	assignments map[int]workerAssignment // by worker
+	spare       bool                     // the group has no partition for this process
 
 	held          map[int32]*changelog.Applier
 	ends          map[int32]int64                  // end offsets of the changelogs at the last fetch
@@ -74,12 +76,23 @@ func newStandby(cfg *Config, proc *stream.Processor, s *store.Store, view *statu
 
 func (f *standby) wake() { f.mailbox.post(func() {}) }
 
-// onAssignment gets the assignment of a worker.
-func (f *standby) onAssignment(worker int, active []int32, d *changelogpb.WorkerAssignment) {
+// onAssignment gets the assignment of a worker. It reports whether this process has become a spare
+// by it.
+func (f *standby) onAssignment(worker int, active []int32, d *changelogpb.WorkerAssignment) bool {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.assignments[worker] = workerAssignment{active, d.GetStandbys(), d.GetWarmups()}
-	f.mu.Unlock()
 	f.wake()
+	none, was := d.GetProcesses() > f.partitions, f.spare
+	for _, a := range f.assignments {
+		none = none && len(a.active)+len(a.warmups) == 0
+	}
+	if !none {
+		f.spare = false
+	} else if !d.GetIncomplete() && len(f.assignments) == f.cfg.Workers {
+		f.spare = true
+	}
+	return f.spare && !was
 }
 
 // wanted returns the partitions to keep warm, and those of them that this process will own once

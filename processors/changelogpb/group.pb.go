@@ -114,7 +114,9 @@ type WorkerAssignment struct {
 	Warmups []int32 `protobuf:"varint,2,rep,packed,name=warmups,proto3" json:"warmups,omitempty"`
 	// A partition has no owner until its present owner has released it. Another rebalance has to
 	// follow.
-	Incomplete    bool `protobuf:"varint,3,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
+	Incomplete bool `protobuf:"varint,3,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
+	// Number of processes in the group. 0 if a version that does not know it has planned the group.
+	Processes     int32 `protobuf:"varint,4,opt,name=processes,proto3" json:"processes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -170,6 +172,13 @@ func (x *WorkerAssignment) GetIncomplete() bool {
 	return false
 }
 
+func (x *WorkerAssignment) GetProcesses() int32 {
+	if x != nil {
+		return x.Processes
+	}
+	return 0
+}
+
 var File_group_proto protoreflect.FileDescriptor
 
 const file_group_proto_rawDesc = "" +
@@ -186,13 +195,14 @@ const file_group_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a;\n" +
 	"\rSettingsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"h\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x86\x01\n" +
 	"\x10WorkerAssignment\x12\x1a\n" +
 	"\bstandbys\x18\x01 \x03(\x05R\bstandbys\x12\x18\n" +
 	"\awarmups\x18\x02 \x03(\x05R\awarmups\x12\x1e\n" +
 	"\n" +
 	"incomplete\x18\x03 \x01(\bR\n" +
-	"incompleteB/Z-github.com/weirhq/weir/processors/changelogpbb\x06proto3"
+	"incomplete\x12\x1c\n" +
+	"\tprocesses\x18\x04 \x01(\x05R\tprocessesB/Z-github.com/weirhq/weir/processors/changelogpbb\x06proto3"
 
 var (
 	file_group_proto_rawDescOnce sync.Once

@@ -36,6 +36,7 @@ type StandbyTasks struct {
 type Assignment struct {
 	Active       map[string][]int32      // by member
 	StandbyTasks map[string]StandbyTasks // by member: the first member of each instance has those of the instance
+	Instances    int                     // in the group
 	Incomplete   bool                    // a partition is active at no member, because its present owner must release it first
 }
 
@@ -47,7 +48,7 @@ func MakePlan(c PlanConfig, members []Member) Assignment {
 	g := newGroup(c, members)
 	goal := g.target()
 	now := g.immediate(goal)
-	plan := Assignment{Active: map[string][]int32{}, StandbyTasks: g.standbyTasks(goal, now)}
+	plan := Assignment{Active: map[string][]int32{}, StandbyTasks: g.standbyTasks(goal, now), Instances: len(g.membersOf)}
 	for p, member := range now {
 		if owner := g.owner[p]; owner == none || owner == member { // otherwise the present owner must release it first
 			id := members[member].ID

@@ -8,13 +8,17 @@ import (
 // target returns an even assignment with few moves. A member keeps what it owns up to its share.
 // The rest goes to members with room, preferably on an instance where the partition is warm.
 func (g *group) target() []int {
-	goal, room := slices.Repeat([]int{none}, len(g.owner)), g.shares()
-	for member, own := range g.owned() {
+	goal, room, owned := slices.Repeat([]int{none}, len(g.owner)), g.shares(), g.owned()
+	keeps := make([]int, len(room))
+	for member, own := range owned {
+		keeps[member] = min(room[member], len(own))
+		room[member] -= keeps[member]
+	}
+	for member, own := range owned {
 		g.keepFirst(own, room)
-		for _, p := range own[:min(room[member], len(own))] {
+		for _, p := range own[:keeps[member]] {
 			goal[p] = member
 		}
-		room[member] -= min(room[member], len(own))
 	}
 	var rest []int
 	for p, member := range goal {
@@ -63,20 +67,55 @@ func (g *group) owned() [][]int {
 	return own
 }
 
-// shares returns the number of partitions of each member. If the division leaves a remainder, the
-// members that own most get one more.
+// shares returns the number of partitions of each member: the partitions are divided among the
+// instances, and the share of each instance among its members.
+//
+// The remainder of a division goes where it saves moves: to those that own more than the least
+// share, and then to the instances whose stores have most of the partitions without an owner, which
+// are instances that have just been restarted. It does not go to those that own most: that changes
+// with each partition that moves.
 func (g *group) shares() []int {
-	n, members := len(g.owner), len(g.instanceOf)
-	room, own := slices.Repeat([]int{n / members}, members), g.owned()
-	order := make([]int, members)
+	own, owns, warm := g.owned(), make([]int, len(g.membersOf)), make([]int, len(g.membersOf))
+	for p, owner := range g.owner {
+		if owner != none {
+			owns[g.instanceOf[owner]]++
+			continue
+		}
+		for i := range warm {
+			if g.warm(i, p) {
+				warm[i]++
+			}
+		}
+	}
+	instances := divide(len(g.owner), len(owns), func(inst, least int) int {
+		if owns[inst] > least {
+			return len(g.owner) + 1
+		}
+		return owns[inst] + warm[inst]
+	})
+	room := make([]int, len(g.instanceOf))
+	for inst, members := range g.membersOf {
+		sizes := divide(instances[inst], len(members), func(i, least int) int { return min(len(own[members[i]]), least+1) })
+		for i, n := range sizes {
+			room[members[i]] = n
+		}
+	}
+	return room
+}
+
+// divide divides n partitions into even parts. If the division leaves a remainder, the parts with
+// the greatest claims get one more; least is the size of the others.
+func divide(n, parts int, claim func(part, least int) int) []int {
+	least := n / parts
+	sizes, order := slices.Repeat([]int{least}, parts), make([]int, parts)
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(own[b]), len(own[a])) })
-	for _, member := range order[:n%members] {
-		room[member]++
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(claim(b, least), claim(a, least)) })
+	for _, part := range order[:n%parts] {
+		sizes[part]++
 	}
-	return room
+	return sizes
 }
 
 // keepFirst sorts the partitions of a member. Those that no other instance with room has warm come
