@@ -24,7 +24,7 @@ const maxQuestions = 1024
 // Ask returns the error of fn as it is. If fn was not called, and will not be called, the error is
 // that of ctx, or wraps one of:
 //
-//	ErrNotOwned    another process has the partition, or none: ask the owner, see Members
+//	ErrNotOwned    another process has the partition, or none: ask the owner, see Runtime.OwnerOf
 //	ErrRestoring   the partition is being taken over: ask again after a pause
 //	ErrStopped     the partition is stopped until an operator acts
 //	ErrBusy        too many questions wait: ask again after a pause
@@ -205,5 +205,5 @@ func (r *Runtime) whyNot(p int32) error {
 			return fmt.Errorf("%w: partition %d of %s gets a new handler: ask again after a pause", ErrRestoring, p, r.proc.App)
 		}
 	}
-	return fmt.Errorf("%w: partition %d of %s does not run in process %s: ask its owner, which the members of the group show", ErrNotOwned, p, r.proc.App, r.cfg.Instance)
+	return fmt.Errorf("%w: partition %d of %s does not run in process %s: ask its owner, which Runtime.OwnerOf returns", ErrNotOwned, p, r.proc.App, r.cfg.Instance)
 }

@@ -74,6 +74,7 @@
 // read, with their positions, and a new Handler continues from the committed positions. Package
 // bridge is one.
 //
+// Read reads the committed state of a key's partition, and Owner returns the process that has it.
 // Ask and AskCommitted call a function with the handler of a partition, between two batches, and
 // HandlerOf returns the handler to readers of what it publishes. They reach the handlers of this
 // process only. A handler that is a stream.CommitListener is called after each of its transactions.

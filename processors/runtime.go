@@ -35,7 +35,8 @@ type Runtime struct {
 	snapshots []*statusSnapshot
 	parts     int32
 
-	inboxes atomic.Pointer[directory] // of the tasks that run; nil before Run and after it
+	inboxes atomic.Pointer[directory]  // of the tasks that run; nil before Run and after it
+	owners  atomic.Pointer[ownerCache] // nil before Run and after it
 }
 
 // New checks the configuration and the processor without asking a broker. It starts nothing. It
@@ -83,6 +84,13 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 	// the first answer of a connection is a broker or a proxy that restarts, and not missing TLS.
 	// Without AlwaysRetryEOF the heartbeats of a group member end at it.
 	r.cfg.Kafka.Options = append(slices.Clip(r.cfg.Kafka.Options), kgo.AlwaysRetryEOF(), kgo.WithLogger(clientLog{*r.cfg.Log}))
+	cl, err := r.cfg.Kafka.Client()
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	r.owners.Store(newOwnerCache(kadm.NewClient(cl), r, parts))
+	defer r.owners.Store(nil)
 	for n := 1; ; n++ {
 		if err = r.runStore(ctx, parts); !store.IsDamage(err) {
 			return err

@@ -14,6 +14,8 @@ type Snapshot struct {
 	done      func()
 	store     *store.Store
 	canonical store.Canonical
+	runtime   *Runtime
+	running   []bool // by partition: it ran in this process before the snapshot was taken
 }
 
 // KeyRange is a range of the keys of one table in one partition.
@@ -23,15 +25,20 @@ type KeyRange struct {
 	From, To  []byte // from From up to, not including, To; a nil To is the end of the table
 }
 
-// Snapshot returns the committed state of this process as it is now. It returns ErrNotRunning while
-// Run is not at work.
+// Snapshot returns the committed state of this process as it is now, of partitions that it runs,
+// keeps warm, or once had. It returns ErrNotRunning while Run is not at work.
 func (r *Runtime) Snapshot() (*Snapshot, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.store == nil {
 		return nil, ErrNotRunning
 	}
-	return &Snapshot{done: r.store.Retain(), snap: r.store.DB.NewSnapshot(), store: r.store, canonical: r.proc.Canonical}, nil
+	inboxes := r.directory()
+	running := make([]bool, len(inboxes))
+	for p := range inboxes {
+		running[p] = inboxes.at(int32(p)) != nil
+	}
+	return &Snapshot{done: r.store.Retain(), snap: r.store.DB.NewSnapshot(), store: r.store, canonical: r.proc.Canonical, runtime: r, running: running}, nil
 }
 
 // Checkpoint writes a copy of the store to dir, which must not exist. Files that have not changed
@@ -55,7 +62,8 @@ func (s *Snapshot) Close() error {
 	return s.snap.Close()
 }
 
-// Get returns the value of a key, which belongs to the caller; nil if there is none.
+// Get returns the value of a key, which belongs to the caller; nil if there is none. It reads what
+// the store has of the partition, which another process may own: see Partition.
 func (s *Snapshot) Get(partition int32, table byte, key []byte) ([]byte, error) {
 	return store.Get(s.snap, store.Key(partition, table, key))
 }
