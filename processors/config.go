@@ -92,6 +92,9 @@ type Config struct {
 	// RemainInGroup keeps the static group membership when Run returns, for a restart within
 	// SessionTimeout.
 	RemainInGroup bool
+	// ContinueStopped keeps Run at work while all partitions of the process are stopped, for a
+	// process that has other work, too. Defaults to false: Run returns ErrAllStopped.
+	ContinueStopped bool
 	// FormerChangelogs are the changelogs of applications whose state offline.Repartition moves to
 	// this one. While one of them has records, no partition begins with an empty state: Run returns
 	// ErrNotMoved if the own changelog has no records, and ErrPartlyMoved if a partition of it has

@@ -42,6 +42,8 @@ var (
 	ErrRestoring = errors.New("the partition is being restored")
 	// ErrStopped reports a question to a partition that is stopped until an operator acts.
 	ErrStopped = errors.New("the partition is stopped")
+	// ErrAllStopped reports that all partitions of this process are stopped; see Runtime.Run.
+	ErrAllStopped = errors.New("all partitions are stopped")
 	// ErrBusy reports that too many questions wait for a partition.
 	ErrBusy = errors.New("too many questions wait")
 	// ErrNotCommitted reports that a question was put to the handler, and that its transaction did

@@ -62,6 +62,13 @@ func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 // Run works until ctx ends. Then it commits what is folded, leaves the group, closes the store and
 // returns nil. It returns an error of the package's list of errors when it cannot start, or cannot
 // continue.
+//
+// It returns ErrAllStopped, with a reason, once all partitions of this process, one or more, have
+// been stopped for a minute, each for a cause that only a restart ends. The process leaves the
+// group, so that other processes try its partitions. Run continues while a partition runs or is
+// being restored, while the process has no partition or only standbys, and while a partition waits
+// for an instruction to skip (Status.Unreadable), which needs no restart. Config.ContinueStopped
+// switches it off.
 func (r *Runtime) Run(ctx context.Context) (err error) {
 	if hook := failpoint.HookFrom(ctx); hook != nil { // a test kills or freezes this process
 		first := r.cfg.failpoint
@@ -127,6 +134,7 @@ func (r *Runtime) runStore(ctx context.Context, parts int32) (err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.AwaitFailure(ctx) })
 	group.Go(func() error { return r.watchSettings(ctx) })
+	group.Go(func() error { return r.watchStopped(ctx) })
 	follower := newStandby(&r.cfg, &r.proc, s, r.snapshots[r.cfg.Workers])
 	follower.partitions = parts
 	group.Go(func() error { return follower.run(ctx) })

@@ -85,6 +85,9 @@ func (w *worker) retryFetches() {
 	}
 }
 
+// awaitsSkip reports whether a task is stopped, and continues after an instruction to skip.
+func (t *task) awaitsSkip() bool { return t.state == taskStopped && t.unreadable != nil }
+
 // skipPoll is the time between two looks for instructions to skip.
 const skipPoll = 2 * time.Second
 
@@ -94,10 +97,9 @@ func (w *worker) lookForSkips(life context.Context) {
 	if w.looking || time.Since(w.looked) < skipPoll {
 		return
 	}
-	waits := func(t *task) bool { return t.state == taskStopped && t.unreadable != nil }
 	var stopped []int32
 	for p, t := range w.tasks {
-		if waits(t) {
+		if t.awaitsSkip() {
 			stopped = append(stopped, p)
 		}
 	}
@@ -115,7 +117,7 @@ func (w *worker) lookForSkips(life context.Context) {
 			}
 			for _, p := range stopped {
 				t := w.tasks[p]
-				if end, ok := ends.Lookup(w.proc.Changelog, p); t != nil && waits(t) && ok && end.Err == nil && end.Offset > t.changelogEnd() {
+				if end, ok := ends.Lookup(w.proc.Changelog, p); t != nil && t.awaitsSkip() && ok && end.Err == nil && end.Offset > t.changelogEnd() {
 					t.state = taskBarrier
 				}
 			}

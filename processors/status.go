@@ -44,7 +44,8 @@ type Status struct {
 	Damage      string
 	HandlerWarm bool // of a standby: it has a handler that follows the changelog, see Processor.WarmStandbys
 
-	restorer *restorer
+	restorer   *restorer
+	awaitsSkip bool // it is stopped, and continues without a restart after an instruction to skip
 }
 
 // RestoreProgress is what a takeover has yet to read.
@@ -118,6 +119,7 @@ func (w *worker) publish() {
 		if t.stopReason != nil {
 			s.Reason = t.stopReason.Error()
 		}
+		s.awaitsSkip = t.awaitsSkip()
 		if lost := new(kafka.UnreadableError); t.state == taskStopped && errors.As(t.stopReason, &lost) {
 			s.Unreadable = lost
 		}
