@@ -26,9 +26,22 @@ func Cluster(ctx context.Context, a *cli.App) (*config.Config, kafka.Cluster, er
 // does not take from the server is not known: replication, retention and the rules of the count.
 func OfServer(cfg *config.Config) bool { return entryOf(cfg, brokersKey).Origin == config.OriginServer }
 
-// OwnCluster is Cluster without a server: for a process that is one, for work while none runs, for
-// commands that need the whole configuration, and for an import, which asks the server itself.
+// OwnCluster is Cluster without a server: for a process that is one, for work while none runs, and
+// for commands that need the whole configuration. With WEIR_SERVER the brokers must be set: those
+// of the default are hardly meant.
 func OwnCluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
+	cfg, k, err := LocalCluster(a)
+	if err == nil && a.NamesServer() && entryOf(cfg, brokersKey).Origin == config.OriginDefault {
+		err = &cli.Failure{
+			Code: cli.ExitUsage, What: "no brokers are set", Do: "set --brokers or kafka.brokers",
+			Why: config.EnvServer + " names a server, and this command asks none for its brokers: it needs the whole configuration",
+		}
+	}
+	return cfg, k, err
+}
+
+// LocalCluster returns the configuration as it is, for an import, which asks the server itself.
+func LocalCluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
 	return connected(a.LoadConfig())
 }
 

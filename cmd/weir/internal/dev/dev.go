@@ -67,6 +67,7 @@ func newDevCmd(a *cli.App) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    d.command,
 	}
+	cli.RefuseServer(c, "it is a server; --listen is its own address")
 	f := c.Flags()
 	f.BoolVar(&d.noLoad, "no-load", false, "produce no events and use no leases; heartbeats continue")
 	f.Int64Var(&d.rate, "rate", 1000, "events a second of the load generator")

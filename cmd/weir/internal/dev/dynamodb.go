@@ -49,6 +49,7 @@ func newDynamoDBCmd(a *cli.App) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return d.run(cmd.Context()) },
 	}
+	cli.RefuseServer(c, "it is a server of DynamoDB; --host and --port are its own address")
 	f := c.Flags()
 	f.StringVar(&d.regions, "regions", "1", "number of regions, or their names separated by commas")
 	f.IntVar(&d.port, "port", 8000, "port of the first region")

@@ -42,7 +42,7 @@ func newLoadCmd(a *cli.App) *cobra.Command {
 }
 
 func generateLoad(ctx context.Context, a *cli.App, rate int64) error {
-	cfg, k, err := connect.OwnCluster(a)
+	cfg, k, err := connect.Cluster(ctx, a)
 	if err != nil {
 		return err
 	}

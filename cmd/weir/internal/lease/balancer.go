@@ -156,6 +156,7 @@ func newBalancerBacktestCmd(a *cli.App) *cobra.Command {
 			})
 		},
 	}
+	cli.RefuseServer(c, "it reads files and nothing of a process")
 	fl := c.Flags()
 	fl.DurationVar(&f.shift, "shift", 0, "time by which each region's day begins later than the day of the region before")
 	fl.Float64Var(&f.rate, "rate", 3, "mean of new leases a second in each region; the files are scaled to it")

@@ -105,6 +105,7 @@ func newBenchProcessCmd(a *cli.App) *cobra.Command {
 
 func newBenchCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "bench", Short: "Measure weir on your brokers"}
+	cli.RefuseServer(c, "it measures the brokers of --brokers or kafka.brokers")
 	c.AddCommand(newBenchSpendCmd(a), newBenchRestoreCmd(a), newBenchGrowthCmd(a), newBenchScaleCmd(a))
 	c.AddCommand(newBenchRestartCmd(a), newBenchLatencyCmd(a), newBenchAllCmd(a), newBenchProcessCmd(a))
 	return c

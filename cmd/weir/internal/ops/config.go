@@ -16,6 +16,7 @@ func newConfigCmd(a *cli.App) *cobra.Command {
 		Long: "Print and check the configuration. Settings come from defaults, a YAML file (-f), the environment\n" +
 			"(WEIR_...) and flags. A later source overrides an earlier one. An unknown key is an error.",
 	}
+	cli.RefuseServer(c, "the configuration is that of this command line, this environment and -f")
 	c.AddCommand(newConfigPrintCmd(a), newConfigCheckCmd(a), newConfigMemoryCmd(a))
 	return c
 }

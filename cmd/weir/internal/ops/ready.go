@@ -43,6 +43,7 @@ func newReadyCmd(a *cli.App) *cobra.Command {
 			return checkReady(cmd.Context(), a, cfg)
 		},
 	}
+	cli.RefuseServer(c, "it asks the process of this machine at api.ops_listen (--ops-listen)")
 	c.Flags().String("ops-listen", "", "address of health checks and metrics (default: api.ops_listen)")
 	a.Bind(c.Flags(), "ops-listen", "api.ops_listen")
 	return c

@@ -36,6 +36,7 @@ func newRunCmd(a *cli.App) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runRoles(a, cmd, roles) },
 	}
+	cli.RefuseServer(c, "it is a server; --listen is its own address")
 	rolesFlag(c.Flags(), &roles)
 	c.Flags().String("data-dir", "", "directory of the state (default: data_dir)")
 	c.Flags().String("instance", "", "stable name of this process (default: instance)")

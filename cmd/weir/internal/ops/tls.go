@@ -32,6 +32,7 @@ const (
 // newTLSCmd returns `weir tls`.
 func newTLSCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "tls", Short: "Create a certificate and a token for processes on several machines"}
+	cli.RefuseServer(c, "it writes files on this machine")
 	var dir string
 	var hosts []string
 	create := &cobra.Command{

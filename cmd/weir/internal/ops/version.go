@@ -8,7 +8,7 @@ import (
 )
 
 func newVersionCmd(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print version, commit and Go version",
 		Args:  cobra.NoArgs,
@@ -16,4 +16,6 @@ func newVersionCmd(a *cli.App) *cobra.Command {
 			return cli.PrintOne(a, buildinfo.Read())
 		},
 	}
+	cli.RefuseServer(c, "the version is that of this program; `weir status` and the page of a server show its own")
+	return c
 }

@@ -19,7 +19,7 @@ type target struct {
 // importTarget returns the target of --brokers if named, else the target that the server reports.
 // topic is events.EventsTopic or events.AdjustmentsTopic.
 func importTarget(ctx context.Context, a *cli.App, named bool, topic string) (to target, err error) {
-	cfg, k, err := connect.OwnCluster(a)
+	cfg, k, err := connect.LocalCluster(a)
 	if err != nil {
 		return to, err
 	}

@@ -89,6 +89,7 @@ func newRepartitionCmd(a *cli.App) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
 	}
+	cli.RefuseServer(c, "all processes are stopped during the move, and it needs the whole configuration of -f and kafka.brokers")
 	f := c.Flags()
 	f.IntVar(&r.from, "from", 0, "generation to move from (default: the one before spend.generation)")
 	f.BoolVar(&r.yes, "yes", false, "move the state; without it the command only shows the plan")

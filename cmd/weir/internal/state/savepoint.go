@@ -47,7 +47,12 @@ func newSavepointCmd(a *cli.App) *cobra.Command {
 			"both. The backup of the state is its changelog in Kafka: give it three replicas. For a copy outside\n" +
 			"of Kafka, create a savepoint and copy its directory data_dir/APP/savepoints/NAME to another disk.",
 	}
-	c.AddCommand(newSavepointCreateCmd(a), newSavepointListCmd(a), newSavepointRestoreCmd(a), newSavepointDropCmd(a))
+	local := []*cobra.Command{newSavepointListCmd(a), newSavepointRestoreCmd(a), newSavepointDropCmd(a)}
+	for _, sub := range local {
+		cli.RefuseServer(sub, "it works in data_dir of this machine: run it where the process runs")
+	}
+	c.AddCommand(newSavepointCreateCmd(a))
+	c.AddCommand(local...)
 	for _, sub := range c.Commands() {
 		sub.Flags().String("data-dir", "", "directory of the state (default: data_dir)")
 		a.Bind(sub.Flags(), "data-dir", "data_dir")
