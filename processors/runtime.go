@@ -61,7 +61,8 @@ func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 
 // Run works until ctx ends. Then it commits what is folded, leaves the group, closes the store and
 // returns nil. It returns an error of the package's list of errors when it cannot start, or cannot
-// continue.
+// continue. At the start a broker must answer: refused connections are an error at once (see
+// kafka.Unreachable), and brokers that do not answer for 10 s a *kafka.NoAnswerError.
 //
 // It returns ErrAllStopped, with a reason, once all partitions of this process, one or more, have
 // been stopped for a minute, each for a cause that only a restart ends. The process leaves the
@@ -154,9 +155,13 @@ func (r *Runtime) runStore(ctx context.Context, parts int32) (err error) {
 // preflight checks the brokers and the topics before anything is written. It returns the number of
 // tasks.
 func (r *Runtime) preflight(ctx context.Context) (int32, error) {
-	cl, err := r.cfg.Kafka.Client()
+	k := r.cfg.Kafka
+	if k.Waiting == nil {
+		k.Waiting = func(brokers []string) { r.cfg.Log.Warn().Strs("brokers", brokers).Msg("brokers_waiting") }
+	}
+	cl, err := k.Connect(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("make client: %w", err)
+		return 0, fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	version, err := kafka.TransactionVersion(ctx, cl)

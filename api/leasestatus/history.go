@@ -18,16 +18,8 @@ type RowFilter struct {
 	Partitions        int32 // of the topic
 }
 
-// topicTimeout is the timeout of the request that checks whether the topic exists.
-const topicTimeout = 5 * time.Second
-
 // Changes returns the changes of rows since a time, in the order of each partition.
 func Changes(ctx context.Context, k kafka.Cluster, rows RowFilter, since time.Time) (all []*eventspb.LeaseChange, err error) {
-	quick, cancel := context.WithTimeout(ctx, topicTimeout)
-	defer cancel()
-	if err := kafkaadmin.ReadTopic(quick, k, events.LeaseChangesTopic, time.Now().Add(time.Hour), func(int32, stream.Record) error { return nil }); err != nil {
-		return nil, err
-	}
 	err = kafkaadmin.ReadTopic(ctx, k, events.LeaseChangesTopic, since, func(p int32, r stream.Record) error {
 		if rows.Resource == "" && p != events.LeaseShard(rows.Client, rows.Pool, rows.Partitions) {
 			return nil

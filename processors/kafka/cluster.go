@@ -12,10 +12,12 @@ type Cluster struct {
 	Brokers []string
 	// Options are added to every client: TLS, SASL, a dialer.
 	Options []kgo.Opt
+	// Waiting is called with Brokers if none has answered 3 s after Connect began. Nil: no call.
+	Waiting func(brokers []string)
 }
 
 // Client returns a client with the options of the cluster and opts. It connects at its first
-// request.
+// request; see Connect for one of which a broker has answered.
 func (k Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) {
 	base := append([]kgo.Opt{kgo.SeedBrokers(k.Brokers...), kgo.ClientID("weir"), kgo.MaxDecompressBatchBytes(MaxBatchBytes)}, k.Options...)
 	return kgo.NewClient(append(base, opts...)...)

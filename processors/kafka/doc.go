@@ -2,5 +2,6 @@
 // an idempotent producer, end offsets, and the features of the brokers.
 //
 //	Cluster{Brokers, Options} ─▶ Client ─▶ franz-go
+//	                          ─▶ Connect: a client of which a broker has answered
 //	                          ─▶ NewProducer, EndOffsets, TransactionVersion
 package kafka

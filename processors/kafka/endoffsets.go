@@ -10,9 +10,9 @@ import (
 // EndOffsets returns the end offset of each partition, by topic and partition. It counts control
 // records and the records of open transactions.
 func EndOffsets(ctx context.Context, k Cluster, topics ...string) (map[string]map[int32]int64, error) {
-	cl, err := k.Client()
+	cl, err := k.Connect(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+		return nil, fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	adm := kadm.NewClient(cl)

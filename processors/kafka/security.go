@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
@@ -13,6 +14,11 @@ import (
 
 // WithTLS encrypts every connection.
 func (k *Cluster) WithTLS(cfg *tls.Config) { k.Options = append(k.Options, kgo.DialTLSConfig(cfg)) }
+
+// WithDialer opens every connection with dial, in place of WithTLS: through a proxy, or in a test.
+func (k *Cluster) WithDialer(dial func(ctx context.Context, network, host string) (net.Conn, error)) {
+	k.Options = append(k.Options, kgo.Dialer(dial))
+}
 
 // WithSASL authenticates every connection. credentials is called for each connection, so that
 // passwords can be rotated. Mechanisms: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512.

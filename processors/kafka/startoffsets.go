@@ -24,9 +24,9 @@ func (k Cluster) ExplicitStarts(ctx context.Context, offsets map[string]map[int3
 	if len(topics) == 0 {
 		return offsets, nil
 	}
-	cl, err := k.Client()
+	cl, err := k.Connect(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+		return nil, fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	starts, err := kadm.NewClient(cl).ListStartOffsets(ctx, topics...)

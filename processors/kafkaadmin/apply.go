@@ -17,9 +17,9 @@ import (
 // topic that another client created in the meantime is no error. Conflicts are skipped; if there
 // are any, the error after all other steps wraps ErrConflict.
 func ApplySteps(ctx context.Context, k kafka.Cluster, steps []TopicStep) error {
-	cl, err := k.Client()
+	cl, err := k.Connect(ctx)
 	if err != nil {
-		return fmt.Errorf("make client: %w", err)
+		return fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	adm := kadm.NewClient(cl)

@@ -80,6 +80,10 @@ type doctor struct {
 	checks []Check
 }
 
+// BrokersCheck is the name of the check that fails if no broker answers. Then no other check of the
+// brokers is made.
+const BrokersCheck = "brokers"
+
 // single reports whether the cluster has one broker, as for development. Everything that is said of
 // replicas follows from that, so it is said once.
 func (d *doctor) single() bool { return len(d.meta.Brokers) == 1 }
@@ -96,7 +100,7 @@ func Doctor(ctx context.Context, k kafka.Cluster, o DoctorOptions) []Check {
 	} else {
 		defer cl.Close()
 		d.cl, d.adm = cl, kadm.NewClient(cl)
-		if d.brokers(ctx, k.Brokers) {
+		if d.brokers(ctx, k) {
 			d.singleBroker()
 			for _, look := range []func(context.Context){d.versions, d.settings, d.topics, d.replication, d.clock} {
 				d.within(ctx, look)
@@ -135,11 +139,13 @@ func (d *doctor) judge(ok bool, c Check) {
 }
 
 // brokers sends a request to each broker at its own address. It returns false if none answers.
-func (d *doctor) brokers(ctx context.Context, seeds []string) bool {
-	var err error
-	d.within(ctx, func(ctx context.Context) { d.meta, err = d.adm.BrokerMetadata(ctx) })
+func (d *doctor) brokers(ctx context.Context, k kafka.Cluster) bool {
+	err := k.Reach(ctx)
+	if err == nil {
+		d.within(ctx, func(ctx context.Context) { d.meta, err = d.adm.BrokerMetadata(ctx) })
+	}
 	if err != nil {
-		d.bad("brokers", Error, fmt.Sprintf("none of %s answers: %v", strings.Join(seeds, ", "), err),
+		d.bad(BrokersCheck, Error, fmt.Sprintf("none of %s answers: %v", strings.Join(k.Brokers, ", "), err),
 			fmt.Sprintf("check %s, TLS and SASL, and that the brokers run: a broker that expects TLS closes plain connections", d.Defaults.Names.Brokers))
 		return false
 	}

@@ -25,9 +25,9 @@ func (e *UnknownGroupError) Error() string {
 // GroupMembers returns the number of members of any consumer group; 0 if the brokers do not have
 // it.
 func GroupMembers(ctx context.Context, k kafka.Cluster, name string) (int, error) {
-	cl, err := k.Client()
+	cl, err := k.Connect(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("make client: %w", err)
+		return 0, fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	members, err := group.DescribeMembers(ctx, kadm.NewClient(cl), name)
@@ -38,9 +38,9 @@ func GroupMembers(ctx context.Context, k kafka.Cluster, name string) (int, error
 // partitions, and those with a committed offset. The error is an *UnknownGroupError if there are
 // none.
 func GroupInputs(ctx context.Context, k kafka.Cluster, group string) (topics []string, err error) {
-	cl, err := k.Client()
+	cl, err := k.Connect(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+		return nil, fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	adm := kadm.NewClient(cl)

@@ -37,9 +37,9 @@ type PartitionLag struct {
 // partitions. A group that does not exist has State "Dead" and lags by the whole log. The error
 // wraps ErrUnknownTopic if an input does not exist.
 func Lag(ctx context.Context, k kafka.Cluster, group string, inputs []string) ([]PartitionLag, error) {
-	cl, err := k.Client()
+	cl, err := k.Connect(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+		return nil, fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	adm := kadm.NewClient(cl)

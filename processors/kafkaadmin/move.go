@@ -21,9 +21,9 @@ import (
 // some have none. If offline.Repartition has not completed the move to p: ErrPartlyMoved. If it has
 // moved the state of p: processors.ErrMovedAway. former are processors.Config.FormerChangelogs.
 func CheckMove(ctx context.Context, k kafka.Cluster, p stream.Processor, former ...string) error {
-	cl, err := k.Client()
+	cl, err := k.Connect(ctx)
 	if err != nil {
-		return fmt.Errorf("make client: %w", err)
+		return fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	adm := kadm.NewClient(cl)

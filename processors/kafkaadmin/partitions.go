@@ -20,9 +20,9 @@ type AddedPartitions = topics.Added
 // Partitions that an administrator has added do not count. App, Changelog and Partitions, as
 // configured, are read of p. 0: no process has run, or there is no changelog.
 func StatePartitions(ctx context.Context, k kafka.Cluster, p *stream.Processor) (int32, error) {
-	cl, err := k.Client()
+	cl, err := k.Connect(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("make client: %w", err)
+		return 0, fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	return topics.StatePartitions(ctx, kadm.NewClient(cl), p)

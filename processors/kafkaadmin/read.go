@@ -18,9 +18,9 @@ import (
 // begins with the records of that time, by their timestamps. fn may keep key and value. A record
 // with a nil value is a tombstone of a compacted topic.
 func ReadTopic(ctx context.Context, k kafka.Cluster, topic string, since time.Time, fn func(partition int32, r stream.Record) error) error {
-	cl, err := k.Client()
+	cl, err := k.Connect(ctx)
 	if err != nil {
-		return fmt.Errorf("make client: %w", err)
+		return fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	s, err := newScanner(ctx, cl, topic)

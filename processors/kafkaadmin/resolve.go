@@ -133,12 +133,12 @@ func resolve(ctx context.Context, k kafka.Cluster, letters []DeadLetter, s *sess
 // session.
 func (s *session) open(ctx context.Context, k kafka.Cluster) (err error) {
 	app := strings.TrimSuffix(s.Topic, ".dlq")
-	s.cl, err = k.Client(
+	s.cl, err = k.Connect(ctx,
 		kgo.TransactionalID("weir-dlq-"+app), kgo.TransactionTimeout(resolveTimeout), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchMaxBytes(64<<20), kgo.ProducerBatchCompression(kgo.ZstdCompression(), kgo.NoCompression()),
 	)
 	if err != nil {
-		return fmt.Errorf("make client: %w", err)
+		return fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer func() {
 		if err != nil {

@@ -70,9 +70,9 @@ func planSkip(ctx context.Context, k kafka.Cluster, app reader, s Skip) (*SkipPl
 	if !slices.Contains(app.inputs, s.Topic) {
 		return nil, fmt.Errorf("%w: %s is no input of %s, which reads %s", ErrSkip, s.Topic, app.group, strings.Join(app.inputs, ", "))
 	}
-	cl, err := k.Client()
+	cl, err := k.Connect(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+		return nil, fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	adm := kadm.NewClient(cl)
@@ -192,9 +192,9 @@ func probe(ctx context.Context, k kafka.Cluster, at kafka.Position) (next int64,
 // The instruction for a processor is a record of its changelog. That for a sink is an offset of
 // kafka.SkipGroup: brokers let no one but the members of a group commit its offsets.
 func ApplySkip(ctx context.Context, k kafka.Cluster, p *SkipPlan, limit time.Duration) error {
-	cl, err := k.Client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.AllowIdempotentProduceCancellation())
+	cl, err := k.Connect(ctx, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.AllowIdempotentProduceCancellation())
 	if err != nil {
-		return fmt.Errorf("make client: %w", err)
+		return fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	if p.app.changelog == "" {

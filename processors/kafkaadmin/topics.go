@@ -97,9 +97,9 @@ func PlanTopics(ctx context.Context, k kafka.Cluster, want []events.Topic, d Def
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	cl, err := k.Client()
+	cl, err := k.Connect(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+		return nil, fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	return plan(ctx, kadm.NewClient(cl), want, d)

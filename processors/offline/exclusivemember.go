@@ -78,9 +78,9 @@ const minTransactionTimeout = time.Minute
 func joinExclusive(ctx context.Context, cfg *processors.Config, proc *stream.Processor) (h *exclusiveMember, err error) {
 	h = &exclusiveMember{cfg: cfg, proc: proc, changed: make(chan struct{}, 1)}
 	txnID, timeout := proc.App+"-offline", max(cfg.TransactionTimeout, minTransactionTimeout)
-	plain, err := cfg.Kafka.Client()
+	plain, err := cfg.Kafka.Connect(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+		return nil, fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer plain.Close()
 	count, err := topics.Await(ctx, proc, kadm.NewClient(plain))

@@ -221,9 +221,9 @@ func (s *Replay) drop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cl, err := s.cfg.Kafka.Client()
+	cl, err := s.cfg.Kafka.Connect(ctx)
 	if err != nil {
-		return errors.Join(fmt.Errorf("make client: %w", err), lock.Close())
+		return errors.Join(fmt.Errorf("connect to the brokers: %w", err), lock.Close())
 	}
 	defer cl.Close()
 	err = errors.Join(s.dropKafka(ctx, kadm.NewClient(cl)), lock.Close())

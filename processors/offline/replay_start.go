@@ -65,9 +65,9 @@ func (s *Replay) Prepare(ctx context.Context, from ReplayStart) error {
 			return err
 		}
 	}
-	cl, err := s.cfg.Kafka.Client()
+	cl, err := s.cfg.Kafka.Connect(ctx)
 	if err != nil {
-		return fmt.Errorf("make client: %w", err)
+		return fmt.Errorf("connect to the brokers: %w", err)
 	}
 	defer cl.Close()
 	if err := s.ensureNameFree(ctx, kadm.NewClient(cl)); err != nil {

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"context"
+	"strings"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
@@ -19,7 +20,8 @@ const brokersKey = "kafka.brokers"
 // set, and --server or WEIR_SERVER names a server, the brokers are those that the server uses. So
 // are the settings by which topics are found, unless they are set; one that differs is an error.
 func Cluster(ctx context.Context, a *cli.App) (*config.Config, kafka.Cluster, error) {
-	return connected(clusterConfig(ctx, a))
+	cfg, err := clusterConfig(ctx, a)
+	return connected(a, cfg, err)
 }
 
 // OfServer reports whether the brokers of a configuration are those of a server. Then what Cluster
@@ -42,14 +44,16 @@ func OwnCluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
 
 // LocalCluster returns the configuration as it is, for an import, which asks the server itself.
 func LocalCluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
-	return connected(a.LoadConfig())
+	cfg, err := a.LoadConfig()
+	return connected(a, cfg, err)
 }
 
-func connected(cfg *config.Config, err error) (*config.Config, kafka.Cluster, error) {
+func connected(a *cli.App, cfg *config.Config, err error) (*config.Config, kafka.Cluster, error) {
 	if err != nil {
 		return nil, kafka.Cluster{}, err
 	}
 	k, err := node.Kafka(cfg)
+	k.Waiting = func(brokers []string) { a.Notef("waiting for %s ...", strings.Join(brokers, ", ")) }
 	return cfg, k, NodeFailure(err)
 }
 

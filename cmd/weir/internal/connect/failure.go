@@ -106,6 +106,10 @@ func runFailure(err error, what string) error {
 // refusal explains an error of brokers that do not accept this client, or that it does not accept.
 // It returns nil for other errors.
 func refusal(what string, err error) error {
+	if errors.As(err, new(*kafka.NoAnswerError)) {
+		return cli.Fail(cli.ExitUnavailable, what, err,
+			"check that the addresses are those of Kafka brokers and that these work, and set kafka.tls.enabled as their listener requires")
+	}
 	switch kafka.RefusalOf(err) {
 	case kafka.BadCredentials:
 		return cli.Fail(cli.ExitAuth, what, err,

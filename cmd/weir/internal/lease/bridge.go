@@ -63,6 +63,9 @@ const scanRequestTimeout = 10 * time.Second
 
 // requestScans sends a request for a scan to the bridge of each region in of.
 func requestScans(ctx context.Context, k kafka.Cluster, regions, of []string) error {
+	if err := k.Reach(ctx); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, scanRequestTimeout, fmt.Errorf("no broker accepted the request within %s", scanRequestTimeout))
 	defer cancel()
 	p, err := kafka.NewProducer(k, events.LeaseBridgeTopic)

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -33,12 +34,12 @@ func newLeaseHistoryCmd(a *cli.App) *cobra.Command {
 	o := &leaseHistory{leaseCmd: &leaseCmd{a: a}}
 	c := o.command("history", "List the changes of a key or of a resource", o.print)
 	c.Long = "List the changes of a key or of a resource.\n\n" +
-		"It reads topic " + events.LeaseChangesTopic + ", which keeps seven days. If no broker has the topic, it reads the\n" +
+		"It reads topic " + events.LeaseChangesTopic + ", which keeps seven days. If Kafka cannot be read, it reads the\n" +
 		"streams of DynamoDB, which keep 24 hours and take longer. It prints which of the two it has read."
 	c.Example = "  weir lease history --client demo --pool demo --key mine --since 72h"
 	o.keyFlag(c)
 	c.Flags().StringVar(&o.resource, "resource", "", "resource, in place of --pool and --key")
-	c.Flags().StringVar(&o.from, "from", fromAuto, "source: kafka, streams, or auto: kafka if a broker has the topic, else streams")
+	c.Flags().StringVar(&o.from, "from", fromAuto, "source: kafka, streams, or auto: kafka if it can be read, else streams")
 	cli.Enum(c.Flags(), "from", fromAuto, "kafka", "streams")
 	c.Flags().DurationVar(&o.since, "since", 24*time.Hour, "maximum age of the changes")
 	return c
@@ -69,7 +70,7 @@ func (o *leaseHistory) print(ctx context.Context, l *node.LeaseTable) error {
 		if o.from == fromKafka || ctx.Err() != nil {
 			return cli.Fail(cli.ExitUnavailable, "cannot read the history", err, "check --brokers, or give --from streams")
 		}
-		why = "no broker has topic " + events.LeaseChangesTopic
+		why = fmt.Sprintf("topic %s of Kafka cannot be read: %v", events.LeaseChangesTopic, err)
 	}
 	list, err := l.History(ctx, o.client, o.pool, o.key, o.resource)
 	if err != nil {

@@ -99,7 +99,7 @@ func TestLeaseCommands(t *testing.T) {
 		{"lease show --client c --pool p --key k", cli.ExitOK, "yes, until", ""},
 		{"lease show --client c --pool p --key none", cli.ExitOK, "", "never had a lease"},
 		{"lease list --client c", cli.ExitOK, "k", ""},
-		{"lease history --client c --pool p --key k", cli.ExitOK, "has r", "read the streams of DynamoDB, which keep 24 hours: no broker has topic lease.changes"},
+		{"lease history --client c --pool p --key k", cli.ExitOK, "has r", "read the streams of DynamoDB, which keep 24 hours: topic lease.changes of Kafka cannot be read: "},
 		{"lease history --client c --pool p --key k --from kafka", cli.ExitUnavailable, "", "--from streams"},
 		{"lease history --client c --pool p --key k --from paper", cli.ExitUsage, "", "kafka, streams or auto"},
 		{"lease history --client c", cli.ExitUsage, "", "--resource"},

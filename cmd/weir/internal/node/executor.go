@@ -74,6 +74,7 @@ func executorMemory(c *config.Config, share int64) Allocation {
 type executorPart struct {
 	executors []*executor.Executor
 	renewal   writeLeaseRenewal
+	brokers   *brokers
 }
 
 func newExecutors(s *Setup) (Part, error) {
@@ -92,7 +93,7 @@ func newExecutors(s *Setup) (Part, error) {
 	for _, e := range list {
 		s.API.Apps = append(s.API.Apps, api.App{Name: e.Sink().Group, Instance: s.Config.Instance, Tasks: executorTasks{e, s.Config.Instance}})
 	}
-	return &executorPart{list, writeLeaseRenewal{s.Table, executorRegions(s.Config), s.Log}}, nil
+	return &executorPart{list, writeLeaseRenewal{s.Table, executorRegions(s.Config), s.Log}, s.brokers}, nil
 }
 
 // executorTasks are the partitions of an executor in this process.
@@ -128,7 +129,12 @@ func sinkPartition(of *stream.Sink, s sink.Status) *weirpb.Partition {
 }
 
 // Run implements Part.
-func (p *executorPart) Run(ctx context.Context) error { return executor.RunAll(ctx, p.executors) }
+func (p *executorPart) Run(ctx context.Context) error {
+	if err := p.brokers.await(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	return executor.RunAll(ctx, p.executors)
+}
 
 // Background implements background.
 func (p *executorPart) Background(ctx context.Context) (stop func()) { return p.renewal.start(ctx) }

@@ -38,10 +38,16 @@ type closer interface {
 type processorPart struct {
 	runtime *processors.Runtime
 	state   *api.Router
+	brokers *brokers
 }
 
 // Run implements Part.
-func (p processorPart) Run(ctx context.Context) error { return p.runtime.Run(ctx) }
+func (p processorPart) Run(ctx context.Context) error {
+	if err := p.brokers.await(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	return p.runtime.Run(ctx)
+}
 
 // Ready implements Part.
 func (p processorPart) Ready(context.Context) Readiness { return local.RuntimeReadiness(p.runtime) }

@@ -22,11 +22,13 @@ import (
 type Setup struct {
 	Config *config.Config
 	Kafka  kafka.Cluster
-	Table  *LeaseTable // nil unless a role of the process has LeaseTable
-	Memory Allocation
-	Topics []events.Topic // those of the role
-	Log    zerolog.Logger
-	Traces trace.TracerProvider // nil: no traces
+	// brokers are those of Kafka, for parts to wait for.
+	brokers *brokers
+	Table   *LeaseTable // nil unless a role of the process has LeaseTable
+	Memory  Allocation
+	Topics  []events.Topic // those of the role
+	Log     zerolog.Logger
+	Traces  trace.TracerProvider // nil: no traces
 	// StreamPoll is the interval between reads of a DynamoDB stream without new records. 0: the
 	// default of package bridge.
 	StreamPoll time.Duration
@@ -57,7 +59,7 @@ func (s *Setup) processor(p stream.Processor, check local.StateCheck, adjust fun
 	s.Registry.MustRegister(rt.Collector())
 	app := local.NewApp(local.AppConfig{Runtime: rt, Kafka: s.Kafka, Check: check, TLS: s.Access.TLS, Roots: s.Access.Roots})
 	s.API.Apps = append(s.API.Apps, app)
-	return processorPart{rt, app.State}, nil
+	return processorPart{rt, app.State, s.brokers}, nil
 }
 
 // processorConfig returns the configuration of a runtime that has memory.

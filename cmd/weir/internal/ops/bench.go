@@ -26,6 +26,9 @@ func newBenchEnv(ctx context.Context, a *cli.App) (*broker.Env, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := k.Reach(ctx); err != nil {
+		return nil, connect.TopicFailure(cli.ExitUnavailable, "no broker answers", err)
+	}
 	debug.SetGCPercent(node.GCPercent)
 	return &broker.Env{
 		Kafka: k, Memory: int64(cfg.Memory), Runtime: node.BenchConfig, Notef: a.Notef,

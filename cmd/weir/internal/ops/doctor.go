@@ -94,10 +94,13 @@ func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, groups [
 			o.Apps = append(o.Apps, app.Name)
 		}
 	}
-	checks = append(append(checks, kafkaadmin.Doctor(ctx, k, o)...), partitionChecks(ctx, cfg, k, apps)...)
-	for _, r := range roles {
-		if r.Doctor != nil {
-			checks = append(checks, r.Doctor(ctx, cfg, k)...)
+	checks = append(checks, kafkaadmin.Doctor(ctx, k, o)...)
+	if !slices.ContainsFunc(checks, func(c kafkaadmin.Check) bool { return c.Name == kafkaadmin.BrokersCheck && !c.OK }) {
+		checks = append(checks, partitionChecks(ctx, cfg, k, apps)...)
+		for _, r := range roles {
+			if r.Doctor != nil {
+				checks = append(checks, r.Doctor(ctx, cfg, k)...)
+			}
 		}
 	}
 	if node.NeedLeaseTable(roles) {

@@ -29,6 +29,7 @@ func newRunCmd(a *cli.App) *cobra.Command {
 		Short: "Run roles against your Kafka cluster",
 		Long: "Run roles against your Kafka cluster until SIGTERM or SIGINT.\n\n" +
 			"Roles, for --roles:\n" + roleHelp() + "\n" +
+			"While no broker accepts connections, the process waits and logs that every ten seconds.\n" +
 			"Several processes share the partitions of a role. Give each process its own data_dir and\n" +
 			"instance. At SIGTERM a process commits what it has processed, leaves the group and exits. A\n" +
 			"second SIGTERM ends it at once.",
@@ -102,6 +103,7 @@ func runRoles(a *cli.App, cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
+	k.Waiting = nil // the log has it
 	log, err := obs.NewLogger(a.Stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
 		return cli.Fail(cli.ExitConfig, "cannot set up the log", err, "correct log.level and log.format")

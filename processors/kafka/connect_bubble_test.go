@@ -1,0 +1,111 @@
+//go:build synctests
+
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirhq/weir/processors/internal/simkafka"
+)
+
+// TestConnect: the first answer of a broker decides. Brokers that accept connections and never
+// answer are reported after 3 s, and end the wait after 10 s; they hold up no other broker. Brokers
+// that refuse connections end it at once.
+func TestConnect(t *testing.T) {
+	for _, tc := range []struct {
+		brokers string // what each does
+		after   time.Duration
+		want    string // of the error
+		waits   bool
+	}{
+		{"answers", 0, "", false},
+		{"silent answers", 0, "", false},
+		{"refuses answers silent", 0, "", false},
+		{"refuses", 0, "connection refused", false},
+		{"refuses refuses", 0, "connection refused", false},
+		{"silent", 10 * time.Second, "no broker answered within 10s: silent-0:9092 accepts connections and sends nothing", true},
+		{"refuses silent", 10 * time.Second, "TLS", true},
+		{"unreachable", 10 * time.Second, "no connection to unreachable-0:9092 within 10s", true},
+		{"late", 5 * time.Second, "", true},
+	} {
+		t.Run(tc.brokers, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { connect(t, strings.Fields(tc.brokers), tc.after, tc.want, tc.waits) })
+		})
+	}
+}
+
+func connect(t *testing.T, brokers []string, after time.Duration, want string, waits bool) {
+	cluster, err := simkafka.NewWithBrokers(1, 1, "in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	link := cluster.Link()
+	var waited []string
+	k := Cluster{Waiting: func(brokers []string) { waited = brokers }}
+	for i, b := range brokers {
+		k.Brokers = append(k.Brokers, fmt.Sprintf("%s-%d:9092", b, i))
+	}
+	k.Options = []kgo.Opt{kgo.DisableClientMetrics(), kgo.Dialer(func(ctx context.Context, network, addr string) (net.Conn, error) {
+		switch does, _, _ := strings.Cut(addr, "-"); does {
+		case "refuses":
+			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+		case "unreachable":
+			<-ctx.Done()
+			return nil, &net.OpError{Op: "dial", Net: network, Err: ctx.Err()}
+		case "silent":
+			here, there := net.Pipe()
+			go func() { _, _ = io.Copy(io.Discard, there) }()
+			return here, nil
+		case "late":
+			time.Sleep(5 * time.Second)
+		}
+		return link.Dial(ctx, network, cluster.ListenAddrs()[0])
+	})}
+	began := time.Now()
+	cl, err := k.Connect(t.Context())
+	if took := time.Since(began).Round(time.Second); took != after {
+		t.Errorf("took %s, want %s", took, after)
+	}
+	if cl != nil {
+		cl.Close()
+	}
+	var none *NoAnswerError
+	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	if silent := slices.Contains(brokers, "silent"); err != nil && (errors.As(err, &none) != silent || Unreachable(err) == silent) {
+		t.Errorf("silent brokers %t, unreachable %t, %v", silent, Unreachable(err), err)
+	}
+	if (waited != nil) != waits || waits && len(waited) != len(brokers) {
+		t.Errorf("waiting was reported for %v", waited)
+	}
+}
+
+// TestConnectEnds: the end of the context ends the wait.
+func TestConnectEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := Cluster{Brokers: []string{"any:9092"}, Options: []kgo.Opt{kgo.Dialer(func(context.Context, string, string) (net.Conn, error) {
+			here, there := net.Pipe()
+			go func() { _, _ = io.Copy(io.Discard, there) }()
+			return here, nil
+		})}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := k.Connect(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+}
