@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -58,7 +59,7 @@ func openFile(ctx context.Context, name string) (*os.File, int64, error) {
 	if err != nil {
 		var pe *os.PathError
 		if errors.As(err, &pe) { // whose text has the name as it is
-			err = fmt.Errorf("%s %q: %w", pe.Op, name, pe.Err)
+			err = &os.PathError{Op: pe.Op, Path: strconv.Quote(name), Err: pe.Err}
 		}
 		return nil, 0, fmt.Errorf("input: %w", err)
 	}

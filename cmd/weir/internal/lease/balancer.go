@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -193,7 +194,11 @@ func (f *backtestFlags) curves(args []string) ([]backtest.Curve, error) {
 		}
 		curves[i], err = backtest.Read(region, file)
 		if err = errors.Join(err, file.Close()); err != nil {
-			return nil, cli.Fail(cli.ExitData, "cannot read "+name, err, "`weir balancer backtest --help` describes the format")
+			code := cli.ExitData
+			if errors.As(err, new(*fs.PathError)) {
+				code = cli.ExitIO
+			}
+			return nil, cli.Fail(code, "cannot read "+name, err, "`weir balancer backtest --help` describes the format")
 		}
 		least = min(least, time.Duration(len(curves[i].Rate))*curves[i].Step)
 	}
