@@ -38,7 +38,8 @@ func newResourceImportCmd(a *cli.App) *cobra.Command {
 			"It gives up after --max-outage, or when it is interrupted.\n\n" +
 			"Blanks around a name and a byte order mark are removed. A line that is not a valid name, and a\n" +
 			"resource that exists in another pool, are rejected: the first ten are printed, and all are kept in\n" +
-			"FILE.rejects.jsonl. A name with control characters or invisible ones, such as U+202E, is not valid.\n" +
+			"FILE.rejects.jsonl in the current directory. A name with control characters or invisible ones, such\n" +
+			"as U+202E, is not valid.\n" +
 			"If more lines are rejected than --max-rejects allows, the exit code is 65. A percentage is tested\n" +
 			"from the 1,000th line, and at the end.",
 		Example: "  weir resource import domains.txt --client acme --pool domains --region us-east-1 --rate 10000",
@@ -63,7 +64,7 @@ func newResourceImportCmd(a *cli.App) *cobra.Command {
 	connect.RegionFlag(a, c.Flags(), "region that owns the resources")
 	c.Flags().IntVar(&rate, "rate", 0, "maximum number of resources a second (default: until the table throttles)")
 	c.Flags().DurationVar(&maxOutage, "max-outage", admin.DefaultMaxOutage, "how long the import waits for a table that does not answer")
-	c.Flags().StringVar(&file, "rejects", "", "file for rejected lines (default: FILE.rejects.jsonl)")
+	c.Flags().StringVar(&file, "rejects", "", "file for rejected lines (default: FILE.rejects.jsonl in the current directory)")
 	c.Flags().Var(&limit, "max-rejects", "rejected lines, as a number or a percentage, above which the import fails")
 	return c
 }

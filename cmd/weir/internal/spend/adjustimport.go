@@ -38,9 +38,9 @@ func newAdjustImportCmd(a *cli.App) *cobra.Command {
 			"For invalid traffic, give each event a row: its id as the reference, and what the event cost.\n\n" +
 			"The input may be compressed by gzip or zstd. It is read twice: first it is checked, and then it is\n" +
 			"produced. --dry-run checks it only. Standard input is copied to a temporary file (in TMPDIR).\n\n" +
-			"Rejected rows are reported, and kept in FILE.rejects.jsonl. If more than --max-rejects of the rows\n" +
-			"are rejected, nothing is produced, and the exit code is 65. A percentage is tested from the 1,000th\n" +
-			"row, and at the end.",
+			"Rejected rows are reported, and kept in FILE.rejects.jsonl in the current directory. If more than\n" +
+			"--max-rejects of the rows are rejected, nothing is produced, and the exit code is 65. A percentage\n" +
+			"is tested from the 1,000th row, and at the end.",
 		Example: "  weir adjust import refunds.csv --amount-unit major --serving-dc eu --dry-run\n" +
 			"  weir adjust import ivt.csv --map reference_id=event_id,campaign=cid,budget_day=day,amount=cost --amount-unit micros \\\n" +
 			"    --account acme --currency USD --serving-dc eu --reason invalid_traffic",
@@ -58,7 +58,7 @@ func newAdjustImportCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&opt.Unit, "amount-unit", "", "unit of the amounts, required: "+ingest.AdjustmentUnits())
 	adjustFlags(f, &opt, " of rows without one")
 	d.add(f, "", "amounts")
-	f.StringVar(&r.rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl)")
+	f.StringVar(&r.rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl in the current directory)")
 	f.BoolVar(&dry, "dry-run", false, "read the file, reject rows and print the sums, but produce nothing")
 	return c
 }

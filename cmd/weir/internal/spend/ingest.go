@@ -34,9 +34,9 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 			"inputs event ids, or a different --id-space each.\n\n" +
 			"The input may be compressed by gzip or zstd. It is read twice: first it is checked, and then it is\n" +
 			"produced. Standard input is copied to a temporary file (in TMPDIR) until it ends.\n\n" +
-			"Rejected rows are reported, and kept in FILE.rejects.jsonl. If more than --max-rejects of the rows\n" +
-			"are rejected, nothing is produced, and the exit code is 65. A percentage is tested from the 1,000th\n" +
-			"row, and at the end.",
+			"Rejected rows are reported, and kept in FILE.rejects.jsonl in the current directory. If more than\n" +
+			"--max-rejects of the rows are rejected, nothing is produced, and the exit code is 65. A percentage\n" +
+			"is tested from the 1,000th row, and at the end.",
 		Example: "  weir ingest log.csv.gz --format csv --map campaign=cid,time=ts,price=cpm --price-unit cpm --currency USD --account acme\n" +
 			"  weir ingest - --format jsonl < events.jsonl",
 		Args: cobra.ExactArgs(1),
@@ -62,7 +62,7 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&opt.IDSpace, "id-space", "", "text that is part of generated event ids; it distinguishes the equal rows of two inputs")
 	d.add(f, "csv: ", "prices")
 	f.StringVar(&opt.TimeFormat, "time-format", "", "csv: format of times, such as '%d/%m/%Y %H:%M' or '02/01/2006 15:04' (default: RFC 3339 and Unix times)")
-	f.StringVar(&in.rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl)")
+	f.StringVar(&in.rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl in the current directory)")
 	cli.Enum(f, "format", ingest.Formats()...)
 	cli.Must(c.MarkFlagRequired("format"))
 	return c
