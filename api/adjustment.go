@@ -96,7 +96,7 @@ func (s *spendService) ListAdjustments(ctx context.Context, req *connect.Request
 	if n == 0 && q.After == "" {
 		read := []*weirpb.AsOf{page.AsOf}
 		return nil, withAsOf(errorf(connect.CodeNotFound, "account %q has no adjustments, as of %s: check the id, and the dead letters for rejected adjustments; "+
-			"set wait if one was produced just now", q.Account, asOfText(read)), read)
+			"one that was produced just now may not be applied yet", q.Account, asOfText(read)), read)
 	}
 	if page.More && n > 0 {
 		out.NextPageToken = position{from: []byte(page.Adjustments[n-1].GetReferenceId())}.token(q.fingerprint())

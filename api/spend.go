@@ -89,7 +89,7 @@ func (s *spendService) notFound(ctx context.Context, q spendQuery, read []*weirp
 	if c, err := s.cluster.Cluster(ctx); err == nil && c.GetDc() != "" {
 		where = fmt.Sprintf("in datacentre %s", c.GetDc())
 	}
-	err := errorf(connect.CodeNotFound, "%s has no spend %s, as of %s: check the id, or set wait if it was produced just now",
+	err := errorf(connect.CodeNotFound, "%s has no spend %s, as of %s: check the id; events that were produced just now may not be counted yet",
 		q.subject(), where, asOfText(read))
 	return withAsOf(err, read)
 }

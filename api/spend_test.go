@@ -87,7 +87,7 @@ func TestGetSpendErrors(t *testing.T) {
 		"not JSON":         {nil, `{"campaign":`, "invalid_argument", nil},
 		"unknown campaign": {
 			nil, `{"campaign":"c9"}`, "not_found",
-			[]string{`campaign "c9"`, "in datacentre local", "as of partition 5 (ads.events up to offset 1234):", "check the id", "set wait"},
+			[]string{`campaign "c9"`, "in datacentre local", "as of partition 5 (ads.events up to offset 1234):", "check the id", "may not be counted yet"},
 		},
 		"unknown in account": {nil, `{"campaign":"c1","account":"a9"}`, "not_found", []string{`campaign "c1" of account "a9"`}},
 		"no such day":        {nil, `{"campaign":"c1","day":"2013-10-22"}`, "not_found", []string{"2013-10-22", "from 2013-10-19 to 2013-10-21 (3 days)"}},

@@ -148,7 +148,7 @@ func (t *spendAggregator) answer() (*weirpb.GetSpendResponse, error) {
 		}
 		if byDay[t.q.day] == nil {
 			return nil, errorf(connect.CodeNotFound, "campaign %q of account %q has no %s spend on %s, only from %s to %s (%d days): "+
-				"set day to one of these, or set wait if it was produced just now",
+				"set day to one of these; events that were produced just now may not be counted yet",
 				t.q.campaign, account, currency, dayText(t.q.day), dayText(days[0]), dayText(days[len(days)-1]), len(days))
 		}
 		days = []int32{t.q.day}

@@ -65,7 +65,7 @@ func New(cfg Config, task stream.Task) (*Bridge, error) {
 	region := cfg.Regions[task.Partition]
 	cfg.Metrics.begin(region)
 	if saved.region != "" && saved.region != region {
-		return nil, fmt.Errorf("%w: partition %d was region %s and is now %s: keep the order of Config.Regions, and add new regions at its end", ErrRegionOrder, task.Partition, saved.region, region)
+		return nil, fmt.Errorf("%w: partition %d was region %s and is now %s: keep the order of the regions, and add new ones at its end", ErrRegionOrder, task.Partition, saved.region, region)
 	}
 	return &Bridge{
 		cfg: cfg, region: region, log: cfg.Log.With().Str("region", region).Logger(), decoder: decoder{region, cfg.Partitions},

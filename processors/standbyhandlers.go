@@ -186,7 +186,7 @@ func (f *standby) followWith(r *changelog.Applier, w *handler.Warm) {
 }
 
 // errNoRoom is why a standby has no handler.
-var errNoRoom = errors.New("the handlers of the standbys need more memory than Config.StandbyHandlerBytes")
+var errNoRoom = errors.New("the handlers of the standbys need more memory than they may have")
 
 // checkHandler discards a handler that failed, or that has no room.
 func (f *standby) checkHandler(p int32) {

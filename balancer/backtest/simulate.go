@@ -43,7 +43,7 @@ func (c Config) withDefaults(seconds int) (Config, error) {
 	c.Delay = cmp.Or(c.Delay, 5*time.Second)
 	c.Points = cmp.Or(c.Points, 480)
 	if !(c.Stock > 0 && c.Stock < 100) || c.Resources < 0 || c.Delay < time.Second || c.Delay > maxDelay*time.Second || c.Points < 1 || c.WarmUp < 0 {
-		return c, fmt.Errorf("backtest: Config.Stock is %v, Delay %s, Points %d, WarmUp %s: use a Stock above 0 and below 100, a Delay of 1s to %ds, and positive values for the others",
+		return c, fmt.Errorf("backtest: a stock of %v, a delay of %s, %d points, a warm-up of %s: use a stock above 0 and below 100, a delay of 1s to %ds, and positive values for the others",
 			c.Stock, c.Delay, c.Points, c.WarmUp, maxDelay)
 	}
 	return c, nil

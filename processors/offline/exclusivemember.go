@@ -356,7 +356,7 @@ func (h *exclusiveMember) transact(ctx context.Context, body func(send func(p in
 	case ended != nil:
 		return fmt.Errorf("write to %s: the outcome of the transaction is unknown: %w: try again; what was committed is not written twice", h.proc.Changelog, ended)
 	case !committed:
-		return fmt.Errorf("write to %s: the brokers aborted the transaction of %d records after %s, because a process of %s has joined the group, or because it took longer than the transaction timeout %s: nothing was committed; stop such a process, or raise Config.TransactionTimeout", h.proc.Changelog, count, time.Since(began).Round(time.Millisecond), h.proc.App, max(h.cfg.TransactionTimeout, minTransactionTimeout))
+		return fmt.Errorf("write to %s: the brokers aborted the transaction of %d records after %s, because a process of %s has joined the group, or because it took longer than the transaction timeout %s: nothing was committed; stop such a process, or raise the transaction timeout", h.proc.Changelog, count, time.Since(began).Round(time.Millisecond), h.proc.App, max(h.cfg.TransactionTimeout, minTransactionTimeout))
 	}
 	return failpoint.Hit(ctx, failpoint.OfflineCommitted)
 }

@@ -142,7 +142,7 @@ func (s *Replay) save() error {
 func (s *Replay) ready() error {
 	ok, err := s.load()
 	if err == nil && (!ok || !s.state.Ready) {
-		err = fmt.Errorf("%w: %s of %s is not prepared in %s: call Prepare with its beginning first", ErrReplay, s.proc.App, s.live.App, s.cfg.Dir)
+		err = fmt.Errorf("%w: %s of %s was not begun in %s, or its beginning was interrupted: begin it first", ErrReplay, s.proc.App, s.live.App, s.cfg.Dir)
 	}
 	return err
 }

@@ -228,12 +228,12 @@ func (s *Replay) Compare(ctx context.Context, sp *Savepoint) (out []Comparison, 
 			}
 		}
 		if !maps.Equal(at, part.Next) {
-			return nil, fmt.Errorf("%w: %s is at %v in partition %d, and savepoint %s is at %v: call Run up to there first", ErrReplay, s.proc.App, at, part.Partition, sp.Name, part.Next)
+			return nil, fmt.Errorf("%w: %s is at %v in partition %d, and savepoint %s is at %v: run it up to there first", ErrReplay, s.proc.App, at, part.Partition, sp.Name, part.Next)
 		}
 		if ok, err := settled(&s.proc, part.Partition, getOf(state)); err != nil {
 			return nil, err
 		} else if !ok {
-			return nil, fmt.Errorf("%w: partition %d of %s is not settled: call Run again", ErrReplay, part.Partition, s.proc.App)
+			return nil, fmt.Errorf("%w: partition %d of %s is not settled: run it again", ErrReplay, part.Partition, s.proc.App)
 		}
 		got, err := hashTables(state, part.Partition, s.proc.Canonical)
 		if err != nil {

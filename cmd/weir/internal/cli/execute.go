@@ -80,6 +80,7 @@ func (a *App) prepare(c *cobra.Command) {
 		c.Args = cobra.ArbitraryArgs
 		c.RunE = group
 	}
+	checkArgs(c)
 	plainTypes(c.Flags())
 	a.addCompletion(c)
 	for _, sub := range c.Commands() {

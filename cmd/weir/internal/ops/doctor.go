@@ -51,6 +51,7 @@ func newDoctorCmd(a *cli.App) *cobra.Command {
 			if err := printChecks(a, checks); err != nil {
 				return err
 			}
+			noteUnchecked(a, groups)
 			for _, c := range checks {
 				if !c.OK && c.Severity == kafkaadmin.Error {
 					return cli.Fail(cli.ExitFailed, "a check failed", errors.New(c.Name+": "+c.Detail), c.Remedy)
@@ -106,7 +107,7 @@ func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, groups [
 	if node.NeedLeaseTable(roles) {
 		return append(checks, leaseChecks(ctx, cfg)...)
 	}
-	return append(checks, uncheckedGroups(groups)...)
+	return checks
 }
 
 // aclChecks lists the ACLs of each role, and those of the commands that move its state.
@@ -133,16 +134,13 @@ func aclChecks(cfg *config.Config, roles []node.Role) (checks []kafkaadmin.Check
 	return checks, nil
 }
 
-// uncheckedGroups names the groups whose lease table was not checked.
-func uncheckedGroups(groups []string) (checks []kafkaadmin.Check) {
+// noteUnchecked notes the groups whose topics and lease table were not checked.
+func noteUnchecked(a *cli.App, groups []string) {
 	for _, g := range node.GroupNames() {
 		if !slices.Contains(groups, g) && node.NeedLeaseTable(node.InGroups(g)) {
-			checks = append(checks, kafkaadmin.Check{
-				Name: g, OK: true, Severity: kafkaadmin.Info, Detail: fmt.Sprintf("not checked; `weir doctor --for %s` checks them", g),
-			})
+			a.Notef("%s: not checked; `weir doctor --for %[1]s` checks them", g)
 		}
 	}
-	return checks
 }
 
 // printChecks prints a line for each check, and the remedy below a check that failed.

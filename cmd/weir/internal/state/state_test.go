@@ -13,7 +13,7 @@ func TestStateCommandLine(t *testing.T) {
 		want []string
 	}{
 		"no table":      {[]string{"get", "k"}, []string{`"table"`}},
-		"no key":        {[]string{"get", "--table", "spend"}, []string{"1 arg"}},
+		"no key":        {[]string{"get", "--table", "spend"}, []string{"the argument KEY is missing"}},
 		"half a byte":   {[]string{"get", "--table", "spend", `c\x0`}, []string{`\xNN`, "--hex"}},
 		"another slash": {[]string{"scan", "--table", "spend", "--prefix", `c\n`}, []string{`\xNN`}},
 		"no hex":        {[]string{"get", "--table", "spend", "--hex", "c1x"}, []string{"0-9 and a-f"}},
