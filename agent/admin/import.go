@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"maps"
 	"sync"
 	"time"
 
@@ -116,12 +117,13 @@ func (a *Admin) ImportResources(ctx context.Context, in io.Reader, from Resource
 		return ImportProgress{}, err
 	}
 	im.upTo, im.rejected = im.earlier.lines, im.earlier.rejectedLines()
+	again := maps.Clone(im.rejected) // which batches change
 	batches := make(chan batch)
 	done := make(chan struct{})
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(batches)
-		return im.read(gctx, in, batches)
+		return im.read(gctx, in, again, batches)
 	})
 	var working sync.WaitGroup
 	working.Add(writers)

@@ -12,9 +12,9 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// read reads the lines into batches.
-func (im *importer) read(ctx context.Context, in io.Reader, to chan<- batch) error {
-	again := im.earlier.rejectedLines()
+// read reads the lines into batches. Of the lines of earlier runs these are the ones with a number
+// in again.
+func (im *importer) read(ctx context.Context, in io.Reader, again map[int64]bool, to chan<- batch) error {
 	b := batch{first: im.earlier.lines, lines: map[string]int64{}}
 	send := func(next int64) error {
 		b.next = next

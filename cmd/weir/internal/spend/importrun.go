@@ -81,19 +81,21 @@ func (r importRun) check(ctx context.Context, src *ingest.Source, reader *ingest
 		r.a.Notef("the input has no rows: nothing was produced")
 		return sum, nil
 	}
-	if refused || sum.Rejected == sum.Read {
+	var failed error
+	switch {
+	case sum.Rejected == sum.Read:
+		failed = cli.Fail(cli.ExitData, "nothing was imported", errors.Join(errors.New("every row was rejected"), err),
+			fmt.Sprintf("see the reasons in %q; often %s is wrong", sum.RejectsFile, r.format))
+	case refused:
+		failed = cli.Fail(cli.ExitData, "the import was refused", err,
+			fmt.Sprintf("see the reasons in %q. Nothing was produced. Correct or delete the rows, or allow more by --max-rejects, and run the command again", sum.RejectsFile))
+	}
+	if failed != nil {
 		sum.Produced, sum.Impressions, sum.Clicks, sum.Micros = 0, 0, 0, map[string]int64{}
 		if err := r.print(&sum); err != nil {
 			return sum, err
 		}
-	}
-	if sum.Rejected == sum.Read {
-		return sum, cli.Fail(cli.ExitData, "nothing was imported", errors.Join(errors.New("every row was rejected"), err),
-			fmt.Sprintf("see the reasons in %q; often %s is wrong", sum.RejectsFile, r.format))
-	}
-	if refused {
-		return sum, cli.Fail(cli.ExitData, "the import was refused", err,
-			fmt.Sprintf("see the reasons in %q. Nothing was produced. Correct or delete the rows, or allow more by --max-rejects, and run the command again", sum.RejectsFile))
+		return sum, failed
 	}
 	if sum.Rejected > 0 {
 		r.a.Notef("rejected %d of %d rows: %q has each with its line and reason. %s", sum.Rejected, sum.Read, sum.RejectsFile, r.corrected)
