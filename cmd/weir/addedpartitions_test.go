@@ -8,10 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
@@ -24,22 +21,12 @@ func TestAddedPartitions(t *testing.T) {
 	}
 	dir := t.TempDir()
 	env := []string{"WEIR_SPEND_PARTITIONS=6", "WEIR_INSTANCE=a", "WEIR_DATA_DIR=" + filepath.Join(dir, "data"), "WEIR_TOPICS_REPLICATION_FACTOR=1", "WEIR_TOPICS_MIN_INSYNC=1"}
-	cfg, err := config.Load(config.Options{Environ: env})
-	if err != nil {
-		t.Fatal(err)
-	}
-	topics := node.SpendCounter(cfg).Topics()
-	for i := range topics {
-		if topics[i].Name == events.EventsTopic {
-			topics[i].Partitions = 8
+	broker, env := counterBroker(t, env, func(topic *events.Topic) {
+		if topic.Name == events.EventsTopic {
+			topic.Partitions = 8
 		}
-	}
-	broker, err := devbroker.Start(devbroker.Config{Topics: topics})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = broker.Close() })
-	sink, err := kafka.NewProducer(kafka.Cluster{Brokers: broker.Addrs()}, events.EventsTopic)
+	})
+	sink, err := kafka.NewProducer(broker, events.EventsTopic)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +39,7 @@ func TestAddedPartitions(t *testing.T) {
 	if err := sink.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	brokers := strings.Join(broker.Addrs(), ",")
-	env = append(env, "WEIR_KAFKA_BROKERS="+brokers)
+	brokers := strings.Join(broker.Brokers, ",")
 	file := filepath.Join(dir, "events.jsonl")
 	if err := os.WriteFile(file, []byte(`{"event_id":"e","account":"acme","campaign":"c","type":"click","price_micros":1,"currency":"USD","event_ms":1384000000000}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -6,13 +6,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/weirhq/weir/cmd/weir/internal/node"
-	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/processors/devbroker"
 )
 
 // TestImportsCountOnce imports a file of refunds and one of events without ids three times: before
@@ -24,16 +19,7 @@ func TestImportsCountOnce(t *testing.T) {
 	}
 	dir := t.TempDir()
 	env := []string{"WEIR_SPEND_PARTITIONS=2", "WEIR_INSTANCE=a", "WEIR_DATA_DIR=" + filepath.Join(dir, "data")}
-	cfg, err := config.Load(config.Options{Environ: env})
-	if err != nil {
-		t.Fatal(err)
-	}
-	broker, err := devbroker.Start(devbroker.Config{Topics: node.SpendCounter(cfg).Topics()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = broker.Close() })
-	env = append(env, "WEIR_KAFKA_BROKERS="+strings.Join(broker.Addrs(), ","))
+	_, env = counterBroker(t, env)
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {

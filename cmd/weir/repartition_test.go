@@ -3,13 +3,9 @@ package main
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
@@ -21,17 +17,8 @@ func TestRepartitionWithDeadLetters(t *testing.T) {
 	}
 	dir := t.TempDir()
 	env := []string{"WEIR_SPEND_PARTITIONS=2", "WEIR_INSTANCE=a", "WEIR_DATA_DIR=" + filepath.Join(dir, "data"), "WEIR_TOPICS_REPLICATION_FACTOR=1", "WEIR_TOPICS_MIN_INSYNC=1"}
-	cfg, err := config.Load(config.Options{Environ: env})
-	if err != nil {
-		t.Fatal(err)
-	}
-	broker, err := devbroker.Start(devbroker.Config{Topics: node.SpendCounter(cfg).Topics()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = broker.Close() })
-	env = append(env, "WEIR_KAFKA_BROKERS="+strings.Join(broker.Addrs(), ","))
-	sink, err := kafka.NewProducer(kafka.Cluster{Brokers: broker.Addrs()}, events.EventsTopic)
+	broker, env := counterBroker(t, env)
+	sink, err := kafka.NewProducer(broker, events.EventsTopic)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,8 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
-	"github.com/weirhq/weir/cmd/weir/internal/node"
-	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/internal/testlimit"
-	"github.com/weirhq/weir/processors/devbroker"
 )
 
 // TestStopIsLogged: the last event of a process that was stopped is how long its stop took.
@@ -21,16 +18,8 @@ func TestStopIsLogged(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	env := []string{"WEIR_SPEND_PARTITIONS=2", "WEIR_DATA_DIR=" + t.TempDir(), "WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=127.0.0.1:0"}
-	cfg, err := config.Load(config.Options{Environ: env})
-	if err != nil {
-		t.Fatal(err)
-	}
-	broker, err := devbroker.Start(devbroker.Config{Topics: node.SpendCounter(cfg).Topics()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = broker.Close() })
-	for _, args := range [][]string{{"run", "--brokers", strings.Join(broker.Addrs(), ",")}, {"dev", "--no-load"}} {
+	broker, _ := counterBroker(t, env)
+	for _, args := range [][]string{{"run", "--brokers", strings.Join(broker.Brokers, ",")}, {"dev", "--no-load"}} {
 		t.Run(args[0], func(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), testlimit.Limit)
 			defer stop()
