@@ -59,7 +59,8 @@ func (f AsOfFormat) one(at *weirpb.AsOf) string {
 	return text
 }
 
-// all describes an answer of several partitions.
+// all describes an answer of several partitions. As in one, standbys and stopped partitions are
+// named.
 func (f AsOfFormat) all(all []*weirpb.AsOf) string {
 	if len(all) == 1 {
 		return f.one(all[0])
@@ -72,9 +73,41 @@ func (f AsOfFormat) all(all []*weirpb.AsOf) string {
 		last = max(last, at.GetAppliedMs())
 	}
 	if f.Wide {
-		return fmt.Sprintf("%d partitions, applied %s to %s", len(all), Time(first), Time(last))
+		return fmt.Sprintf("%d partitions, applied %s to %s", len(all), Time(first), Time(last)) + incomplete(all)
 	}
-	return fmt.Sprintf("%s, the oldest of %d partitions", f.committed(first), len(all))
+	return fmt.Sprintf("%s, the oldest of %d partitions", f.committed(first), len(all)) + incomplete(all)
+}
+
+// incomplete names the standbys, and the processes with stopped partitions, that have answered for
+// some of the partitions: ", 2 partitions served by standby weir-1, at most 1200 ms old".
+func incomplete(all []*weirpb.AsOf) string {
+	type server struct {
+		instance string
+		stopped  bool
+	}
+	var order []server
+	by, count := map[server]*weirpb.ServedBy{}, map[server]int{} // by has the first reason, and the greatest staleness
+	for _, at := range all {
+		a := at.GetServedBy()
+		s := server{a.GetInstance(), a.GetStopped() != ""}
+		if a.GetRole() != standbyRole && !s.stopped {
+			continue
+		}
+		if count[s]++; count[s] == 1 {
+			order = append(order, s)
+			by[s] = &weirpb.ServedBy{Instance: a.GetInstance(), Role: a.GetRole(), Stopped: a.GetStopped()}
+		}
+		by[s].StalenessMs = max(by[s].StalenessMs, a.GetStalenessMs())
+	}
+	text := ""
+	for _, s := range order {
+		noun := "partition"
+		if count[s] > 1 {
+			noun = "partitions"
+		}
+		text += fmt.Sprintf(", %d %s served by %s", count[s], noun, servedText(by[s]))
+	}
+	return text
 }
 
 // committed returns the time of a commit, and its age: 2026-11-14 22:13:20 UTC, 3s ago.

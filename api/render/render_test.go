@@ -124,6 +124,13 @@ func TestAsOf(t *testing.T) {
 		{[]*weirpb.AsOf{at(now-49*3_600_000, nil)}, "2023-11-12 21:13:20 UTC, 2d ago"},
 		{[]*weirpb.AsOf{at(now, &weirpb.ServedBy{Instance: "weir-0", Stopped: "poison"})}, "2023-11-14 22:13:20 UTC, 0s ago, served by weir-0, stopped: poison"},
 		{[]*weirpb.AsOf{at(now, nil), at(now-2000, nil), at(now-1000, nil)}, "2023-11-14 22:13:18 UTC, 2s ago, the oldest of 3 partitions"},
+		{
+			[]*weirpb.AsOf{
+				at(now-2000, &weirpb.ServedBy{Instance: "b", Role: "standby", StalenessMs: 300}), at(now, &weirpb.ServedBy{Instance: "a", Role: "owner"}),
+				at(now, &weirpb.ServedBy{Instance: "b", Role: "standby", StalenessMs: 1200}), at(now, &weirpb.ServedBy{Instance: "c", Role: "owner", Stopped: "full"}),
+			},
+			"2023-11-14 22:13:18 UTC, 2s ago, the oldest of 4 partitions, 2 partitions served by standby b, at most 1200 ms old, 1 partition served by c, stopped: full",
+		},
 	} {
 		if got := (AsOfFormat{Now: time.UnixMilli(now)}).all(c.of); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
