@@ -76,7 +76,7 @@ func describeKind(list []PartitionGap) string {
 	}
 	var b strings.Builder
 	if first.State == StateRemote {
-		fmt.Fprintf(&b, "another process or none has %s", what)
+		fmt.Fprintf(&b, "the process that answered does not own %s", what)
 	} else {
 		fmt.Fprintf(&b, "%s %s %s", what, verb, first.State)
 	}

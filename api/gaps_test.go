@@ -24,11 +24,11 @@ func TestDescribeGaps(t *testing.T) {
 		"same": {[]PartitionGap{{1, "stopped", "full"}, {2, "stopped", "full"}, {3, "stopped", "deleted"}}, []string{"partitions 1, 2 are stopped (full)", "partition 3 is stopped (deleted)"}},
 		"processes": {
 			[]PartitionGap{{1, "elsewhere", "weir-1 does not answer"}, {2, "elsewhere", "weir-2 does not answer"}},
-			[]string{"another process or none has partition 1 (weir-1 does not answer)", "another process or none has partition 2 (weir-2 does not answer)"},
+			[]string{"the process that answered does not own partition 1 (weir-1 does not answer)", "the process that answered does not own partition 2 (weir-2 does not answer)"},
 		},
 		"forwarded": {
 			[]PartitionGap{{1, "elsewhere", "b: partition 1 is stopped (x)"}, {2, "elsewhere", "b: partition 2 is stopped (x)"}},
-			[]string{"another process or none has partitions 1, 2 (partition 1: b: partition 1 is stopped (x))"},
+			[]string{"the process that answered does not own partitions 1, 2 (partition 1: b: partition 1 is stopped (x))"},
 		},
 	} {
 		if got := DescribeGaps(tc.gaps); fmt.Sprintf("%q", got) != fmt.Sprintf("%q", tc.want) {

@@ -77,7 +77,7 @@ func TestForwardedOnce(t *testing.T) {
 	if connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Fatalf("%v", err)
 	}
-	for _, want := range []string{"another process or none has partition 2", "its owner weir-b at " + b.addr, "partition 2 is restoring (42 % done)"} {
+	for _, want := range []string{"the process that answered does not own partition 2", "its owner weir-b at " + b.addr, "partition 2 is restoring (42 % done)"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)
 		}
@@ -90,7 +90,7 @@ func TestForwardedOnce(t *testing.T) {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(ForwardedHeader, "weir-b")
 	s := mustNew(t, changed(config(), func(c *Config) { c.Apps = []App{b.app()} }))
-	if _, body := serve(s.dataHandler(), r); !strings.Contains(body, "another process or none has partition 0") {
+	if _, body := serve(s.dataHandler(), r); !strings.Contains(body, "the process that answered does not own partition 0") {
 		t.Errorf("%s", body)
 	}
 	if n := wrong.times(); n != 0 {
@@ -144,7 +144,7 @@ func TestOwnerAway(t *testing.T) {
 	peers.set(nil, a.peer(0, 1), owner, standby)
 
 	_, err := getFive(t, a, 0)
-	for _, want := range []string{"another process or none has partition 2", "its owner weir-b at " + gone + " cannot answer", "connection refused", "try again"} {
+	for _, want := range []string{"the process that answered does not own partition 2", "its owner weir-b at " + gone + " cannot answer", "connection refused", "try again"} {
 		if connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)
 		}

@@ -118,7 +118,7 @@ func TestGetSpendErrors(t *testing.T) {
 		"restoring": {
 			&fakeSpend{err: fmt.Errorf("look up: %w", &PartitionsError{Gaps: []PartitionGap{{3, "restoring", "42 % done"}, {4, "elsewhere", ""}}})},
 			`{"campaign":"c1"}`, "unavailable",
-			[]string{"partition 3 is restoring (42 % done), another process or none has partition 4", "try again"},
+			[]string{"partition 3 is restoring (42 % done), the process that answered does not own partition 4", "try again"},
 		},
 		"nothing readable": {&fakeSpend{noAsOf: true}, `{"campaign":"c1"}`, "unavailable", []string{"can read no partition", "/readyz"}},
 		"wait too long": {
