@@ -21,13 +21,15 @@ type Context struct {
 	task  Task
 	topic string
 	nowMs int64
-	timed bool // timers have a function
+	timed bool                                      // timers have a function
+	kinds map[TimerKind]func(*Context, Timer) error // of the functions of OnTimer; nil: timers have no kind
 
 	state    openTables
 	out      Changes // records to be written
 	outStart int     // of the current record, in out.List
 	timers   []timerChange
-	err      error // misuse in the current record
+	encoded  []byte // of TypedOutput: room
+	err      error  // misuse in the current record
 }
 
 type timerChange struct {
@@ -116,15 +118,20 @@ func (c *Context) EmitTo(output string, partition int32, m Message) {
 func (c *Context) Wake() { c.task.Wake() }
 
 // SetTimer makes t fire once: it is passed to the timer function of EachRecordWithTimers. A timer
-// is known by its clock, time and key; to set one that is set changes nothing. Key is copied.
+// is known by its clock, time and key; to set one that is set changes nothing. Key is copied. Where
+// the functions are those of Processor.On, timers have a kind: see TimerKind.
 func (c *Context) SetTimer(t Timer) { c.changeTimer(t, true) }
 
 // CancelTimer removes t. It is no error if t is not set.
 func (c *Context) CancelTimer(t Timer) { c.changeTimer(t, false) }
 
 func (c *Context) changeTimer(t Timer, set bool) {
-	if !c.timed {
+	switch {
+	case !c.timed:
 		c.Fail(errors.New("a timer is set, and no function takes it: use EachRecordWithTimers"))
+		return
+	case c.kinds != nil:
+		c.Fail(errors.New("a timer is set without a kind: set it with TimerKind.Set"))
 		return
 	}
 	t.Key = bytes.Clone(t.Key)

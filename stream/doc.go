@@ -11,10 +11,13 @@
 // transaction it hands over its Changes. The runtime commits them and the input offsets in one
 // Kafka transaction, so that each record counts exactly once.
 //
-// There are three ways to write a handler:
+// There are four ways to write a handler:
 //
-//   - EachRecord makes one of a function that is called for each record. Its Context has the state,
-//     outputs and timers. Begin with it.
+//   - Processor.On has a function and a codec for each input, and a function for each kind of
+//     timers: On, OnBytes, OnTimer. Their Context has the state, outputs and timers. Begin with
+//     it.
+//   - EachRecord makes one of a function that is called for each record, with the bytes of the
+//     record.
 //   - A type with Fold and Flush gets records in batches and keeps the open transaction itself.
 //     Write one where the work per record must be small, or where the rows of a batch are looked up
 //     at once.

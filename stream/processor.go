@@ -37,7 +37,8 @@ type Processor struct {
 	// App is the application id: the consumer group, and the transactional ids
 	// <App>-<instance>-<worker>.
 	App string
-	// Inputs are co-partitioned topics: partition p of all of them is task p.
+	// Inputs are co-partitioned topics: partition p of all of them is task p. Defaults to those of
+	// On.
 	Inputs []string
 	// Changelog is a compacted topic with the same number of partitions. It holds the state.
 	// Defaults to App + ".changelog".
@@ -50,8 +51,12 @@ type Processor struct {
 	Outputs []Output
 	// DLQ is the dead-letter topic: it gets the rejected records. Defaults to App + ".dlq".
 	DLQ string
+	// On are the functions that handle decoded records and timers: one for each input, and one for
+	// each kind of timers. Give On or New, not both.
+	On []Callback
 	// New makes the handler of a task, from committed state. The runtime calls it whenever it takes
-	// over a partition, and after a transaction that did not commit.
+	// over a partition, and after a transaction that did not commit. Defaults to a handler that
+	// calls the functions of On.
 	New func(Task) (Handler, error)
 	// WarmStandbys makes standbys keep a handler beside the state: New must return a
 	// StandbyHandler. Set it where New takes seconds. Defaults to false: a takeover calls New.
@@ -84,8 +89,11 @@ var name = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
 // letters, digits, '.', '_', '-'.
 func ValidName(s string) bool { return name.MatchString(s) }
 
-// SetDefaults sets the fields that have defaults.
+// SetDefaults sets the fields that have defaults, except New.
 func (p *Processor) SetDefaults() {
+	if len(p.Inputs) == 0 {
+		p.Inputs = inputsOf(p.On)
+	}
 	p.Changelog = cmp.Or(p.Changelog, p.App+".changelog")
 	p.DLQ = cmp.Or(p.DLQ, p.App+".dlq")
 	if p.Time.Of == nil {
@@ -102,6 +110,9 @@ func (p *Processor) SetDefaults() {
 // Complete sets the fields that have defaults and checks all of them. The runtime calls it.
 func (p *Processor) Complete() error {
 	p.SetDefaults()
+	if err := p.completeOn(); err != nil {
+		return err
+	}
 	if err := p.checkOutputs(); err != nil {
 		return err
 	}
@@ -119,10 +130,37 @@ func (p *Processor) Complete() error {
 	case p.Time.Grain < time.Millisecond || p.Time.Lateness < 0 || p.Time.Idle < 0:
 		return fmt.Errorf("processor %q: Time has a grain of %s, a lateness of %s and an idle time of %s: the grain must be at least 1ms, the others not negative", p.App, p.Time.Grain, p.Time.Lateness, p.Time.Idle)
 	case p.New == nil:
-		return fmt.Errorf("processor %q: New is nil: give the function that makes a task's handler", p.App)
+		return fmt.Errorf("processor %q: New is nil: give the function that makes a task's handler, or the functions of On", p.App)
 	case slices.Contains(p.Inputs, p.Changelog) || p.writes(p.Changelog):
 		return fmt.Errorf("processor %q: changelog %q is also an input or an output", p.App, p.Changelog)
 	}
+	return nil
+}
+
+// completeOn makes New of the functions of On, and On empty: a processor that is complete has New
+// alone.
+func (p *Processor) completeOn() error {
+	if len(p.On) == 0 {
+		return nil
+	}
+	if p.New != nil {
+		return fmt.Errorf("processor %q has New and On: give one of them", p.App)
+	}
+	all, err := newCallbacks(p.On)
+	if err != nil {
+		return fmt.Errorf("processor %q: %w", p.App, err)
+	}
+	for _, topic := range p.Inputs {
+		if all.onRecord[topic] == nil {
+			return fmt.Errorf("processor %q: input %q has no function: add one with On, or remove it from Inputs", p.App, topic)
+		}
+	}
+	for topic := range all.onRecord {
+		if !slices.Contains(p.Inputs, topic) {
+			return fmt.Errorf("processor %q: On has a function for topic %q, which is not in Inputs: add it, or leave Inputs empty", p.App, topic)
+		}
+	}
+	p.New, p.On = all.newHandler, nil
 	return nil
 }
 

@@ -3,6 +3,9 @@ package stream
 import (
 	"bytes"
 	"cmp"
+	"fmt"
+	"maps"
+	"slices"
 )
 
 // TimerTable is the table of the runtime's timers. A handler's own tables have lower numbers, or
@@ -27,6 +30,41 @@ type Timer struct {
 	Clock Clock
 	AtMs  int64 // Unix ms
 	Key   []byte
+}
+
+// TimerKind names the timers of one sort, so that two sorts can have timers of one key. OnTimer
+// makes a function the one of a kind:
+//
+//	const quiet stream.TimerKind = "quiet"
+//
+//	quiet.Set(c, stream.Timer{AtMs: r.TimeMs + gapMs, Key: r.Key})
+//
+// The kind is a part of the timer's identity. The store has it before the key, as in "quiet/ann".
+// Of timers that are due at the same time, those of the least kind fire first.
+type TimerKind string
+
+// Set makes t fire once, as Context.SetTimer: it is passed to the function of the kind.
+func (k TimerKind) Set(c *Context, t Timer) { k.change(c, t, true) }
+
+// Cancel removes t. It is no error if t is not set.
+func (k TimerKind) Cancel(c *Context, t Timer) { k.change(c, t, false) }
+
+func (k TimerKind) change(c *Context, t Timer, set bool) {
+	if c.kinds[k] == nil {
+		c.Fail(fmt.Errorf("a timer of kind %q is set, and no function takes it: add OnTimer to Processor.On, which has the kinds %q", k, slices.Sorted(maps.Keys(c.kinds))))
+		return
+	}
+	t.Key = append(append(append(make([]byte, 0, len(k)+1+len(t.Key)), k...), kindEnd), t.Key...)
+	c.timers = append(c.timers, timerChange{t, set})
+}
+
+// kindEnd ends the kind in the key of a timer. No kind contains it.
+const kindEnd = '/'
+
+// splitKind returns the kind and the key of a timer with a kind.
+func splitKind(b []byte) (kind TimerKind, key []byte, ok bool) {
+	before, key, ok := bytes.Cut(b, []byte{kindEnd})
+	return TimerKind(before), key, ok
 }
 
 // compareTimers orders timers of one clock as they fire.

@@ -5,13 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/stream/state/packed"
 )
 
-// Codec turns values into bytes and back. It is safe for concurrent use.
+// Codec turns values into bytes and back, for tables, for the records of an input (stream.On) and
+// for outputs (stream.NewTypedOutput). It is safe for concurrent use.
 type Codec[T any] interface {
 	// Append appends the encoding of v to dst.
 	Append(dst []byte, v T) ([]byte, error)
@@ -115,6 +117,47 @@ func (Varint) Decode(b []byte) (int64, error) {
 	n := r.Int()
 	return n, r.End()
 }
+
+// Long stores 8 bytes, big-endian, as Kafka's LongSerializer. Keys are in the order of the numbers
+// from 0 on, and the negative ones come after them: Int64 has the right order.
+type Long struct{}
+
+// Append implements Codec.
+func (Long) Append(dst []byte, v int64) ([]byte, error) {
+	return binary.BigEndian.AppendUint64(dst, uint64(v)), nil
+}
+
+// Decode implements Codec.
+func (Long) Decode(b []byte) (int64, error) {
+	u, err := eightBytes(b)
+	return int64(u), err
+}
+
+// Integer stores 4 bytes, big-endian, as Kafka's IntegerSerializer. The order of keys is that of
+// Long.
+type Integer struct{}
+
+// Append implements Codec.
+func (Integer) Append(dst []byte, v int32) ([]byte, error) {
+	return binary.BigEndian.AppendUint32(dst, uint32(v)), nil
+}
+
+// Decode implements Codec.
+func (Integer) Decode(b []byte) (int32, error) {
+	if len(b) != 4 {
+		return 0, fmt.Errorf("it has %d bytes, 4 are expected: another codec wrote it", len(b))
+	}
+	return int32(binary.BigEndian.Uint32(b)), nil
+}
+
+// Decimal stores a number as text, such as "-12". Keys are in no order of the numbers.
+type Decimal struct{}
+
+// Append implements Codec.
+func (Decimal) Append(dst []byte, v int64) ([]byte, error) { return strconv.AppendInt(dst, v, 10), nil }
+
+// Decode implements Codec.
+func (Decimal) Decode(b []byte) (int64, error) { return strconv.ParseInt(string(b), 10, 64) }
 
 // JSON stores what encoding/json makes of T.
 type JSON[T any] struct{}

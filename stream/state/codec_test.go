@@ -66,6 +66,15 @@ func TestOrderedCodecs(t *testing.T) {
 		if got, err := (Varint{}).Decode(encode(t, Varint{}, v)); err != nil || got != v {
 			t.Errorf("Varint: %d is decoded as %d, %v", v, got, err)
 		}
+		if got, err := (Long{}).Decode(encode(t, Long{}, v)); err != nil || got != v {
+			t.Errorf("Long: %d is decoded as %d, %v", v, got, err)
+		}
+		if got, err := (Decimal{}).Decode(encode(t, Decimal{}, v)); err != nil || got != v {
+			t.Errorf("Decimal: %d is decoded as %d, %v", v, got, err)
+		}
+		if got, err := (Integer{}).Decode(encode(t, Integer{}, int32(v))); err != nil || got != int32(v) {
+			t.Errorf("Integer: %d is decoded as %d, %v", int32(v), got, err)
+		}
 	}
 }
 
@@ -102,6 +111,16 @@ func TestValueCodecs(t *testing.T) {
 	}
 }
 
+// TestKafkaNumbers holds that Long and Integer are what Kafka's serializers in Java write.
+func TestKafkaNumbers(t *testing.T) {
+	if got := encode(t, Long{}, -2); !bytes.Equal(got, []byte{255, 255, 255, 255, 255, 255, 255, 254}) {
+		t.Errorf("Long: %v", got)
+	}
+	if got := encode(t, Integer{}, 258); !bytes.Equal(got, []byte{0, 0, 1, 2}) {
+		t.Errorf("Integer: %v", got)
+	}
+}
+
 // TestCodecErrors holds that bytes of another codec are an error.
 func TestCodecErrors(t *testing.T) {
 	if v, err := (Uint64{}).Decode([]byte("1234567")); err == nil || v != 0 || !strings.Contains(err.Error(), "7 bytes, 8 are expected") {
@@ -112,6 +131,15 @@ func TestCodecErrors(t *testing.T) {
 	}
 	if v, err := (Float64{}).Decode(make([]byte, 9)); err == nil || v != 0 {
 		t.Errorf("Float64: %v, %v", v, err)
+	}
+	if v, err := (Long{}).Decode([]byte("123")); err == nil || v != 0 {
+		t.Errorf("Long: %v, %v", v, err)
+	}
+	if v, err := (Integer{}).Decode(make([]byte, 8)); err == nil || !strings.Contains(err.Error(), "8 bytes, 4 are expected") {
+		t.Errorf("Integer: %v, %v", v, err)
+	}
+	if _, err := (Decimal{}).Decode([]byte("12x")); err == nil {
+		t.Error("Decimal takes letters")
 	}
 	if _, err := (Varint{}).Decode([]byte{0x80}); err == nil {
 		t.Error("Varint takes half a number")

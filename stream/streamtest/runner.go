@@ -15,7 +15,8 @@ import (
 // Options select what runs.
 type Options struct {
 	// Processor is what runs. Fields that a test does not need may be empty: App defaults to
-	// "test", Inputs to "in". Where Outputs is nil, records may be emitted to any output.
+	// "test", Inputs to "in" if there is no On. Where Outputs is nil, records may be emitted to any
+	// output.
 	Processor stream.Processor
 	// Partition is the number of the task.
 	Partition int32
@@ -57,7 +58,7 @@ func New(tb testing.TB, o Options) *Runner {
 	tb.Helper()
 	p := o.Processor
 	p.App = cmp.Or(p.App, "test")
-	if len(p.Inputs) == 0 {
+	if len(p.Inputs) == 0 && len(p.On) == 0 {
 		p.Inputs = []string{"in"}
 	}
 	r := &Runner{
