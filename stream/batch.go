@@ -53,6 +53,8 @@ type Task struct {
 	// effect once the handler is discarded. A handler that wakes itself in each Flush keeps its
 	// worker busy.
 	Wake func()
+
+	tables *[TimerTable]string // names of the processor's logged tables, by number; nil: unknown
 }
 
 // Commit describes the transaction that a Flush ends.

@@ -16,7 +16,8 @@ var ErrStopScan = errors.New("stop the scan")
 // Everything done through a Context is part of the open transaction: it is committed together with
 // the record, or not at all. What the function did for a record that it refuses is undone.
 //
-// Tables are numbered from 1 to 126. Package stream/state has typed tables.
+// Package stream/state has typed tables by name. Get, Put, Delete, Scan and Range know tables by
+// numbers from 1 to 126.
 type Context struct {
 	task  Task
 	topic string
@@ -145,6 +146,15 @@ func (c *Context) check(table byte) error {
 	err := fmt.Errorf("table %d: the tables of a record function are numbered from %d to %d", table, FirstTable, TimerTable-1)
 	c.Fail(err)
 	return err
+}
+
+// CheckTable returns an error if the processor does not have table number under this name. It is
+// for state.Table.
+func (c *Context) CheckTable(number byte, name string) error {
+	if c.task.tables == nil || c.task.tables[number] == name {
+		return nil
+	}
+	return fmt.Errorf("table %q is not in Processor.Tables: add it, as in state.Tables(%s)", name, name)
 }
 
 // Fail abandons the transaction with err once the function returns, whatever it returns. It is for

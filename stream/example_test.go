@@ -25,9 +25,9 @@ func show(r *streamtest.Runner) {
 
 // The stock of a shop: state in a typed table, an output by name, and records that are refused.
 func ExampleEachRecord() {
-	stock := state.NewTable(1, state.String{}, state.Int64{})
+	stock := state.Named("stock", state.String{}, state.Int64{})
 	processor := stream.Processor{
-		App: "stock", Inputs: []string{"movements"}, Outputs: stream.OutputTopics("stock"),
+		App: "stock", Inputs: []string{"movements"}, Outputs: stream.OutputTopics("stock"), Tables: state.Tables(stock),
 		New: stream.EachRecord(func(c *stream.Context, r *stream.Record) error {
 			change, err := strconv.ParseInt(string(r.Value), 10, 64)
 			if err != nil {
@@ -62,9 +62,9 @@ func ExampleEachRecord() {
 // The first record of a key in ten seconds of event time passes, the others do not.
 func ExampleEachRecordWithTimers() {
 	const windowMs = 10_000
-	seen := state.NewTable(1, state.String{}, state.Bytes{})
+	seen := state.Named("seen", state.String{}, state.Bytes{})
 	processor := stream.Processor{
-		App: "distinct", Inputs: []string{"alerts"}, Outputs: stream.OutputTopics("distinct"),
+		App: "distinct", Inputs: []string{"alerts"}, Outputs: stream.OutputTopics("distinct"), Tables: state.Tables(seen),
 		New: stream.EachRecordWithTimers(
 			func(c *stream.Context, r *stream.Record) error {
 				_, again, err := seen.Get(c, string(r.Key))

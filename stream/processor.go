@@ -78,8 +78,9 @@ type Processor struct {
 	// false until the last one, which must come also without further input. A replay is compared
 	// and promoted only where both states are settled. Defaults to always.
 	Settled func(get Get) (bool, error)
-	// Tables describe the tables to people: names, and how keys and values are shown. Defaults to
-	// none: tables are asked for by number, and values are shown as bytes.
+	// Tables are the tables by name, and how keys and values are shown: state.Tables(open, users).
+	// A table of state.Named must be in it. Others are optional: commands ask for them by number,
+	// and show values as bytes.
 	Tables []TableInfo
 }
 
@@ -134,6 +135,7 @@ func (p *Processor) Complete() error {
 	case slices.Contains(p.Inputs, p.Changelog) || p.writes(p.Changelog):
 		return fmt.Errorf("processor %q: changelog %q is also an input or an output", p.App, p.Changelog)
 	}
+	p.nameTables()
 	return nil
 }
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// TableInfo describes a table of a processor to people: commands and the API show the committed
-// state with it. The handler does not use it. state.Table.Describe makes one from a table's codecs.
+// TableInfo describes a table of a processor: commands and the API show the committed state with
+// it. state.Tables and state.Table.Describe make one from a table's codecs.
 //
 // The functions are called concurrently, with keys and values of the store, which other versions of
 // the program may have written: they return an error for bytes that they cannot read.
@@ -26,14 +26,32 @@ type TableInfo struct {
 func (p *Processor) checkTables() error {
 	for i := range p.Tables {
 		t := &p.Tables[i]
-		switch same := func(o TableInfo) bool { return o.Number == t.Number || o.Name == t.Name }; {
+		same := slices.IndexFunc(p.Tables[:i], func(o TableInfo) bool { return o.Number == t.Number || o.Name == t.Name })
+		switch {
 		case t.Number == 0 || t.Number == TimerTable:
 			return fmt.Errorf("processor %q: table %q has number %d, which is the runtime's: use 1 to 126, or 128 to 255 where it is local", p.App, t.Name, t.Number)
 		case !ValidName(t.Name) || '0' <= t.Name[0] && t.Name[0] <= '9':
 			return fmt.Errorf("processor %q: table %d cannot be named %q: use letters, digits, '.', '_' or '-', and no digit first", p.App, t.Number, t.Name)
-		case slices.ContainsFunc(p.Tables[:i], same):
-			return fmt.Errorf("processor %q: two tables have the number %d or the name %q: describe each table once", p.App, t.Number, t.Name)
+		case same >= 0 && p.Tables[same].Name == t.Name:
+			return fmt.Errorf("processor %q: two tables are named %q: give each table a name of its own, and list it once", p.App, t.Name)
+		case same >= 0:
+			return fmt.Errorf("processor %q: tables %q and %q both have number %d, which state.Named makes of a name: give one of them another name, or a number of its own with state.NewTable", p.App, p.Tables[same].Name, t.Name, t.Number)
 		}
 	}
 	return nil
+}
+
+// nameTables makes New give the names of the tables to its handlers: a record function uses no
+// table of a name that the processor does not have.
+func (p *Processor) nameTables() {
+	names, build := &[TimerTable]string{}, p.New
+	for i := range p.Tables {
+		if t := &p.Tables[i]; t.Number < TimerTable {
+			names[t.Number] = t.Name
+		}
+	}
+	p.New = func(t Task) (Handler, error) {
+		t.tables = names
+		return build(t)
+	}
 }

@@ -20,8 +20,8 @@ func main() { program.Main(join()) }
 const timeoutMs = 10 * 60_000
 
 func join() stream.Processor {
-	orders := state.NewTable(1, state.String{}, state.String{})
-	payments := state.NewTable(2, state.String{}, state.String{})
+	orders := state.Named("orders", state.String{}, state.String{})
+	payments := state.Named("payments", state.String{}, state.String{})
 	onRecord := func(c *stream.Context, r *stream.Record) error {
 		id, mine, other := string(r.Key), orders, payments
 		if c.Topic() == "payments" {
@@ -58,7 +58,7 @@ func join() stream.Processor {
 	}
 	return stream.Processor{
 		App: "join", Inputs: []string{"orders", "payments"}, Outputs: stream.OutputTopics("paid", "unpaid"),
-		Tables: []stream.TableInfo{orders.Describe("orders"), payments.Describe("payments")},
+		Tables: state.Tables(orders, payments),
 		New:    stream.EachRecordWithTimers(onRecord, onTimer),
 	}
 }

@@ -30,12 +30,12 @@ func split() stream.Processor {
 	}
 }
 
-// count keeps the number of each word in table 1.
+// count keeps the number of each word in table counts.
 func count() stream.Processor {
-	counts := state.NewTable(1, state.String{}, state.Uint64{})
+	counts := state.Named("counts", state.String{}, state.Uint64{})
 	return stream.Processor{
 		App: "wordcount", Inputs: []string{"words"}, Outputs: stream.OutputTopics("counts"),
-		Tables: []stream.TableInfo{counts.Describe("counts")},
+		Tables: state.Tables(counts),
 		New: stream.EachRecord(func(c *stream.Context, word *stream.Record) error {
 			n, _, err := counts.Get(c, string(word.Key))
 			if err != nil {

@@ -10,8 +10,11 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Describe describes the table for Processor.Tables: commands and the API show its rows by its
-// codecs. A struct that encoding/json shows as {} needs exported fields.
+// Info describes a table of Named for Processor.Tables, see Describe.
+func (t *Table[K, V]) Info() stream.TableInfo { return t.Describe(t.name) }
+
+// Describe describes the table for Processor.Tables under a name: commands and the API show its
+// rows by its codecs. A struct that encoding/json shows as {} needs exported fields.
 func (t *Table[K, V]) Describe(name string) stream.TableInfo {
 	info := stream.TableInfo{Number: t.number, Name: name, Key: ToJSON(t.keys), Value: ToJSON(t.values)}
 	if _, text := any(t.keys).(String); text {

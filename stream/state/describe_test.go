@@ -59,13 +59,13 @@ func TestDescribe(t *testing.T) {
 func TestTablesOfProcessor(t *testing.T) {
 	table := func(number byte, name string) stream.TableInfo { return stream.TableInfo{Number: number, Name: name} }
 	for want, list := range map[string][]stream.TableInfo{
-		"":                         {table(1, "a"), table(200, "b")},
-		"is the runtime's":         {table(stream.TimerTable, "a")},
-		"has number 0":             {table(0, "a")},
-		`cannot be named "7"`:      {table(1, "7")},
-		`cannot be named ""`:       {table(1, "")},
-		"describe each table once": {table(1, "a"), table(1, "b")},
-		`or the name "a"`:          {table(1, "a"), table(2, "a")},
+		"":                               {table(1, "a"), table(200, "b")},
+		"is the runtime's":               {table(stream.TimerTable, "a")},
+		"has number 0":                   {table(0, "a")},
+		`cannot be named "7"`:            {table(1, "7")},
+		`cannot be named ""`:             {table(1, "")},
+		`"a" and "b" both have number 1`: {table(1, "a"), table(1, "b")},
+		`two tables are named "a"`:       {table(1, "a"), table(2, "a")},
 	} {
 		p := stream.Processor{App: "app", Inputs: []string{"in"}, Tables: list, New: func(stream.Task) (stream.Handler, error) { return nil, nil }} //nolint:nilnil // it is not called
 		if err := p.Complete(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

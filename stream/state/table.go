@@ -3,6 +3,8 @@ package state
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"strconv"
 	"sync"
 
 	"github.com/weirhq/weir/stream"
@@ -27,17 +29,39 @@ type Ranger interface {
 	Range(table byte, from, to []byte, fn func(key, value []byte) error) error
 }
 
-// Table describes one table: its number and the codecs of its keys and values. It is safe for
-// concurrent use.
+// Table describes one table: its name or number, and the codecs of its keys and values. It is safe
+// for concurrent use.
 type Table[K, V any] struct {
 	number  byte
+	name    string // "" for a table of NewTable
 	keys    Codec[K]
 	values  Codec[V]
 	scratch sync.Pool // of *[]byte
 }
 
-// NewTable describes table number of a processor. Tables are numbered from 1 to 126, or from 128 to
-// 255 where they are local, see stream.FirstLocalTable.
+// Named describes the table of a processor with this name, which Processor.Tables must have, see
+// Tables. The store knows a table by a number, which is made of the name: a table with another name
+// is another table, and has no rows. In rare cases two names make one number. The processor then
+// does not start, and one of the tables needs another name, or a number of its own from NewTable.
+func Named[K, V any](name string, keys Codec[K], values Codec[V]) *Table[K, V] {
+	h := fnv.New32a()
+	h.Write([]byte(name)) //nolint:gosec // a hash takes all bytes
+	logged := uint32(stream.TimerTable - stream.FirstTable)
+	return &Table[K, V]{number: stream.FirstTable + byte(h.Sum32()%logged), name: name, keys: keys, values: values}
+}
+
+// Tables describes tables of Named for Processor.Tables.
+func Tables(list ...interface{ Info() stream.TableInfo }) []stream.TableInfo {
+	infos := make([]stream.TableInfo, len(list))
+	for i, t := range list {
+		infos[i] = t.Info()
+	}
+	return infos
+}
+
+// NewTable describes table number of a processor, for handlers that read and write tables by
+// numbers, too. Tables are numbered from 1 to 126, or from 128 to 255 where they are local, see
+// stream.FirstLocalTable.
 func NewTable[K, V any](number byte, keys Codec[K], values Codec[V]) *Table[K, V] {
 	return &Table[K, V]{number: number, keys: keys, values: values}
 }
@@ -48,6 +72,9 @@ func (t *Table[K, V]) Number() byte { return t.number }
 // Get returns the value of key, and whether the table has one. The error means that the store could
 // not be read, or that a codec failed: return it from the record function.
 func (t *Table[K, V]) Get(r Reader, key K) (v V, ok bool, err error) {
+	if err := t.check(r); err != nil {
+		return v, false, err
+	}
 	buf := t.buffer()
 	defer t.scratch.Put(buf)
 	if *buf, err = t.keys.Append((*buf)[:0], key); err != nil {
@@ -69,6 +96,10 @@ func (t *Table[K, V]) Get(r Reader, key K) (v V, ok bool, err error) {
 
 // Put sets key to v. If a codec fails, the transaction is abandoned.
 func (t *Table[K, V]) Put(w Writer, key K, v V) {
+	if err := t.check(w); err != nil {
+		w.Fail(err)
+		return
+	}
 	buf := t.buffer()
 	defer t.scratch.Put(buf)
 	b, err := t.keys.Append((*buf)[:0], key)
@@ -85,6 +116,10 @@ func (t *Table[K, V]) Put(w Writer, key K, v V) {
 
 // Delete removes key. It is no error if the table does not have it.
 func (t *Table[K, V]) Delete(w Writer, key K) {
+	if err := t.check(w); err != nil {
+		w.Fail(err)
+		return
+	}
 	buf := t.buffer()
 	defer t.scratch.Put(buf)
 	var err error
@@ -135,10 +170,13 @@ func (t *Table[K, V]) ScanFrom(r Ranger, from K, fn func(key K, v V) error) erro
 }
 
 func (t *Table[K, V]) scan(r Ranger, from, to []byte, fn func(key K, v V) error) error {
+	if err := t.check(r); err != nil {
+		return err
+	}
 	err := r.Range(t.number, from, to, func(key, value []byte) error {
 		k, err := t.keys.Decode(key)
 		if err != nil {
-			return fmt.Errorf("table %d: decode key %q: %w", t.number, key, err)
+			return fmt.Errorf("table %s: decode key %q: %w", t, key, err)
 		}
 		v, err := t.values.Decode(value)
 		if err != nil {
@@ -152,6 +190,26 @@ func (t *Table[K, V]) scan(r Ranger, from, to []byte, fn func(key K, v V) error)
 	return err
 }
 
+// check returns an error if the processor of a record function does not have the table. Two names
+// that make one number are noticed at the start only where both are in Processor.Tables.
+func (t *Table[K, V]) check(of any) error {
+	if t.name == "" {
+		return nil
+	}
+	if c, ok := of.(*stream.Context); ok {
+		return c.CheckTable(t.number, t.name)
+	}
+	return nil
+}
+
+// String returns the name of the table, or its number.
+func (t *Table[K, V]) String() string {
+	if t.name == "" {
+		return strconv.Itoa(int(t.number))
+	}
+	return strconv.Quote(t.name)
+}
+
 func (t *Table[K, V]) buffer() *[]byte {
 	if b, ok := t.scratch.Get().(*[]byte); ok {
 		return b
@@ -163,8 +221,8 @@ func (t *Table[K, V]) buffer() *[]byte {
 func (t *Table[K, V]) failed(what string, key K, err error) error {
 	switch k := any(key).(type) {
 	case string, []byte:
-		return fmt.Errorf("table %d: %s key %q: %w", t.number, what, k, err)
+		return fmt.Errorf("table %s: %s key %q: %w", t, what, k, err)
 	default:
-		return fmt.Errorf("table %d: %s key %v: %w", t.number, what, k, err)
+		return fmt.Errorf("table %s: %s key %v: %w", t, what, k, err)
 	}
 }
