@@ -55,13 +55,17 @@ func wordcount() example {
 	return x
 }
 
-// sessions has 50 users with four sessions each. A last click lets event time pass.
+// sessions has 50 users with four sessions each. A last record of each input lets event time pass.
 func sessions(begin time.Time) example {
 	x := example{program: "sessions", partitions: 1, processors: 1, outputs: []string{"sessions"}}
 	click := func(user string, second int64) {
-		x.inputs = append(x.inputs, &kgo.Record{Topic: "clicks", Key: []byte(user), Timestamp: begin.Add(time.Duration(second) * time.Second)})
+		x.inputs = append(x.inputs, &kgo.Record{Topic: "clicks", Key: []byte(user), Value: []byte(`{"page":"/"}`), Timestamp: begin.Add(time.Duration(second) * time.Second)})
+	}
+	country := func(user string, second int64) {
+		x.inputs = append(x.inputs, &kgo.Record{Topic: "users", Key: []byte(user), Value: []byte("at"), Timestamp: begin.Add(time.Duration(second) * time.Second)})
 	}
 	for round := range int64(4) {
+		country("another", round*1000+999) // event time is that of the slower input
 		for second := range int64(20) {
 			for user := range 50 {
 				click(fmt.Sprintf("user-%d", user), round*1000+second)
@@ -73,6 +77,7 @@ func sessions(begin time.Time) example {
 		}
 	}
 	click("last", 5000)
+	country("last", 5000)
 	return x
 }
 

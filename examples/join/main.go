@@ -17,32 +17,32 @@ import (
 
 func main() { program.Main(join()) }
 
-const timeoutMs = 10 * 60_000
+const (
+	timeoutMs                  = 10 * 60_000
+	timeout   stream.TimerKind = "timeout"
+)
 
 func join() stream.Processor {
 	orders := state.Named("orders", state.String{}, state.String{})
 	payments := state.Named("payments", state.String{}, state.String{})
-	onRecord := func(c *stream.Context, r *stream.Record) error {
-		id, mine, other := string(r.Key), orders, payments
-		if c.Topic() == "payments" {
-			mine, other = payments, orders
-		}
-		match, found, err := other.Get(c, id)
-		if err != nil {
-			return err
-		}
-		if !found { // keep it until the other side comes, or until the timer fires
-			mine.Put(c, id, string(r.Value))
-			c.SetTimer(stream.Timer{AtMs: r.TimeMs + timeoutMs, Key: r.Key})
+	paid := stream.NewTypedOutput("paid", state.String{})
+	// side handles one of the inputs: it looks for the other side, or waits for it.
+	side := func(mine, other *state.Table[string, string], text func(mine, other string) string) func(*stream.Context, *stream.Record, string) error {
+		return func(c *stream.Context, r *stream.Record, value string) error {
+			id := string(r.Key)
+			match, found, err := other.Get(c, id)
+			if err != nil {
+				return err
+			}
+			if !found { // keep it until the other side comes, or until the timer fires
+				mine.Put(c, id, value)
+				timeout.Set(c, stream.Timer{AtMs: r.TimeMs + timeoutMs, Key: r.Key})
+				return nil
+			}
+			other.Delete(c, id)
+			paid.Emit(c, stream.Message{Key: r.Key}, text(value, match))
 			return nil
 		}
-		order, payment := match, string(r.Value)
-		if c.Topic() == "orders" {
-			order, payment = payment, match
-		}
-		other.Delete(c, id)
-		c.Emit("paid", stream.Message{Key: r.Key, Value: []byte(order + " paid by " + payment)})
-		return nil
 	}
 	onTimer := func(c *stream.Context, t stream.Timer) error {
 		order, found, err := orders.Get(c, string(t.Key))
@@ -57,8 +57,11 @@ func join() stream.Processor {
 		return nil
 	}
 	return stream.Processor{
-		App: "join", Inputs: []string{"orders", "payments"}, Outputs: stream.OutputTopics("paid", "unpaid"),
-		Tables: state.Tables(orders, payments),
-		New:    stream.EachRecordWithTimers(onRecord, onTimer),
+		App: "join", Outputs: stream.OutputTopics("paid", "unpaid"), Tables: state.Tables(orders, payments),
+		On: []stream.Callback{
+			stream.On("orders", state.String{}, side(orders, payments, func(order, payment string) string { return order + " paid by " + payment })),
+			stream.On("payments", state.String{}, side(payments, orders, func(payment, order string) string { return order + " paid by " + payment })),
+			stream.OnTimer(timeout, onTimer),
+		},
 	}
 }
