@@ -15,7 +15,7 @@ import (
 func (a *Agent) logOutage(what string, err error) {
 	if err == nil {
 		if n := a.outage.Success(time.Now()); n.Kind == logthrottle.End {
-			a.cfg.Logger.Warn().Str("region", a.cfg.Region).Dur("for", n.For).Int("failures", n.Failures).Msg("region_recovered")
+			a.cfg.Logger.Warn().Str("region", a.cfg.Region).Dur("for_ms", n.For).Int("failures", n.Failures).Msg("region_recovered")
 		}
 		return
 	}
@@ -28,7 +28,7 @@ func (a *Agent) logOutage(what string, err error) {
 	case logthrottle.Begin:
 		log.Warn().Err(err).Str("region", a.cfg.Region).Str("what", what).Msg("region_failed")
 	case logthrottle.Continue:
-		log.Warn().Err(err).Str("region", a.cfg.Region).Str("what", what).Dur("for", n.For).Int("failures", n.Failures).Msg("region_still_failing")
+		log.Warn().Err(err).Str("region", a.cfg.Region).Str("what", what).Dur("for_ms", n.For).Int("failures", n.Failures).Msg("region_still_failing")
 	default:
 	}
 }

@@ -40,7 +40,7 @@ func (b *Bridge) logLag(s Status, now time.Time) {
 	}
 	if now.Sub(b.lastWarned) >= time.Minute {
 		b.lastWarned = now.Add(9 * time.Minute)
-		b.log.Warn().Dur("lag", time.Duration(s.LagMs)*time.Millisecond).Str("problem", s.Problem).Msg("bridge_lags")
+		b.log.Warn().Dur("lag_ms", time.Duration(s.LagMs)*time.Millisecond).Str("problem", s.Problem).Msg("bridge_lags")
 	}
 }
 
@@ -49,7 +49,7 @@ func (b *Bridge) logLag(s Status, now time.Time) {
 func (b *Bridge) logOutage(problem string, now time.Time) {
 	if problem == "" {
 		if n := b.outage.Success(now); n.Kind == logthrottle.End {
-			b.log.Warn().Dur("for", n.For).Msg("region_recovered")
+			b.log.Warn().Dur("for_ms", n.For).Msg("region_recovered")
 		}
 		return
 	}
@@ -57,7 +57,7 @@ func (b *Bridge) logOutage(problem string, now time.Time) {
 	case logthrottle.Begin:
 		b.log.Warn().Str("problem", problem).Msg("region_failed")
 	case logthrottle.Continue:
-		b.log.Warn().Str("problem", problem).Dur("for", n.For).Msg("region_still_failing")
+		b.log.Warn().Str("problem", problem).Dur("for_ms", n.For).Msg("region_still_failing")
 	default:
 	}
 }

@@ -163,7 +163,7 @@ func (w *worker) onRestored(t *task, res *restoreResult, err error, took time.Du
 			w.resume(t)
 		}
 		w.cfg.Metrics.Restores.WithLabelValues(w.proc.App).Inc()
-		w.log.Info().Int32("partition", t.p).Uint64("owner_epoch", t.ownerEpoch).Dur("took", took).Bool("warm", res.warm).Msg("partition_running")
+		w.log.Info().Int32("partition", t.p).Uint64("owner_epoch", t.ownerEpoch).Dur("took_ms", took).Bool("warm", res.warm).Msg("partition_running")
 	}
 	w.publish()
 }

@@ -40,7 +40,7 @@ func TestStopIsLogged(t *testing.T) {
 			if code != cli.ExitOK {
 				t.Errorf("code %d", code)
 			}
-			if last := regexp.MustCompile(`"took":[0-9.]+,.*"process_stopped"`); !last.MatchString(lines[len(lines)-1]) || strings.Count(out.String(), "process_stopped") != 1 {
+			if last := regexp.MustCompile(`"took_ms":[0-9.]+,.*"process_stopped"`); !last.MatchString(lines[len(lines)-1]) || strings.Count(out.String(), "process_stopped") != 1 {
 				t.Errorf("code %d, and no event about the stop at the end of\n%s", code, out)
 			}
 		})

@@ -16,7 +16,8 @@ import (
 const eventsDoc = "processors/EVENTS.md"
 
 // CheckEvents returns a complaint for each log message that is not the name of an event, for each
-// event without a row in eventsDoc, and for each row whose event is not logged.
+// event without a row in eventsDoc, for each row whose event is not logged, and for each duration
+// whose field does not name its unit.
 func CheckEvents(files []File) []string {
 	name, row := regexp.MustCompile(`^([a-z]+\.)?[a-z0-9]+(_[a-z0-9]+)*$`), regexp.MustCompile("(?m)^\\| `([^`]*)` \\|")
 	explained, logged := map[string]bool{}, map[string]bool{}
@@ -32,7 +33,12 @@ func CheckEvents(files []File) []string {
 		if !isGo(f.Path) || isTest(f.Path) {
 			continue
 		}
-		for _, m := range messages(f) {
+		for _, m := range arguments(f, "Dur") {
+			if field, err := strconv.Unquote(m.text); err != nil || !strings.HasSuffix(field, "_ms") {
+				bad = append(bad, fmt.Sprintf("%s: the field %s of a log event is a duration without a unit: end its name with _ms", m.at, m.text))
+			}
+		}
+		for _, m := range arguments(f, "Msg", "Msgf") {
 			event, err := strconv.Unquote(m.text)
 			switch {
 			case err != nil || !name.MatchString(event):
@@ -53,29 +59,30 @@ func CheckEvents(files []File) []string {
 	return bad
 }
 
-// message is the argument of a call of Msg, as in the source.
-type message struct {
+// argument is the first argument of a call, as in the source.
+type argument struct {
 	at   token.Position
 	text string
 }
 
-func messages(f File) []message {
+// arguments returns those of the calls of methods.
+func arguments(f File, methods ...string) []argument {
 	fset := token.NewFileSet()
 	tree, err := parser.ParseFile(fset, f.Path, f.Text, 0)
 	if err != nil {
 		return nil // the compiler reports it
 	}
-	var list []message
+	var list []argument
 	ast.Inspect(tree, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok || len(call.Args) == 0 {
 			return true
 		}
 		fn, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || fn.Sel.Name != "Msg" && fn.Sel.Name != "Msgf" {
+		if !ok || !slices.Contains(methods, fn.Sel.Name) {
 			return true
 		}
-		m := message{fset.Position(call.Pos()), "that is not a literal"}
+		m := argument{fset.Position(call.Pos()), "that is not a literal"}
 		switch arg := call.Args[0].(type) {
 		case *ast.BasicLit:
 			m.text = arg.Value

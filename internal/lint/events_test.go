@@ -21,6 +21,8 @@ func TestCheckEvents(t *testing.T) {
 		{"made up", []File{doc, code(`Msg("a_b")`), file("api/b.go", `func f() { l.Msg("a_" + x) }`)}, "that is not a literal"},
 		{"format", []File{doc, code(`Msg("a_b")`), file("api/b.go", `func f() { l.Msgf("a %d", 1) }`)}, "is not an event name"},
 		{"a caller's", []File{doc, code(`Msg("a_b")`), file("obs/b.go", `func f() { l.Msg(s.event) }`)}, ""},
+		{"a duration", []File{doc, code(`Dur("took_ms", d).Msg("a_b")`)}, ""},
+		{"a duration without a unit", []File{doc, code(`Dur("took", d).Msg("a_b")`)}, `the field "took" of a log event is a duration without a unit`},
 		{"explained in vain", []File{doc}, "has a row for the event a_b, which no code logs"},
 	} {
 		t.Run(tc.name, func(t *testing.T) { one(t, CheckEvents(tc.files), tc.want) })

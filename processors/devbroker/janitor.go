@@ -195,5 +195,5 @@ func (t *janitor) compact() {
 	}
 	before := t.sizeAfter
 	t.sizeAfter = t.sizes()
-	t.b.cfg.Log.Info().Interface("bytes", t.sizeAfter).Interface("before", before).Dur("took", time.Since(began)).Msg("compacted")
+	t.b.cfg.Log.Info().Interface("bytes", t.sizeAfter).Interface("before", before).Dur("took_ms", time.Since(began)).Msg("compacted")
 }

@@ -199,7 +199,7 @@ func (f *Follower) savePositions(before time.Time) error {
 // failed logs a failure of the brokers. The line comes once for an outage, and again each minute.
 func (f *Follower) failed(err error) {
 	e := f.outage.Failure(time.Now())
-	line := f.cfg.Log.Warn().Str("follower", f.cfg.Name).Err(err).Dur("for", e.For)
+	line := f.cfg.Log.Warn().Str("follower", f.cfg.Name).Err(err).Dur("for_ms", e.For)
 	switch e.Kind {
 	case logthrottle.Begin:
 		line.Msg("follower_failed")
@@ -212,7 +212,7 @@ func (f *Follower) failed(err error) {
 
 func (f *Follower) succeeded() {
 	if e := f.outage.Success(time.Now()); e.Kind == logthrottle.End {
-		f.cfg.Log.Warn().Str("follower", f.cfg.Name).Dur("for", e.For).Msg("follower_recovered")
+		f.cfg.Log.Warn().Str("follower", f.cfg.Name).Dur("for_ms", e.For).Msg("follower_recovered")
 	}
 }
 
@@ -234,7 +234,7 @@ func (f *Follower) checkCaughtUp() {
 			return
 		}
 	}
-	f.cfg.Log.Info().Str("follower", f.cfg.Name).Int("partitions", len(f.parts)).Dur("took", time.Since(f.began)).Msg("follower_caught_up")
+	f.cfg.Log.Info().Str("follower", f.cfg.Name).Int("partitions", len(f.parts)).Dur("took_ms", time.Since(f.began)).Msg("follower_caught_up")
 	close(f.caughtUp)
 }
 

@@ -40,7 +40,7 @@ func (c *Consumer) logOutage(p *partition, e *entry, err error) {
 	case logthrottle.Begin:
 		log.Warn().Err(err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Int("waiting", c.pendingRecords()).Msg("sink_failed")
 	case logthrottle.Continue:
-		log.Warn().Err(err).Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("sink_still_failing")
+		log.Warn().Err(err).Str("topic", c.cfg.Topic).Dur("for_ms", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("sink_still_failing")
 	default:
 	}
 }
@@ -54,7 +54,7 @@ func (c *Consumer) recovered() {
 		}
 	}
 	if n := c.outage.Success(time.Now()); n.Kind == logthrottle.End {
-		c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Dur("for", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("sink_recovered")
+		c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Dur("for_ms", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("sink_recovered")
 	}
 }
 

@@ -257,7 +257,7 @@ func (s *Store) Close() error {
 		for {
 			select {
 			case <-t.C:
-				s.Log.Warn().Str("waits_for", *waitsFor.Load()).Dur("for", time.Since(began)).Msg("store_close_slow")
+				s.Log.Warn().Str("waits_for", *waitsFor.Load()).Dur("for_ms", time.Since(began)).Msg("store_close_slow")
 			case <-ended:
 				return
 			}

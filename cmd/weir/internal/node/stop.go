@@ -14,7 +14,7 @@ func LogStop(ctx context.Context, log zerolog.Logger) (ended func()) {
 	forget := context.AfterFunc(ctx, func() { began <- time.Now() })
 	return func() {
 		if !forget() {
-			log.Info().Dur("took", time.Since(<-began)).Msg("process_stopped")
+			log.Info().Dur("took_ms", time.Since(<-began)).Msg("process_stopped")
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (v *supervisor) observe(why string, next time.Time) {
 	switch {
 	case changed && s.runs:
 		v.waiting.Set(0)
-		line(v.log.Info()).Dur("waited", former).Msg("role_running")
+		line(v.log.Info()).Dur("waited_ms", former).Msg("role_running")
 	case changed, first:
 		v.waiting.Set(1)
 		line(v.log.Warn()).Str("error", why).Time("next", next).Msg("role_waiting")

@@ -100,11 +100,11 @@ func (w *expiryWarnings) check(known admin.WriteLeaseStatus, now time.Time) {
 func (r *writeLeaseRenewal) report(failing *logthrottle.Tracker, region string, err error) {
 	if err == nil {
 		if n := failing.Success(time.Now()); n.Kind == logthrottle.End {
-			r.log.Warn().Str("region", region).Dur("for", n.For).Msg("write_lease_renewal_recovered")
+			r.log.Warn().Str("region", region).Dur("for_ms", n.For).Msg("write_lease_renewal_recovered")
 		}
 		return
 	}
 	if n := failing.Failure(time.Now()); n.Kind != logthrottle.None {
-		r.log.Warn().Err(err).Str("region", region).Dur("for", n.For).Msg("write_lease_renewal_failed")
+		r.log.Warn().Err(err).Str("region", region).Dur("for_ms", n.For).Msg("write_lease_renewal_failed")
 	}
 }
