@@ -402,11 +402,12 @@ func (t *task) resetTransaction() {
 // abort aborts the open transaction because of cause, and restarts its tasks.
 func (w *worker) abort(life context.Context, cause error) error {
 	var stopped *changelog.StoppedError
+	var poison *poisonError
 	switch {
 	case errors.As(cause, &stopped):
 		w.log.Error().Int32("partition", stopped.Partition).Err(stopped.Err).Msg("partition_stopped")
-	case errors.Is(cause, errPoison):
-		w.log.Warn().Err(cause).Msg("poison_record")
+	case errors.As(cause, &poison):
+		w.log.Warn().Err(cause).Str("stack", poison.stack).Msg("poison_record")
 	default:
 		w.log.Error().Err(cause).Msg("transaction_abandoned")
 	}

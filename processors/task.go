@@ -88,6 +88,17 @@ type recordPos struct {
 // trusted.
 var errPoison = errors.New("a record panicked in Fold")
 
+// poisonError is an errPoison with the stack of the panic, up to maxLoggedStack bytes.
+type poisonError struct {
+	error
+	stack string
+}
+
+func (e *poisonError) Unwrap() error { return e.error }
+
+// maxLoggedStack bounds the stack in a log event, in bytes. The dead letter has more of it.
+const maxLoggedStack = 4 << 10
+
 // take converts fetched records from the task's offset on, and advances the offset. A replay leaves
 // out what the live processor has skipped.
 func (t *task) take(topic string, in []*kgo.Record, replay *replayrange.Range, out []stream.Record) []stream.Record {
@@ -287,13 +298,14 @@ func (t *task) refuse(cause error) {
 // recordPoison records where a panic was: the record, if the batch has only one, else the range to
 // fold record by record.
 func (t *task) recordPoison(b *stream.Batch, v any) error {
-	first, last := b.Records[0].Offset, b.Records[len(b.Records)-1].Offset
+	first, last, stack := b.Records[0].Offset, b.Records[len(b.Records)-1].Offset, debug.Stack()
 	if len(b.Records) == 1 {
-		t.poison[recordPos{b.Topic, first}] = fmt.Sprintf("%v\n%s", v, debug.Stack())
+		t.poison[recordPos{b.Topic, first}] = fmt.Sprintf("%v\n%s", v, stack)
 	} else {
 		t.foldSingly[b.Topic] = last + 1
 	}
-	return fmt.Errorf("%w, at offset %d to %d of %s[%d]: %v", errPoison, first, last, b.Topic, b.Partition, v)
+	err := fmt.Errorf("%w, at offset %d to %d of %s[%d]: %v", errPoison, first, last, b.Topic, b.Partition, v)
+	return &poisonError{err, string(stack[:min(len(stack), maxLoggedStack)])}
 }
 
 // stop stops the partition until an operator acts.
