@@ -1,5 +1,7 @@
 package stream
 
+import "time"
+
 // Record is one input record. Key, Value and Headers are valid until Fold returns.
 type Record struct {
 	Key, Value []byte
@@ -7,6 +9,9 @@ type Record struct {
 	Offset     int64
 	TimeMs     int64 // the record's own timestamp, Unix ms
 }
+
+// Time is the record's own timestamp.
+func (r *Record) Time() time.Time { return time.UnixMilli(r.TimeMs) }
 
 // Header is a header of an input or output record.
 type Header struct {

@@ -16,7 +16,8 @@ type Sink struct {
 	Topic string
 	// Do acts on the other system. A nil error means that the record is done. After an error the
 	// runner calls it again, with growing pauses, until it succeeds: an outage holds records up,
-	// and skips none. Do returns nil for a record that can never succeed, and reports it itself.
+	// and skips none. Do returns nil for a record that can never succeed, and reports it itself; or
+	// Retries and GiveUp do.
 	//
 	// Do may be called more than once for a record, by two processes at once when the group has
 	// removed a process that does not know it yet. So the action must be repeatable, such as a
@@ -41,6 +42,15 @@ type Sink struct {
 	// doubles from RetryMin to RetryMax, and is shortened at random by up to a half. Default to 100
 	// ms and 10 s.
 	RetryMin, RetryMax time.Duration
+	// Retries bounds how often Do is called again for a record in one process. If the last of these
+	// calls fails, GiveUp is called in place of Do. Defaults to 0: Do is called until it succeeds.
+	// An outage uses up the calls of all records that wait, so set it where the other system
+	// refuses single records.
+	Retries int
+	// GiveUp takes a record whose calls have failed, with the error of the last one: it writes the
+	// record to another place, for example. It has the rules of Do, and is called until it returns
+	// nil. It must be set if Retries is.
+	GiveUp func(ctx context.Context, r *SinkRecord, last error) error
 	// SkipTrimmed continues at the first record that the topic still has, with a warning, where
 	// retention has deleted records before they were read. It is for actions that are requested
 	// again. Defaults to stopping the partition. A batch that cannot be decoded stops it in both
@@ -48,15 +58,20 @@ type Sink struct {
 	SkipTrimmed bool
 }
 
-// SinkRecord is a record of a sink's topic.
+// SinkRecord is a record of a sink's topic. Do may keep it.
 type SinkRecord struct {
+	Topic      string
 	Partition  int32
 	Offset     int64
 	Key, Value []byte
-	Time       time.Time // the record's timestamp
+	Headers    []Header // nil for most records
+	TimeMs     int64    // the record's own timestamp, Unix ms
 	// Attempt is the number of calls of Do for this record before, in this process.
 	Attempt int
 }
+
+// Time is the record's own timestamp.
+func (r *SinkRecord) Time() time.Time { return time.UnixMilli(r.TimeMs) }
 
 // Complete sets the fields that have defaults and checks all of them. The runner calls it.
 func (s *Sink) Complete() error {
@@ -70,6 +85,8 @@ func (s *Sink) Complete() error {
 		return fmt.Errorf("sink %q: Do is nil: give the function that acts on a record", s.Group)
 	case s.Concurrency < 0 || s.PerPartition < 0 || s.Pending < 0 || s.PendingBytes < 0:
 		return fmt.Errorf("sink %q: Concurrency is %d, PerPartition %d, Pending %d and PendingBytes %d: none may be negative; 0 is the default", s.Group, s.Concurrency, s.PerPartition, s.Pending, s.PendingBytes)
+	case s.Retries < 0 || (s.Retries > 0) != (s.GiveUp != nil):
+		return fmt.Errorf("sink %q: Retries is %d, and GiveUp is set: %t: give a positive number and a function, or neither", s.Group, s.Retries, s.GiveUp != nil)
 	case s.RetryMin < 0 || s.RetryMax < 0:
 		return fmt.Errorf("sink %q: RetryMin is %s and RetryMax %s: none may be negative; 0 is the default", s.Group, s.RetryMin, s.RetryMax)
 	}

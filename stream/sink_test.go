@@ -28,6 +28,8 @@ func TestSinkComplete(t *testing.T) {
 		"Do":           {Group: "g", Topic: "t"},
 		"PendingBytes": {Group: "g", Topic: "t", Do: do, PendingBytes: -1},
 		"RetryMax":     {Group: "g", Topic: "t", Do: do, RetryMax: -1},
+		"Retries":      {Group: "g", Topic: "t", Do: do, Retries: 3},
+		"GiveUp":       {Group: "g", Topic: "t", Do: do, GiveUp: func(context.Context, *stream.SinkRecord, error) error { return nil }},
 	} {
 		if err := s.Complete(); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("a wrong %s: %v", field, err)

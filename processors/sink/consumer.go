@@ -193,7 +193,7 @@ func (c *Consumer) take(fetches kgo.Fetches) {
 				p.next = r.Offset + 1
 				continue
 			}
-			e := &entry{SinkRecord: stream.SinkRecord{Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Time: r.Timestamp}}
+			e := &entry{SinkRecord: sinkRecord(r)}
 			e.key = c.cfg.Key(&e.SinkRecord)
 			p.add(e)
 		}
@@ -203,6 +203,14 @@ func (c *Consumer) take(fetches kgo.Fetches) {
 		}
 	})
 	c.dispatch()
+}
+
+func sinkRecord(r *kgo.Record) stream.SinkRecord {
+	out := stream.SinkRecord{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, TimeMs: r.Timestamp.UnixMilli()}
+	for _, h := range r.Headers {
+		out.Headers = append(out.Headers, stream.Header(h))
+	}
+	return out
 }
 
 // dispatch begins as many calls as are allowed; the partitions take turns. The mutex is held.
@@ -225,10 +233,15 @@ func (c *Consumer) dispatch() {
 	}
 }
 
-// call calls Do for a taken record.
+// call calls Do for a taken record, or GiveUp.
 func (c *Consumer) call(p *partition, e *entry) {
 	r := e.SinkRecord // a copy: Do may keep it
-	err := c.cfg.Do(p.ctx, &r)
+	var err error
+	if c.cfg.Retries > 0 && e.Attempt > c.cfg.Retries {
+		err = c.cfg.GiveUp(p.ctx, &r, e.err)
+	} else if err = c.cfg.Do(p.ctx, &r); err != nil {
+		e.err = err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.running--

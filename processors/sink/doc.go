@@ -9,8 +9,8 @@
 //
 // Invariants:
 //
-//  1. Nothing is skipped. A record is done when Do has returned nil for it. No offset after a
-//     record that is not done is committed.
+//  1. Nothing is skipped. A record is done when Do has returned nil for it, or Sink.GiveUp has
+//     after Sink.Retries. No offset after a record that is not done is committed.
 //  2. Records of one key are done one after another, in the order of the partition. A record that
 //     fails holds up the records of its key and no others, until Sink.Pending records of its
 //     partition are in memory. Then fetching of the partition pauses.

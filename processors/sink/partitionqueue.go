@@ -14,6 +14,7 @@ type entry struct {
 	next  *entry // the next of the same key
 	done  bool
 	timer *time.Timer // of the next attempt
+	err   error       // of the last attempt
 }
 
 // partitionQueue holds the records of one partition in order, from the first that is not done to
@@ -34,6 +35,9 @@ func newPartitionQueue() *partitionQueue {
 // add appends a record.
 func (l *partitionQueue) add(e *entry) {
 	e.bytes = len(e.Key) + len(e.Value)
+	for _, h := range e.Headers {
+		e.bytes += len(h.Key) + len(h.Value)
+	}
 	l.bytes += e.bytes
 	l.entries = append(l.entries, e)
 	l.next = e.Offset + 1
@@ -62,7 +66,7 @@ func (l *partitionQueue) requeue(e *entry) { l.ready = append(l.ready, e) }
 // finish marks a taken record as done, and makes the next record of its key ready.
 func (l *partitionQueue) finish(e *entry) {
 	e.done = true
-	e.Key, e.Value = nil, nil
+	e.Key, e.Value, e.Headers = nil, nil, nil
 	l.bytes -= e.bytes
 	if e.next != nil {
 		l.ready = append(l.ready, e.next)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
@@ -282,4 +284,47 @@ func TestInstanceTaken(t *testing.T) {
 			t.Errorf("%v; %d records are done", first.err, l.count())
 		}
 	})
+}
+
+// TestGiveUp holds that a record is given up after the calls that the sink allows, with the last
+// error, and that the records of its key continue.
+func TestGiveUp(t *testing.T) {
+	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
+		l.refuse["bad"] = errors.New("the key is refused")
+		var given []string
+		calls := 0
+		p := w.start("a", func(c *settings) {
+			c.Retries = 3
+			c.Do = func(ctx context.Context, r *stream.SinkRecord) error {
+				if string(r.Key) == "bad" {
+					calls++
+				}
+				return l.do(ctx, r)
+			}
+			c.GiveUp = func(_ context.Context, r *stream.SinkRecord, last error) error {
+				given = append(given, fmt.Sprintf("%s[%d]@%d attempt %d: %v", r.Topic, r.Partition, r.Offset, r.Attempt, last))
+				if len(given) == 1 {
+					return errors.New("the other place is away, too")
+				}
+				l.allow()
+				return nil
+			}
+		})
+		defer p.stop()
+		w.send(0, "bad", "good", "bad")
+		time.Sleep(time.Minute)
+		want := []string{topic + "[0]@0 attempt 4: the key is refused", topic + "[0]@0 attempt 5: the key is refused"}
+		if !slices.Equal(given, want) || calls != 5 || l.count() != 2 || w.behind() != 0 {
+			t.Errorf("given up: %q, %d calls, %d records are done, %d are not committed", given, calls, l.count(), w.behind())
+		}
+	})
+}
+
+// TestWholeRecord holds that a sink gets the topic, the headers and the time of a record.
+func TestWholeRecord(t *testing.T) {
+	r := sinkRecord(&kgo.Record{Topic: "t", Partition: 1, Offset: 2, Key: []byte("k"), Value: []byte("v"), Timestamp: time.UnixMilli(77), Headers: []kgo.RecordHeader{{Key: "a", Value: []byte("b")}}})
+	want := stream.SinkRecord{Topic: "t", Partition: 1, Offset: 2, Key: []byte("k"), Value: []byte("v"), TimeMs: 77, Headers: []stream.Header{{Key: "a", Value: []byte("b")}}}
+	if !reflect.DeepEqual(r, want) || !r.Time().Equal(time.UnixMilli(77)) {
+		t.Errorf("%+v, want %+v", r, want)
+	}
 }

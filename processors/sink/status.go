@@ -39,8 +39,8 @@ func (c *Consumer) Status() []Status {
 		for _, e := range p.entries {
 			if !e.done {
 				s.Pending++
-				if s.Oldest.IsZero() || e.Time.Before(s.Oldest) {
-					s.Oldest = e.Time
+				if s.Oldest.IsZero() || e.Time().Before(s.Oldest) {
+					s.Oldest = e.Time()
 				}
 			}
 		}
