@@ -379,6 +379,9 @@ func (w *worker) apply(parts []*taskCommit) error {
 		for j := range t.rejects {
 			w.cfg.Metrics.Rejected.WithLabelValues(w.proc.App, t.rejects[j].reason).Inc()
 		}
+		for name, n := range t.changes.Counts {
+			w.cfg.Metrics.Counts.WithLabelValues(w.proc.App, name).Add(n)
+		}
 		t.seq, t.repairOffsets = parts[i].marker.Sequence, false
 		t.timers.committed()
 		switch {

@@ -22,6 +22,7 @@ type Metrics struct {
 	Timers             *prometheus.CounterVec   // timers fired, by app and clock: event, wall
 	Lag                *prometheus.GaugeVec     // records behind the end of the inputs, by app and worker
 	Partitions         *prometheus.GaugeVec     // partitions by app, worker and state
+	Counts             *prometheus.CounterVec   // what handlers count, by app and name: see stream.Changes.Count
 	Skipped            *prometheus.GaugeVec     // input offsets that operators skipped, by app and worker
 }
 
@@ -52,12 +53,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		TransactionBytes:   histogram("transaction_bytes", "Bytes of the changes of state and outputs of a transaction.", prometheus.ExponentialBuckets(256, 4, 11)),
 		Latency: newLatency(prometheus.NewDesc("weir_processor_event_to_commit_seconds",
 			"From the timestamp of an input record to the commit of its changes. The records of a batch are taken as spread evenly between the oldest and the newest.", []string{"app"}, nil)),
+		Counts:     counter("counts_total", "What the code of the processor counts, by name.", "name"),
 		Lag:        gauge("lag_records", "Records between the next offset and the end of the inputs.", "worker"),
 		Partitions: gauge("partitions", "Partitions by state: barrier, restoring, running, stopped; standby (another process owns it).", "worker", "state"),
 		Skipped:    gauge("skipped_records", "Offsets of the inputs that operators skipped because they could not be read, in the partitions of this process.", "worker"),
 	}
 	if r != nil {
-		r.MustRegister(m.Records, m.Rejected, m.Commits, m.Aborts, m.PhaseSeconds, m.Latency, m.TransactionRecords, m.ChangelogRecords, m.TransactionChanges, m.TransactionBytes, m.Restores, m.RestoredRecords, m.RestoreRemaining, m.Timers, m.Lag, m.Partitions, m.Skipped)
+		r.MustRegister(m.Records, m.Rejected, m.Commits, m.Aborts, m.PhaseSeconds, m.Latency, m.TransactionRecords, m.ChangelogRecords, m.TransactionChanges, m.TransactionBytes, m.Restores, m.RestoredRecords, m.RestoreRemaining, m.Timers, m.Lag, m.Partitions, m.Counts, m.Skipped)
 	}
 	return m
 }

@@ -1,6 +1,9 @@
 package stream
 
-import "time"
+import (
+	"log/slog"
+	"time"
+)
 
 // Record is one input record. Key, Value and Headers are valid until Fold returns.
 type Record struct {
@@ -58,6 +61,8 @@ type Task struct {
 	// effect once the handler is discarded. A handler that wakes itself in each Flush keeps its
 	// worker busy.
 	Wake func()
+	// Log is the log of the runtime, with the fields app, worker and partition. Nil: there is none.
+	Log *slog.Logger
 
 	tables *[TimerTable]string // names of the processor's logged tables, by number; nil: unknown
 }

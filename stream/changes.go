@@ -22,6 +22,8 @@ const (
 // The zero value takes any output, as if it were declared with its name as its topic.
 type Changes struct {
 	List []Change
+	// Counts are the figures of Count, by name.
+	Counts map[string]float64
 
 	outputs  []*Output
 	declared bool // outputs are those of a processor: there are no others
@@ -152,6 +154,23 @@ func (c *Changes) adopt(b *Changes) {
 	}
 	c.List = append(c.List, b.List...)
 	c.bytes += b.bytes
+	for name, n := range b.Counts {
+		c.Count(name, n)
+	}
+}
+
+// Count adds n to the counter weir_processor_counts_total{app, name} of the process, once the
+// transaction has committed. So a record that is tried again counts once, and a process that is
+// killed between the commit and the count misses it. name is from a closed set. n is not negative.
+func (c *Changes) Count(name string, n float64) {
+	if n < 0 {
+		c.Fail(fmt.Errorf("count %q by %g: a counter does not fall", name, n))
+		return
+	}
+	if c.Counts == nil {
+		c.Counts = map[string]float64{}
+	}
+	c.Counts[name] += n
 }
 
 func (c *Changes) undeclared(output string) error {
@@ -222,4 +241,5 @@ func (c *Changes) Reset() {
 	c.cur = c.cur[:0]
 	clear(c.to)
 	c.to = c.to[:0]
+	clear(c.Counts)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 )
 
 // ErrStopScan ends a scan without an error: the function of Context.Scan, Context.Range or a scan
@@ -29,8 +30,14 @@ type Context struct {
 	out      Changes // records to be written
 	outStart int     // of the current record, in out.List
 	timers   []timerChange
+	counts   []count
 	encoded  []byte // of TypedOutput: room
 	err      error  // misuse in the current record
+}
+
+type count struct {
+	name string
+	n    float64
 }
 
 type timerChange struct {
@@ -118,6 +125,19 @@ func (c *Context) EmitTo(output string, partition int32, m Message) {
 // Wake requests a commit soon, see Task.Wake.
 func (c *Context) Wake() { c.task.Wake() }
 
+// Log returns the log of the runtime, with the fields app, worker and partition. What it writes is
+// no part of the transaction: a record that is tried again writes again.
+func (c *Context) Log() *slog.Logger {
+	if c.task.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return c.task.Log
+}
+
+// Count adds n to a counter, see Changes.Count. What a function counts for a record that it refuses
+// is undone.
+func (c *Context) Count(name string, n float64) { c.counts = append(c.counts, count{name, n}) }
+
 // SetTimer makes t fire once: it is passed to the timer function of EachRecordWithTimers. A timer
 // is known by its clock, time and key; to set one that is set changes nothing. Key is copied. Where
 // the functions are those of Processor.On, timers have a kind: see TimerKind.
@@ -167,12 +187,15 @@ func (c *Context) Fail(err error) {
 
 // begin starts a record or timer.
 func (c *Context) begin(topic string, nowMs int64) {
-	c.topic, c.nowMs, c.err, c.timers, c.outStart = topic, nowMs, nil, c.timers[:0], len(c.out.List)
+	c.topic, c.nowMs, c.err, c.timers, c.counts, c.outStart = topic, nowMs, nil, c.timers[:0], c.counts[:0], len(c.out.List)
 	c.state.begin()
 }
 
 // end makes what the function did part of the transaction.
 func (c *Context) end() error {
+	for _, x := range c.counts {
+		c.out.Count(x.name, x.n)
+	}
 	if c.err == nil {
 		c.err = c.out.Err()
 	}
@@ -201,6 +224,9 @@ func (c *Context) flush(ch *Changes) {
 	for i := range c.out.List {
 		x := &c.out.List[i]
 		ch.emit(x.To.Output.Name, x.To.Partition, Message{Key: x.Key, Value: x.Value, Headers: x.To.Headers, TimeMs: x.To.TimeMs})
+	}
+	for name, n := range c.out.Counts {
+		ch.Count(name, n)
 	}
 	c.out.Reset()
 }

@@ -33,7 +33,7 @@ func TestCheckImports(t *testing.T) {
 		{"permitted", []Package{
 			pkg("events", "strings", "./events/eventspb", "./internal/ring", "github.com/cespare/xxhash/v2"),
 			pkg("events/eventspb", "google.golang.org/protobuf/proto"),
-			pkg("stream", "sort"),
+			pkg("stream", "sort", "log/slog"),
 			pkg("internal/ring", "sort"),
 			pkg("internal/obs", "github.com/prometheus/client_golang/prometheus"),
 			pkg("spendcounter", "./events", "./stream", "./spendcounter/spendpb", "time"),
@@ -55,6 +55,7 @@ func TestCheckImports(t *testing.T) {
 		{"events need a core", []Package{pkg("events", "./spendcounter"), pkg("spendcounter")}, "events imports spendcounter: package events "},
 		{"a core needs Kafka", []Package{pkg("liberator", kgo)}, "liberator imports " + kgo},
 		{"a core reads files", []Package{pkg("pacing", "os")}, "pacing imports os: a core "},
+		{"a core logs", []Package{pkg("pacing", "log/slog")}, "pacing imports log/slog: a core "},
 		{"a core uses the network", []Package{pkg("pacing", "net/http")}, "pacing imports net/http: a core "},
 		{"a core draws random numbers", []Package{pkg("balancer", "math/rand/v2")}, "balancer imports math/rand/v2: a core "},
 		{"a core needs another", []Package{pkg("balancer", "./dedup")}, "balancer imports dedup: a core "},

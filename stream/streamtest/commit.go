@@ -39,6 +39,9 @@ func (r *Runner) Commit(nowMs int64) {
 	if idle { // the runtime writes no transaction
 		return
 	}
+	for name, n := range r.changes.Counts {
+		r.counts[name] += n
+	}
 	r.commits++
 	if l, ok := r.handler.(stream.CommitListener); ok {
 		l.Committed(r.commits)

@@ -39,6 +39,9 @@ func (r *Runner) TakeOutputs() []stream.Change {
 	return out
 }
 
+// Count returns what the committed transactions have counted under a name.
+func (r *Runner) Count(name string) float64 { return r.counts[name] }
+
 // TakeRejects returns the records whose refusal was committed since the last call, in the order in
 // which they were folded.
 func (r *Runner) TakeRejects() []Reject {

@@ -44,6 +44,7 @@ type Runner struct {
 	rejects  []Reject // of the open transaction
 	rejected []Reject // committed
 	outputs  []stream.Change
+	counts   map[string]float64 // committed
 }
 
 // Reject is a record that the handler refused.
@@ -63,7 +64,7 @@ func New(tb testing.TB, o Options) *Runner {
 	}
 	r := &Runner{
 		tb: tb, partition: o.Partition, open: p.Outputs == nil,
-		inputs: map[string]*input{}, state: tables{}, timers: newTimers(),
+		inputs: map[string]*input{}, state: tables{}, timers: newTimers(), counts: map[string]float64{},
 	}
 	if err := p.Complete(); err != nil {
 		tb.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"time"
 
@@ -61,6 +62,7 @@ func (v *Builder) make() (stream.Handler, error) {
 	if v.Task.Wake == nil {
 		v.Task.Wake = func() {} // the handler is made to inspect state, or is a standby's
 	}
+	v.Task.Log = slog.New(zerolog.NewSlogHandler(v.Log)).With("partition", p)
 	v.Task.Get = func(table byte, key []byte) ([]byte, error) {
 		if err := v.cancelled(); err != nil {
 			return nil, err
