@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/weirhq/weir/internal/authored"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -57,11 +58,11 @@ func HandlerOf[H any](r *Runtime, partition int32) (H, error) {
 		var none H
 		return none, r.whyNot(partition)
 	}
-	return stream.As[H](in.handler) //nolint:wrapcheck // the error is complete
+	return authored.As[H](in.handler)
 }
 
 func asQuestion[H any](fn func(h H) error) func(stream.Handler) error {
-	return func(h stream.Handler) error { return stream.Ask(h, fn) } //nolint:wrapcheck // it is the caller's error
+	return func(h stream.Handler) error { return authored.Ask(h, fn) }
 }
 
 // question is a function that a caller wants called with a handler.

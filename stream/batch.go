@@ -64,7 +64,7 @@ type Task struct {
 	// Log is the log of the runtime, with the fields app, worker and partition. Nil: there is none.
 	Log *slog.Logger
 
-	tables *[TimerTable]string // names of the processor's logged tables, by number; nil: unknown
+	tables tableNames // of the processor
 }
 
 // Commit describes the transaction that a Flush ends.

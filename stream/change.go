@@ -1,5 +1,7 @@
 package stream
 
+import "github.com/weirhq/weir/stream/internal/plumbing"
+
 // Op is what one Change does.
 type Op uint8
 
@@ -17,8 +19,11 @@ type Change struct {
 	Op         Op
 	Table      byte // of all but OpEmit
 
-	storeKey []byte // room for the partition, the table, then Key
+	keys // of a change of state, in the changelog and in the store
 }
+
+// keys are for the runtime.
+type keys = plumbing.Keys
 
 // Output returns the name of the output of an OpEmit, "" for other operations.
 func (c *Change) Output() string {
@@ -26,16 +31,4 @@ func (c *Change) Output() string {
 		return ""
 	}
 	return c.To.Output.Name
-}
-
-// keyPrefixLen is what precedes a state key in the store: two bytes of partition and one of table.
-const keyPrefixLen = 3
-
-// LogKey is the key of a state change in the changelog: the table, then the key.
-func (c *Change) LogKey() []byte { return c.storeKey[2:] }
-
-// StoreKey is the key of a state change in the local store: the partition, the table, then the key.
-func (c *Change) StoreKey(partition int32) []byte {
-	c.storeKey[0], c.storeKey[1] = byte(partition>>8), byte(partition)
-	return c.storeKey
 }

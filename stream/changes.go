@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/weirhq/weir/stream/internal/plumbing"
 )
 
 // Tables of a handler are numbered. Those from FirstTable to TimerTable-1 are logged to the
@@ -25,9 +27,8 @@ type Changes struct {
 	// Counts are the figures of Count, by name.
 	Counts map[string]float64
 
-	outputs  []*Output
-	declared bool // outputs are those of a processor: there are no others
-	err      error
+	allowed
+	err error
 
 	arena [][]byte
 	cur   []byte
@@ -43,13 +44,8 @@ const (
 	minToBlock, toBlock       = 4, 256
 )
 
-// SetOutputs makes outputs the only ones that Emit and EmitTo take. The runtime calls it.
-func (c *Changes) SetOutputs(outputs []Output) {
-	c.outputs, c.declared = make([]*Output, len(outputs)), true
-	for i := range outputs {
-		c.outputs[i] = &outputs[i]
-	}
-}
+// allowed is for the runtime: it sets the outputs of the processor.
+type allowed = plumbing.Outputs[Output]
 
 func (c *Changes) alloc(n int) []byte {
 	if c.cur == nil || cap(c.cur)-len(c.cur) < n {
@@ -75,10 +71,10 @@ func (c *Changes) dup(b []byte) []byte {
 
 // state appends a change of one key, or of a range from key to value.
 func (c *Changes) state(op Op, table byte, key, value []byte) {
-	full := c.alloc(keyPrefixLen + len(key))
+	full := c.alloc(plumbing.KeyPrefixLen + len(key))
 	full[2] = table
-	copy(full[keyPrefixLen:], key)
-	c.List = append(c.List, Change{Op: op, Table: table, Key: full[keyPrefixLen:], Value: value, storeKey: full})
+	copy(full[plumbing.KeyPrefixLen:], key)
+	c.List = append(c.List, Change{Op: op, Table: table, Key: full[plumbing.KeyPrefixLen:], Value: value, keys: keys{Full: full}})
 }
 
 // Put sets key in table to value. An empty value is stored as an empty value. Values of at most 32
@@ -178,25 +174,25 @@ func (c *Changes) undeclared(output string) error {
 }
 
 func (c *Changes) output(name string) *Output {
-	for _, o := range c.outputs {
+	for _, o := range c.allowed.List {
 		if o.Name == name {
 			return o
 		}
 	}
-	if c.declared {
+	if c.Declared {
 		return nil
 	}
 	o := &Output{Name: name, Topic: name}
-	c.outputs = append(c.outputs, o)
+	c.allowed.List = append(c.allowed.List, o)
 	return o
 }
 
 func (c *Changes) names() string {
-	if len(c.outputs) == 0 {
+	if len(c.allowed.List) == 0 {
 		return "none"
 	}
-	list := make([]string, len(c.outputs))
-	for i, o := range c.outputs {
+	list := make([]string, len(c.allowed.List))
+	for i, o := range c.allowed.List {
 		list[i] = fmt.Sprintf("%q", o.Name)
 	}
 	return strings.Join(list, ", ")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+
+	"github.com/weirhq/weir/stream/internal/plumbing"
 )
 
 // ErrStopScan ends a scan without an error: the function of Context.Scan, Context.Range or a scan
@@ -20,6 +22,7 @@ var ErrStopScan = errors.New("stop the scan")
 // Package stream/state has typed tables by name. Get, Put, Delete, Scan and Range know tables by
 // numbers from 1 to 126.
 type Context struct {
+	tableNames
 	task  Task
 	topic string
 	nowMs int64
@@ -34,6 +37,9 @@ type Context struct {
 	encoded  []byte // of TypedOutput: room
 	err      error  // misuse in the current record
 }
+
+// tableNames is for package state.
+type tableNames = plumbing.TableNames
 
 type count struct {
 	name string
@@ -166,15 +172,6 @@ func (c *Context) check(table byte) error {
 	err := fmt.Errorf("table %d: the tables of a record function are numbered from %d to %d", table, FirstTable, TimerTable-1)
 	c.Fail(err)
 	return err
-}
-
-// CheckTable returns an error if the processor does not have table number under this name. It is
-// for state.Table.
-func (c *Context) CheckTable(number byte, name string) error {
-	if c.task.tables == nil || c.task.tables[number] == name {
-		return nil
-	}
-	return fmt.Errorf("table %q is not in Processor.Tables: add it, as in state.Tables(%s)", name, name)
 }
 
 // Fail abandons the transaction with err once the function returns, whatever it returns. It is for

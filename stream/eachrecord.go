@@ -33,7 +33,7 @@ import (
 // several tasks at once, for records that are tried again, and in another process after a takeover.
 func EachRecord(fn func(c *Context, r *Record) error) func(Task) (Handler, error) {
 	return func(t Task) (Handler, error) {
-		return &recordHandler{context: Context{task: t, state: openTables{task: &t}}, onRecord: fn}, nil
+		return &recordHandler{context: Context{task: t, tableNames: t.tables, state: openTables{task: &t}}, onRecord: fn}, nil
 	}
 }
 
@@ -43,7 +43,7 @@ func EachRecord(fn func(c *Context, r *Record) error) func(Task) (Handler, error
 func EachRecordWithTimers(onRecord func(c *Context, r *Record) error, onTimer func(c *Context, t Timer) error) func(Task) (Handler, error) {
 	return func(t Task) (Handler, error) {
 		h := &timedRecordHandler{onTimer: onTimer}
-		h.recordHandler = recordHandler{context: Context{task: t, timed: true, state: openTables{task: &t}}, onRecord: onRecord}
+		h.recordHandler = recordHandler{context: Context{task: t, tableNames: t.tables, timed: true, state: openTables{task: &t}}, onRecord: onRecord}
 		return h, nil
 	}
 }
@@ -79,18 +79,23 @@ func (h *recordHandler) Flush(_ Commit, ch *Changes) error {
 	return nil
 }
 
-// ask calls fn as a record function. An error undoes what fn did.
-func (h *recordHandler) ask(fn func(*Context) error) error {
+// AskContext calls fn, a func(*Context) error, as a record function. An error undoes what fn did.
+// The result is false if fn is of another type. Package internal/authored calls it.
+func (h *recordHandler) AskContext(fn any) (bool, error) {
+	ask, ok := fn.(func(*Context) error)
+	if !ok {
+		return false, nil
+	}
 	h.context.begin("", 0)
-	err := fn(&h.context)
+	err := ask(&h.context)
 	if err == nil {
 		err = h.context.err
 	}
 	if err == nil {
-		return h.context.end()
+		return true, h.context.end()
 	}
 	_ = h.context.undo() // returns a misuse of the Context, which is err, or comes after it
-	return err
+	return true, err
 }
 
 // PendingBytes implements PendingSizer.

@@ -57,8 +57,8 @@ type listeningSource struct {
 	CommitListener
 }
 
-// written returns what the author wrote, for As.
-func (h *sourceHandler) written() any { return h.source }
+// Written returns what the author wrote, for package internal/authored.
+func (h *sourceHandler) Written() any { return h.source }
 
 // Fold implements Handler.
 func (h *sourceHandler) Fold(b *Batch) error {

@@ -44,14 +44,12 @@ func (p *Processor) checkTables() error {
 // nameTables makes New give the names of the tables to its handlers: a record function uses no
 // table of a name that the processor does not have.
 func (p *Processor) nameTables() {
-	names, build := &[TimerTable]string{}, p.New
+	names, build := &[256]string{}, p.New
 	for i := range p.Tables {
-		if t := &p.Tables[i]; t.Number < TimerTable {
-			names[t.Number] = t.Name
-		}
+		names[p.Tables[i].Number] = p.Tables[i].Name
 	}
 	p.New = func(t Task) (Handler, error) {
-		t.tables = names
+		t.tables = tableNames{Names: names}
 		return build(t)
 	}
 }

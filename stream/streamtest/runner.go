@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirhq/weir/internal/authored"
 	"github.com/weirhq/weir/internal/watermark"
 	"github.com/weirhq/weir/stream"
 )
@@ -205,7 +206,7 @@ func (r *Runner) Woken() bool { return r.woken.Load() }
 
 // Ask calls fn with the handler as processors.Ask does: H is the type that Processor.New makes, the
 // Source of stream.FromSource, or *stream.Context for stream.EachRecord.
-func Ask[H any](r *Runner, fn func(H) error) error { return stream.Ask(r.handler, fn) }
+func Ask[H any](r *Runner, fn func(H) error) error { return authored.Ask(r.handler, fn) }
 
 // input returns an input of the processor.
 func (r *Runner) input(topic string) *input {
