@@ -51,7 +51,9 @@ type SkipPlan struct {
 // error that wraps ErrSkip unless the application is at an offset that cannot be read, and s.To is
 // the end of that batch, of the deleted records, or of one of those that follow.
 func PlanSkip(ctx context.Context, k kafka.Cluster, app *stream.Processor, s Skip) (*SkipPlan, error) {
-	return planSkip(ctx, k, reader{app.App, app.Inputs, app.Changelog}, s)
+	p := *app
+	p.SetDefaults()
+	return planSkip(ctx, k, reader{p.App, p.Inputs, p.Changelog}, s)
 }
 
 // PlanSinkSkip does for a sink what PlanSkip does for a processor. It needs Group and Topic.

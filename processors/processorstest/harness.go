@@ -83,6 +83,11 @@ func CheckRun(t *testing.T, o Options, f func(t *testing.T, h *Harness)) (verdic
 // newHarness starts a harness on brokers of its own, or on those of host.
 func newHarness(t *testing.T, o Options, host *Harness) (*Harness, error) {
 	o.Processor.SetDefaults()
+	if len(o.Processor.On) > 0 { // its New, which the checks need
+		if err := o.Processor.Complete(); err != nil {
+			return nil, err
+		}
+	}
 	h := &Harness{
 		t: t, options: o, parts: cmp.Or(o.Partitions, o.Processor.Partitions, 4),
 		rng: rand.New(rand.NewPCG(o.Seed, 1)), disks: map[string]*vfs.MemFS{}, compareDone: make(chan struct{}),
