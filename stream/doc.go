@@ -5,6 +5,28 @@
 //	processors ─┤──OnTimer: timers that are due───────────────▶├─ Handler (memory only)
 //	            └◀─Changes: state and output records, at Flush─┘
 //
+// This one adds up the orders of each customer in cents, and writes each new sum:
+//
+//	sums := state.Named("sums", state.String{}, state.Int64{})
+//	out := stream.NewTypedOutput("sums", state.Decimal{})
+//	processor := stream.Processor{
+//		App: "sums", Outputs: stream.OutputTopics("sums"), Tables: state.Tables(sums),
+//		On: []stream.Callback{
+//			stream.On("orders", state.JSON[order]{}, func(c *stream.Context, r *stream.Record, o order) error {
+//				if o.Cents < 0 {
+//					return stream.Rejectf("negative", "the order costs %d", o.Cents)
+//				}
+//				sum, _, err := sums.Get(c, o.Customer)
+//				if err != nil {
+//					return err
+//				}
+//				sums.Put(c, o.Customer, sum+o.Cents)
+//				out.Emit(c, stream.Message{Key: r.Key}, sum+o.Cents)
+//				return nil
+//			}),
+//		},
+//	}
+//
 // A Processor names its input topics, its changelog, its outputs, and a function that makes the
 // Handler of a task. A task is one partition number of all inputs. A handler folds records in
 // memory: it uses no Kafka client, no database, no clock and no goroutine. At the end of a

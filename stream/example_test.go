@@ -59,6 +59,40 @@ func ExampleEachRecord() {
 	// rejected at offset 3: not_a_number: "many"
 }
 
+// The orders of a shop get the names of their customers, which come from another topic: a function
+// and a codec for each input, and an output with a codec. An order that cannot be read is rejected.
+func ExampleOn() {
+	type order struct {
+		Cents int64  `json:"cents"`
+		Name  string `json:"name"`
+	}
+	names := state.Named("names", state.String{}, state.String{})
+	named := stream.NewTypedOutput("named", state.JSON[order]{})
+	processor := stream.Processor{
+		App: "named-orders", Outputs: stream.OutputTopics("named"), Tables: state.Tables(names),
+		On: []stream.Callback{
+			state.Keep("customers", names),
+			stream.On("orders", state.JSON[order]{}, func(c *stream.Context, r *stream.Record, o order) (err error) {
+				if o.Name, _, err = names.Get(c, string(r.Key)); err != nil {
+					return err
+				}
+				named.Emit(c, stream.Message{Key: r.Key}, o)
+				return nil
+			}),
+		},
+	}
+
+	r := streamtest.New(new(testing.T), streamtest.Options{Processor: processor})
+	r.AppendTo("customers", stream.Record{Key: []byte("7"), Value: []byte("Ann")})
+	for _, value := range []string{`{"cents":250}`, `{"cents":"many"}`} {
+		r.AppendTo("orders", stream.Record{Key: []byte("7"), Value: []byte(value)})
+	}
+	show(r)
+	// Output:
+	// named: 7={"cents":250,"name":"Ann"}
+	// rejected at offset 1: undecodable: json: cannot unmarshal string into Go struct field order.cents of type int64
+}
+
 // The first record of a key in ten seconds of event time passes, the others do not.
 func ExampleEachRecordWithTimers() {
 	const windowMs = 10_000
