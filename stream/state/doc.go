@@ -11,6 +11,8 @@
 //	n, ok, err := counts.Get(c, "word") // c is the *stream.Context of a record function
 //	counts.Put(c, "word", n+1)
 //
+// Keep fills a table from a topic, and Sessions is a table of open sessions with its timers.
+//
 // A Cache is for handlers of batches, which keep their open transaction themselves: it holds the
 // rows that changed since the last Flush, decoded.
 //

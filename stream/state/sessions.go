@@ -1,0 +1,115 @@
+package state
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weirhq/weir/stream"
+)
+
+// Session is a session of a key. Its times are those of its first and its last value, Unix ms.
+type Session[V any] struct {
+	FirstMs int64 `json:"first_ms"`
+	LastMs  int64 `json:"last_ms"`
+	Value   V     `json:"value"`
+}
+
+// Sessions is a table of the open sessions of each key. A session is a run of values of which each
+// is nearer than a gap to the next one. It ends when event time has passed its last value by the
+// gap:
+//
+//	visits := state.NewSessions("visits", state.String{}, 30*time.Second, func(a, b int) int { return a + b })
+//
+//	err := visits.Add(c, string(r.Key), r.TimeMs, 1) // in the function of an input
+//
+//	Tables: state.Tables(visits)
+//	On:     visits.OnEnd(func(c *stream.Context, user string, s state.Session[int]) error { ... })
+//
+// Values may come in any order, and with any number of inputs: until event time has passed its end,
+// a session takes a value, and two sessions become one if a value joins them. A value that comes
+// later is a session of its own.
+type Sessions[K, V any] struct {
+	open  *Table[K, []Session[V]]
+	gapMs int64
+	merge func(a, b V) V
+	over  stream.TimerKind
+}
+
+// NewSessions describes the sessions with this name, which is that of their table and of the kind
+// of their timers. A session with several values has what merge makes of them: a and b are the
+// values of two runs, and a is the run that begins first. Values are stored as JSON.
+func NewSessions[K, V any](name string, keys Codec[K], gap time.Duration, merge func(a, b V) V) *Sessions[K, V] {
+	return &Sessions[K, V]{Named(name, keys, JSON[[]Session[V]]{}), gap.Milliseconds(), merge, stream.TimerKind(name)}
+}
+
+// Info describes the table for Processor.Tables: see Tables.
+func (s *Sessions[K, V]) Info() stream.TableInfo { return s.open.Info() }
+
+// Add adds a value at a time, Unix ms. Return its error from the record function.
+func (s *Sessions[K, V]) Add(c *stream.Context, key K, atMs int64, v V) error {
+	list, _, err := s.open.Get(c, key)
+	if err != nil {
+		return err
+	}
+	all := Session[V]{atMs, atMs, v}
+	others := list[:0]
+	for _, o := range list {
+		if all.FirstMs >= o.LastMs+s.gapMs || o.FirstMs >= all.LastMs+s.gapMs {
+			others = append(others, o)
+			continue
+		}
+		if a, b := o, all; a.FirstMs <= b.FirstMs {
+			all.Value = s.merge(a.Value, b.Value)
+		} else {
+			all.Value = s.merge(b.Value, a.Value)
+		}
+		all.FirstMs, all.LastMs = min(all.FirstMs, o.FirstMs), max(all.LastMs, o.LastMs)
+	}
+	if len(others) == len(list) { // it joins no session, of which each has a timer
+		if err := s.await(c, key, all); err != nil {
+			return err
+		}
+	}
+	s.open.Put(c, key, append(others, all))
+	return nil
+}
+
+func (s *Sessions[K, V]) await(c *stream.Context, key K, x Session[V]) error {
+	b, err := s.open.keys.Append(nil, key)
+	if err != nil {
+		return s.open.failed("encode", key, err)
+	}
+	s.over.Set(c, stream.Timer{AtMs: x.LastMs + s.gapMs, Key: b})
+	return nil
+}
+
+// OnEnd makes fn the function for sessions that have ended. Each is passed to it once. Errors of fn
+// mean what they mean in stream.OnTimer.
+func (s *Sessions[K, V]) OnEnd(fn func(c *stream.Context, key K, ended Session[V]) error) stream.Callback {
+	return stream.OnTimer(s.over, func(c *stream.Context, t stream.Timer) error {
+		key, err := s.open.keys.Decode(t.Key)
+		if err != nil {
+			return fmt.Errorf("sessions %s: decode the key of a timer: %w", s.open, err)
+		}
+		list, ok, err := s.open.Get(c, key)
+		if err != nil || !ok {
+			return err
+		}
+		var others []Session[V]
+		for _, x := range list {
+			if x.LastMs+s.gapMs > t.AtMs {
+				others = append(others, x)
+				err = s.await(c, key, x)
+			} else {
+				err = fn(c, key, x)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if s.open.Put(c, key, others); len(others) == 0 {
+			s.open.Delete(c, key)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,118 @@
+package state_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/state"
+	"github.com/weirhq/weir/stream/streamtest"
+)
+
+// visits emits the sessions of each key: the values, and the times in seconds.
+func visits() stream.Processor {
+	s := state.NewSessions("visits", state.String{}, 30*time.Second, func(a, b string) string { return a + b })
+	return stream.Processor{
+		Tables: state.Tables(s), Time: stream.EventTimeConfig{Lateness: time.Hour},
+		On: []stream.Callback{
+			stream.On("clicks", state.String{}, func(c *stream.Context, r *stream.Record, v string) error {
+				return s.Add(c, string(r.Key), r.TimeMs, v)
+			}),
+			stream.On("quiet", state.String{}, func(*stream.Context, *stream.Record, string) error { return nil }),
+			s.OnEnd(func(c *stream.Context, key string, x state.Session[string]) error {
+				c.Emit("visits", stream.Message{Value: fmt.Appendf(nil, "%s %d-%d: %d", key, x.FirstMs/1000, x.LastMs/1000, len(x.Value))})
+				return nil
+			}),
+		},
+	}
+}
+
+// dumb returns the sessions of seconds: it sorts them, and cuts where there is a gap.
+func dumb(key string, seconds []int64) (list []string) {
+	slices.Sort(seconds)
+	for i := 0; i < len(seconds); {
+		n := 1
+		for i+n < len(seconds) && seconds[i+n] < seconds[i+n-1]+30 {
+			n++
+		}
+		list = append(list, fmt.Sprintf("%s %d-%d: %d", key, seconds[i], seconds[i+n-1], n))
+		i += n
+	}
+	return list
+}
+
+// TestSessionsAgainstSort compares sessions of clicks in random order with those of sorted clicks,
+// over crashes and commits at random.
+func TestSessionsAgainstSort(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		r := streamtest.New(t, streamtest.Options{Processor: visits()})
+		seconds, nowMs := map[string][]int64{}, int64(0)
+		for range 1 + rng.IntN(40) {
+			key, second := string(rune('a'+rng.IntN(3))), int64(rng.IntN(400))
+			seconds[key] = append(seconds[key], second)
+			r.AppendTo("clicks", stream.Record{Key: []byte(key), Value: []byte("x"), TimeMs: second * 1000})
+			switch rng.IntN(4) {
+			case 0:
+				r.FoldAll()
+			case 1:
+				r.Crash()
+			case 2:
+				nowMs += 1000
+				r.Commit(nowMs)
+			}
+		}
+		r.FoldAll()
+		r.Commit(nowMs + 6000)
+		if got := r.TakeOutputs(); got != nil { // the other input is quiet, and clicks may be late
+			t.Fatalf("seed %d: too early: %v", seed, got)
+		}
+		r.AppendTo("clicks", stream.Record{Key: []byte("z"), Value: []byte("x"), TimeMs: 10_000_000})
+		r.FoldAll()
+		r.Commit(nowMs + 7000)
+		var got, want []string
+		for _, c := range r.TakeOutputs() {
+			got = append(got, string(c.Value))
+		}
+		for key, list := range seconds {
+			want = append(want, dumb(key, list)...)
+		}
+		slices.Sort(got)
+		if slices.Sort(want); !slices.Equal(got, want) {
+			t.Fatalf("seed %d: got  %q\nwant %q", seed, got, want)
+		}
+		if n := len(r.Timers()); n != 1 {
+			t.Fatalf("seed %d: %d timers are left", seed, n)
+		}
+	}
+}
+
+// TestSessionsMergeInOrder: merge gets the run first that begins first, whatever comes first.
+func TestSessionsMergeInOrder(t *testing.T) {
+	s := state.NewSessions("words", state.Uint64{}, 30*time.Second, func(a, b string) string { return a + b })
+	r := streamtest.New(t, streamtest.Options{Processor: stream.Processor{
+		Tables: state.Tables(s),
+		Time:   stream.EventTimeConfig{Lateness: time.Minute},
+		On: []stream.Callback{
+			stream.On("in", state.String{}, func(c *stream.Context, r *stream.Record, v string) error { return s.Add(c, 7, r.TimeMs, v) }),
+			s.OnEnd(func(c *stream.Context, key uint64, x state.Session[string]) error {
+				c.Emit("out", stream.Message{Value: fmt.Appendf(nil, "%d %s", key, x.Value)})
+				return nil
+			}),
+		},
+	}})
+	for _, x := range []struct {
+		second int64
+		word   string
+	}{{120, "c"}, {80, "a"}, {100, "b"}, {140, "d"}, {300, "later"}} {
+		r.AppendTo("in", stream.Record{Value: []byte(x.word), TimeMs: x.second * 1000})
+	}
+	r.FoldAll()
+	r.Commit(1)
+	if out := r.TakeOutputs(); len(out) != 1 || string(out[0].Value) != "7 abcd" {
+		t.Errorf("outputs %v", out)
+	}
+}
