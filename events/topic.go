@@ -57,3 +57,10 @@ func (t Topic) Settings() map[string]string {
 }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// Applications and topics of the mirror, in generation 1.
+const (
+	MirrorApp          = "mirror"
+	MirrorStateTopic   = "mirror.state"   // the changelog
+	MirrorControlTopic = "mirror.control" // instructions of operators, as JSON
+)

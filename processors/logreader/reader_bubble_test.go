@@ -14,7 +14,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/processors/internal/simkafka"
 	"github.com/weirhq/weir/processors/kafka"
@@ -39,7 +38,7 @@ func run(t *testing.T, adjust func(*logreader.Config), f func(x *fixture)) {
 		}
 		defer c.Close()
 		x := &fixture{T: t, cluster: c, link: c.Link()}
-		c.ControlKey(int16(kmsg.OffsetForLeaderEpoch), x.epochs)
+		c.KeepEpochs()
 		cfg := logreader.Config{Kafka: kafka.Cluster{Options: x.link.Options()}}
 		if adjust != nil {
 			adjust(&cfg)
@@ -49,24 +48,6 @@ func run(t *testing.T, adjust func(*logreader.Config), f func(x *fixture)) {
 		defer x.cl.Close()
 		f(x)
 	})
-}
-
-// epochs answers that no epoch has ended: kfake answers after a change of leaders that the log was
-// truncated.
-func (x *fixture) epochs(req kmsg.Request) (kmsg.Response, error, bool) {
-	x.cluster.KeepControl()
-	resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
-	for _, t := range req.(*kmsg.OffsetForLeaderEpochRequest).Topics {
-		rt := kmsg.NewOffsetForLeaderEpochResponseTopic()
-		rt.Topic = t.Topic
-		for _, p := range t.Partitions {
-			rp := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
-			rp.Partition, rp.LeaderEpoch, rp.EndOffset = p.Partition, p.LeaderEpoch, 1<<40
-			rt.Partitions = append(rt.Partitions, rp)
-		}
-		resp.Topics = append(resp.Topics, rt)
-	}
-	return resp, nil, true
 }
 
 func (x *fixture) client(opts ...kgo.Opt) *kgo.Client {

@@ -72,8 +72,7 @@ func newSinkRun(t *testing.T, seed uint64, mut mutation) *sinkRun {
 	if w.cl, err = kgo.NewClient(append(c.Link().Options(), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0))...); err != nil {
 		t.Fatal(err)
 	}
-	// Without this, kfake answers after a change of leaders that the log was truncated.
-	c.ControlKey(int16(kmsg.OffsetForLeaderEpoch), w.epochs)
+	c.KeepEpochs()
 	c.ControlKey(int16(kmsg.OffsetCommit), w.commits)
 	return w
 }
@@ -81,22 +80,6 @@ func newSinkRun(t *testing.T, seed uint64, mut mutation) *sinkRun {
 func (w *sinkRun) close() {
 	w.cl.Close()
 	w.c.Close()
-}
-
-func (w *sinkRun) epochs(req kmsg.Request) (kmsg.Response, error, bool) {
-	w.c.KeepControl()
-	resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
-	for _, t := range req.(*kmsg.OffsetForLeaderEpochRequest).Topics {
-		rt := kmsg.NewOffsetForLeaderEpochResponseTopic()
-		rt.Topic = t.Topic
-		for _, p := range t.Partitions {
-			rp := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
-			rp.Partition, rp.LeaderEpoch, rp.EndOffset = p.Partition, p.LeaderEpoch, 1<<40
-			rt.Partitions = append(rt.Partitions, rp)
-		}
-		resp.Topics = append(resp.Topics, rt)
-	}
-	return resp, nil, true
 }
 
 // commits checks each commit request: all records before the offset must be done.

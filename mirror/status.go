@@ -1,0 +1,90 @@
+package mirror
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Status is the state of the copying of one partition.
+type Status struct {
+	Peer      string
+	Topic     string // at the peer
+	Partition int32
+	Next      int64 // the offset to copy next; -1: nothing was copied, and the peer has not answered
+	End       int64 // the end of the peer's committed records; -1: not known
+	Copied    int64 // records copied since the partition came to this process
+	// LagMs is the age of the last copied record while records wait, by this datacentre's clock; 0
+	// if none waits.
+	LagMs   int64
+	Problem string // why nothing is copied now, a sentence; empty if it is
+	Stopped bool   // Problem waits for an operator
+}
+
+// Lag returns the number of offsets that wait at the peer.
+func (s Status) Lag() int64 {
+	if s.End < 0 || s.Next < 0 {
+		return 0
+	}
+	return max(0, s.End-s.Next)
+}
+
+// StatusRegistry holds the Status of each partition that this process copies. The zero value is
+// ready. It is safe for concurrent use.
+type StatusRegistry struct {
+	mu   sync.Mutex
+	list map[*copier]Status
+}
+
+// List returns all, ordered by peer, topic and partition.
+func (r *StatusRegistry) List() (list []Status) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.list {
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b Status) int {
+		return cmp.Or(cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+	return list
+}
+
+func (r *StatusRegistry) set(c *copier, s Status) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.list == nil {
+		r.list = map[*copier]Status{}
+	}
+	r.list[c] = s
+}
+
+func (r *StatusRegistry) remove(c *copier) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.list, c)
+}
+
+// status returns the state of the copier.
+func (c *copier) status(now time.Time) Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := Status{Peer: c.peer.DC, Topic: c.topic, Partition: c.m.task.Partition, Next: -1, End: -1, Copied: c.copied, Problem: c.problem}
+	if c.part == nil {
+		return s
+	}
+	p := c.part.Status()
+	s.Next, s.End, s.Problem, s.Stopped = p.At.Next, p.End, p.Reason, p.Stopped != nil
+	if s.Lag() > 0 && c.lastMs > 0 {
+		s.LagMs = max(0, now.UnixMilli()-c.lastMs)
+	}
+	return s
+}
+
+// report publishes the state in the registry and in metrics.
+func (c *copier) report() {
+	s := c.status(time.Now())
+	c.m.cfg.Registry.set(c, s)
+	c.m.cfg.Metrics.set(s)
+	c.peer.observe(c, s)
+}
