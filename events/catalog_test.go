@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // allTopics returns the topics of the Kafka of one datacentre in a deployment of three.
-func allTopics() []Topic {
+func allTopics() []stream.Topic {
 	l := Layout{}
 	return append(Catalog("eu-west-1", l), CopiedTopic("us-east-1", l), CopiedTopic("ap-south-1", l))
 }
@@ -53,11 +55,11 @@ func TestCatalogSettings(t *testing.T) {
 		}
 		s := topic.Settings()
 		switch topic.Cleanup {
-		case CleanupDelete:
+		case stream.CleanupDelete:
 			if topic.Retention < day || s["retention.ms"] != strconv.FormatInt(topic.Retention.Milliseconds(), 10) {
 				t.Errorf("%s: retention %v, %v", topic.Name, topic.Retention, s)
 			}
-		case CleanupCompact:
+		case stream.CleanupCompact:
 			ratio, err := strconv.ParseFloat(s["min.cleanable.dirty.ratio"], 64)
 			if topic.Retention != 0 || s["retention.ms"] != "" || err != nil || ratio <= 0 || ratio > 0.5 ||
 				s["segment.bytes"] == "" || s["segment.ms"] == "" || s["delete.retention.ms"] == "" {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // Topics of the lease loop. One Kafka holds the topics of a whole deployment, whatever the number
@@ -59,45 +61,45 @@ func LeaseShard(client, pool string, partitions int32) int32 {
 // commands and the state of the applications. regions are the names of the deployment's regions, in
 // any order. partitions is the number of partitions of the topics that are keyed by pool, 0 for
 // DefaultLeasePartitions.
-func LeaseCatalog(regions []string, partitions int32) []Topic {
+func LeaseCatalog(regions []string, partitions int32) []stream.Topic {
 	if partitions == 0 {
 		partitions = DefaultLeasePartitions
 	}
 	input := func(bytes int) map[string]string { return map[string]string{"max.message.bytes": strconv.Itoa(bytes)} }
-	small := compactConfig(16<<20, 10*time.Minute, day, "0.5")
-	topics := []Topic{
+	small := stream.CompactConfig(16<<20, 10*time.Minute, day, "0.5")
+	topics := []stream.Topic{
 		{
-			Name: LeaseBridgeTopic, Key: "region", Partitions: MaxLeaseRegions, Cleanup: CleanupDelete, Retention: 7 * day,
+			Name: LeaseBridgeTopic, Key: "region", Partitions: MaxLeaseRegions, Cleanup: stream.CleanupDelete, Retention: 7 * day,
 			Config: input(MaxEventBatch), Doc: "requests to the bridge of a region; partition = the region's index in the list of regions",
 		},
 		{
-			Name: LeaseChangesTopic, Key: "client and pool", Partitions: partitions, Cleanup: CleanupDelete, Retention: 7 * day,
+			Name: LeaseChangesTopic, Key: "client and pool", Partitions: partitions, Cleanup: stream.CleanupDelete, Retention: 7 * day,
 			Config: input(MaxEventBatch), Doc: "LeaseChange: a new version of a row of the table, from the stream of the region that wrote it",
 		},
 		{
-			Name: LeaseResultsTopic, Key: "client and pool", Partitions: partitions, Cleanup: CleanupDelete, Retention: 7 * day,
+			Name: LeaseResultsTopic, Key: "client and pool", Partitions: partitions, Cleanup: stream.CleanupDelete, Retention: 7 * day,
 			Config: input(MaxEventBatch), Doc: "LeaseResult: the outcome of a command",
 		},
 		{
-			Name: LeaseHeadroomTopic, Key: "client, pool and region", Partitions: partitions, Cleanup: CleanupCompact,
+			Name: LeaseHeadroomTopic, Key: "client, pool and region", Partitions: partitions, Cleanup: stream.CleanupCompact,
 			Config: small, Doc: "LeaseHeadroom: the free resources and the forecast of a pool in a region",
 		},
 		{
-			Name: LeaseJournalTopic, Key: "client and pool", Partitions: partitions, Cleanup: CleanupDelete, Retention: 7 * day,
+			Name: LeaseJournalTopic, Key: "client and pool", Partitions: partitions, Cleanup: stream.CleanupDelete, Retention: 7 * day,
 			Config: input(MaxEventBatch), Doc: "LeaseJournalEntry: a decision and its reason, as a sentence",
 		},
 		{
-			Name: LeaseDuplicatesTopic, Key: "client, pool and key", Partitions: partitions, Cleanup: CleanupCompact,
+			Name: LeaseDuplicatesTopic, Key: "client, pool and key", Partitions: partitions, Cleanup: stream.CleanupCompact,
 			Config: small, Doc: "LeaseDuplicate: a key that was leased in several regions at once",
 		},
 		{
-			Name: LeaseRejectedTopic, Key: "primary key of the row", Partitions: partitions, Cleanup: CleanupDelete, Retention: 30 * day,
+			Name: LeaseRejectedTopic, Key: "primary key of the row", Partitions: partitions, Cleanup: stream.CleanupDelete, Retention: 30 * day,
 			Config: input(MaxDLQBatch), Doc: "LeaseReject: a record of a stream that does not fit the table's schema",
 		},
 	}
 	for _, r := range slices.Sorted(slices.Values(regions)) {
-		topics = append(topics, Topic{
-			Name: LeaseCommandsTopic(r), Key: "client and pool", Partitions: partitions, Cleanup: CleanupDelete, Retention: 7 * day,
+		topics = append(topics, stream.Topic{
+			Name: LeaseCommandsTopic(r), Key: "client and pool", Partitions: partitions, Cleanup: stream.CleanupDelete, Retention: 7 * day,
 			Config: input(MaxEventBatch), Doc: "LeaseCommand: conditional writes for the executor of " + r,
 		})
 	}
@@ -112,10 +114,10 @@ func LeaseCatalog(regions []string, partitions int32) []Topic {
 		if app == BridgeApp {
 			n = MaxLeaseRegions
 		}
-		topics = append(topics, Topic{
-			Name: LeaseStateTopic(app), Changelog: LeaseStateTopic(app), Key: "state", Partitions: n, Cleanup: CleanupCompact, Config: spendConfig(), Doc: "the changelog of " + app,
-		}, Topic{
-			Name: app + ".dlq", Changelog: LeaseStateTopic(app), Key: "origin topic, partition and offset", Partitions: n, Cleanup: CleanupCompact, Config: dlqConfig(),
+		topics = append(topics, stream.Topic{
+			Name: LeaseStateTopic(app), Changelog: LeaseStateTopic(app), Key: "state", Partitions: n, Cleanup: stream.CleanupCompact, Config: stream.ChangelogTopic("", 0).Config, Doc: "the changelog of " + app,
+		}, stream.Topic{
+			Name: app + ".dlq", Changelog: LeaseStateTopic(app), Key: "origin topic, partition and offset", Partitions: n, Cleanup: stream.CleanupCompact, Config: stream.DeadLetterTopic("", 0).Config,
 			Doc: "a record that " + app + " rejected, with its bytes, origin and reason",
 		})
 	}

@@ -3,6 +3,8 @@ package events
 import (
 	"slices"
 	"testing"
+
+	"github.com/weirhq/weir/stream"
 )
 
 func TestLeaseShard(t *testing.T) {
@@ -25,7 +27,7 @@ func TestLeaseCatalog(t *testing.T) {
 			t.Errorf("%s is in the catalog twice", topic.Name)
 		}
 		names = append(names, topic.Name)
-		if topic.Partitions < 1 || topic.Doc == "" || topic.Cleanup == CleanupDelete && topic.Retention == 0 {
+		if topic.Partitions < 1 || topic.Doc == "" || topic.Cleanup == stream.CleanupDelete && topic.Retention == 0 {
 			t.Errorf("%+v", topic)
 		}
 	}

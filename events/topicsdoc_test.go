@@ -11,12 +11,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/weirhq/weir/events/eventspb"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // topicRow returns the row of docs/topics.md about a topic.
-func topicRow(t Topic) string {
+func topicRow(t stream.Topic) string {
 	keeps := "compacted"
-	if t.Cleanup == CleanupDelete {
+	if t.Cleanup == stream.CleanupDelete {
 		keeps = fmt.Sprintf("%d days", t.Retention/(24*time.Hour))
 	}
 	return fmt.Sprintf("| `%s` | %s | %s | %s |", t.Name, t.Key, strings.ReplaceAll(t.Doc, "<", "&lt;"), keeps)
@@ -37,7 +39,7 @@ func TestTopicsDocument(t *testing.T) {
 	}
 	var want []string
 	messages := map[string]int{}
-	for _, topic := range slices.Concat(Catalog("<dc>", Layout{}), []Topic{CopiedTopic("<dc>", Layout{})}, LeaseCatalog([]string{"<region>"}, 0)) {
+	for _, topic := range slices.Concat(Catalog("<dc>", Layout{}), []stream.Topic{CopiedTopic("<dc>", Layout{})}, LeaseCatalog([]string{"<region>"}, 0)) {
 		want = append(want, topicRow(topic))
 		if name, _, ok := strings.Cut(topic.Doc, ":"); ok {
 			messages[name]++

@@ -12,7 +12,6 @@ import (
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/instance"
 	"github.com/weirhq/weir/internal/slogger"
 	"github.com/weirhq/weir/processors/internal/replayrange"
@@ -104,7 +103,7 @@ type Config struct {
 	// its group, it logs the topics whose cleanup policy or min.insync.replicas differs. Run
 	// returns ErrTopics if Kafka deletes records of the changelog by age or size. Topics that the
 	// application does not use are ignored. Defaults to none, and nothing is compared.
-	Topics []events.Topic
+	Topics []stream.Topic
 	// MinInsync is the min.insync.replicas that Topics should have. It is compared with at most the
 	// number of brokers. Defaults to 0, and it is not compared.
 	MinInsync int

@@ -12,7 +12,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/stream"
@@ -144,7 +143,7 @@ func ExampleProcessor_timers() {
 func demo(app string, handler func(stream.Task) (stream.Handler, error), in []kgo.Record, want map[string]string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	var topics []events.Topic
+	var topics []stream.Topic
 	inputs := []string{"in"}
 	for i := range in {
 		if topic := cmp.Or(in[i].Topic, "in"); !slices.Contains(inputs, topic) {
@@ -152,7 +151,7 @@ func demo(app string, handler func(stream.Task) (stream.Handler, error), in []kg
 		}
 	}
 	for _, name := range append([]string{"out", app + ".changelog", app + ".dlq"}, inputs...) {
-		topics = append(topics, events.Topic{Name: name, Partitions: 1})
+		topics = append(topics, stream.Topic{Name: name, Partitions: 1})
 	}
 	broker, err := devbroker.Start(devbroker.Config{Topics: topics})
 	must(err)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/internal/watermark"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/changelog"
 	"github.com/weirhq/weir/processors/internal/handler"
@@ -16,6 +15,7 @@ import (
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/watermark"
 )
 
 type taskState uint8

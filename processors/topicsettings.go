@@ -8,8 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/internal/topics"
+	"github.com/weirhq/weir/stream"
 )
 
 // checkChangelog returns ErrTopics if the changelog loses records.
@@ -28,7 +28,7 @@ func (r *Runtime) checkChangelog(ctx context.Context, adm *kadm.Client) error {
 // differs from Config.Topics.
 func (r *Runtime) compareTopics(ctx context.Context, adm *kadm.Client) error {
 	own := append(r.proc.WrittenTopics(), r.proc.Inputs...)
-	want := slices.DeleteFunc(slices.Clone(r.cfg.Topics), func(t events.Topic) bool { return !slices.Contains(own, t.Name) })
+	want := slices.DeleteFunc(slices.Clone(r.cfg.Topics), func(t stream.Topic) bool { return !slices.Contains(own, t.Name) })
 	configs, err := topics.Describe(ctx, adm, own)
 	if err != nil {
 		return err

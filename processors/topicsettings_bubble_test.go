@@ -14,10 +14,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/internal/ledger"
 	"github.com/weirhq/weir/processors/processorstest"
+	"github.com/weirhq/weir/stream"
 )
 
 // alter changes settings of a topic.
@@ -40,9 +40,9 @@ func alter(t *testing.T, h *processorstest.Harness, topic string, settings ...st
 func comparing() (processors.Config, *lockedBuffer) {
 	var out lockedBuffer
 	log := zerolog.New(&out).Level(zerolog.WarnLevel)
-	return processors.Config{Workers: 1, Log: &log, MinInsync: 2, Topics: []events.Topic{
-		events.DataTopic("in", 1, time.Hour), events.DataTopic("out", 1, time.Hour), events.ChangelogTopic("log", 1),
-		events.DeadLetterTopic(ledger.App+".dlq", 1), events.DataTopic("of another application", 1, time.Hour),
+	return processors.Config{Workers: 1, Log: &log, MinInsync: 2, Topics: []stream.Topic{
+		stream.DataTopic("in", 1, time.Hour), stream.DataTopic("out", 1, time.Hour), stream.ChangelogTopic("log", 1),
+		stream.DeadLetterTopic(ledger.App+".dlq", 1), stream.DataTopic("of another application", 1, time.Hour),
 	}}, &out
 }
 

@@ -137,7 +137,7 @@ func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 }
 
 // Topics returns the topics of the spend counter's datacentre.
-func (s ProcessorConfig) Topics() []events.Topic {
+func (s ProcessorConfig) Topics() []stream.Topic {
 	topics := events.Catalog(s.DC, s.Layout)
 	for _, dc := range s.Peers {
 		copied := events.CopiedTopic(dc, s.Layout)

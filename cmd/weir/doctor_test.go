@@ -10,11 +10,11 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // TestDoctorOfOneRole runs the processes of one role. `weir doctor` has a line for the partitions
@@ -113,7 +113,7 @@ func doctorChecks(t *testing.T, env []string, group string) map[string]string {
 func TestDoctorOfMove(t *testing.T) {
 	env := []string{"WEIR_SPEND_PARTITIONS=2", "WEIR_DATA_DIR=" + t.TempDir()}
 	next := append(slices.Clone(env), "WEIR_SPEND_GENERATION=2")
-	var topics []events.Topic
+	var topics []stream.Topic
 	var changelogs []string
 	for _, e := range [][]string{env, next} {
 		cfg, err := config.Load(config.Options{Environ: e})

@@ -47,8 +47,8 @@ func coreFolders() []string {
 func pureRules() []pure {
 	return []pure{
 		{
-			roots: []string{"events"}, own: []string{"internal"},
-			why: "package events defines terms that every package needs, so it depends on protobuf and xxhash only",
+			roots: []string{"events"}, own: []string{"internal", "stream"},
+			why: "package events defines terms that every application needs, so it depends on protobuf and xxhash only",
 			use: "move the code that needs the import to the package that has it",
 		},
 		{
@@ -100,6 +100,12 @@ func reservedRules() []reserved {
 			deps: []string{Module + "/internal/config"}, users: []string{"cmd", "internal/config"}, tests: true,
 			why: "settings belong to the program, not to its libraries",
 			use: "take plain values in the package's own Config, which cmd fills in",
+		},
+		{
+			deps: []string{Module + "/events"}, tests: true,
+			users: slices.Concat([]string{"events", "lease", "internal", "agent", "bridge", "executor", "mirror", "api", "spendcache", "bench", "cmd", "test", "compose"}, coreFolders()),
+			why:   "events has the terms of weir's applications, and programs of other applications need none of them",
+			use:   "use package stream, such as stream.Topic",
 		},
 		{
 			deps: cores(), users: slices.Concat([]string{"cmd", "api", "bench", "test", "spendcache"}, coreFolders()), tests: true,

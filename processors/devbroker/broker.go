@@ -13,8 +13,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // Config is the configuration of a Broker. The zero value is a broker in memory without topics, on
@@ -27,7 +27,7 @@ type Config struct {
 	Port int
 	// Topics are created if they are missing, with one replica. An existing topic must have the
 	// same number of partitions.
-	Topics []events.Topic
+	Topics []stream.Topic
 	// TopicBytes is the size of a topic without compaction from which its oldest records are
 	// deleted. Records that a group has not read are kept. Defaults to 256 MiB.
 	TopicBytes int64
@@ -160,7 +160,7 @@ func (b *Broker) Kafka() kafka.Cluster { return kafka.Cluster{Brokers: b.addrs} 
 // Compacted topics and records that a group has not read come on top.
 func (b *Broker) MaxBytes() (bytes int64) {
 	for _, t := range b.cfg.Topics {
-		if t.Cleanup == events.CleanupDelete {
+		if t.Cleanup == stream.CleanupDelete {
 			bytes += b.cfg.TopicBytes
 		}
 	}
@@ -200,7 +200,7 @@ func (b *Broker) makeTopics() error {
 }
 
 // settings returns the topic's configuration with the additions of the dev broker.
-func (b *Broker) settings(t events.Topic) map[string]string {
+func (b *Broker) settings(t stream.Topic) map[string]string {
 	s := t.Settings()
 	s["retention.bytes"] = "-1" // the janitor trims
 	if _, set := s["segment.bytes"]; !set {

@@ -15,6 +15,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
 )
 
 func start(t testing.TB, cfg Config) *Broker {
@@ -38,10 +39,10 @@ func client(t testing.TB, b *Broker, opts ...kgo.Opt) *kgo.Client {
 }
 
 // topics returns two topics with p partitions each: "in" has retention, "log" is compacted.
-func topics(p int32) []events.Topic {
-	return []events.Topic{
-		{Name: "in", Partitions: p, Cleanup: events.CleanupDelete, Retention: 7 * 24 * time.Hour},
-		{Name: "log", Partitions: p, Cleanup: events.CleanupCompact, Config: map[string]string{"max.message.bytes": "4194304"}},
+func topics(p int32) []stream.Topic {
+	return []stream.Topic{
+		{Name: "in", Partitions: p, Cleanup: stream.CleanupDelete, Retention: 7 * 24 * time.Hour},
+		{Name: "log", Partitions: p, Cleanup: stream.CleanupCompact, Config: map[string]string{"max.message.bytes": "4194304"}},
 	}
 }
 

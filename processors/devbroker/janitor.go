@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/stream"
 )
 
 // janitor limits the growth of the broker: it trims topics with retention and compacts the others.
@@ -67,7 +67,7 @@ func (t *janitor) trim() {
 		return
 	}
 	for _, topic := range t.b.cfg.Topics {
-		if topic.Cleanup != events.CleanupDelete {
+		if topic.Cleanup != stream.CleanupDelete {
 			continue
 		}
 		limit := t.b.cfg.TopicBytes / int64(topic.Partitions)
@@ -151,7 +151,7 @@ func (t *janitor) wantCompaction() {
 func (t *janitor) compacted() []string {
 	var names []string
 	for _, topic := range t.b.cfg.Topics {
-		if topic.Cleanup == events.CleanupCompact {
+		if topic.Cleanup == stream.CleanupCompact {
 			names = append(names, topic.Name)
 		}
 	}

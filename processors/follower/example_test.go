@@ -6,15 +6,15 @@ import (
 	"os"
 	"time"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/processors/follower"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // A program keeps a table of prices from a compacted topic, and reads it while the topic changes.
 func Example() {
-	broker, err := devbroker.Start(devbroker.Config{Topics: []events.Topic{{Name: "prices", Partitions: 1, Cleanup: events.CleanupCompact}}})
+	broker, err := devbroker.Start(devbroker.Config{Topics: []stream.Topic{{Name: "prices", Partitions: 1, Cleanup: stream.CleanupCompact}}})
 	if err != nil {
 		fmt.Println(err)
 		return

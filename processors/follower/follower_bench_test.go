@@ -8,9 +8,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // benchRows is the number of rows of BenchmarkFollower.
@@ -19,7 +19,7 @@ const benchRows = 1_000_000
 // BenchmarkFollower measures the time until a follower of a million rows of 120 bytes in 24
 // partitions has caught up: with an empty store, and after a restart.
 func BenchmarkFollower(b *testing.B) {
-	broker, err := devbroker.Start(devbroker.Config{Topics: []events.Topic{{Name: "rows", Partitions: 24, Cleanup: events.CleanupCompact}}})
+	broker, err := devbroker.Start(devbroker.Config{Topics: []stream.Topic{{Name: "rows", Partitions: 24, Cleanup: stream.CleanupCompact}}})
 	if err != nil {
 		b.Fatal(err)
 	}

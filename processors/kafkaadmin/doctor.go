@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // Severity is the importance of a Check that is not OK.
@@ -35,7 +35,7 @@ type Check struct {
 // DoctorOptions are the requirements that Doctor checks.
 type DoctorOptions struct {
 	// Topics and Defaults are the arguments of PlanTopics.
-	Topics   []events.Topic
+	Topics   []stream.Topic
 	Defaults Defaults
 	// Apps are the applications whose locks in StateDir are checked. Defaults to none.
 	Apps []string

@@ -107,7 +107,7 @@ func TestDoctorOfAddedPartitions(t *testing.T) {
 	for p := range int32(6) {
 		produce(t, k, "", &kgo.Record{Topic: "log", Partition: p, Value: []byte("v")})
 	}
-	checks := Doctor(t.Context(), k, DoctorOptions{Topics: []events.Topic{{Name: "in", Changelog: "log", Partitions: 6, Cleanup: events.CleanupDelete}}})
+	checks := Doctor(t.Context(), k, DoctorOptions{Topics: []stream.Topic{{Name: "in", Changelog: "log", Partitions: 6, Cleanup: stream.CleanupDelete}}})
 	if c := find(t, checks, "topic in"); c.OK || c.Severity != Error || c.Detail != "partitions 6 to 8 of in were added, and are not read" ||
 		!strings.HasPrefix(c.Remedy, "set the producers back to 6 partitions") {
 		t.Errorf("%+v", c)
@@ -116,7 +116,7 @@ func TestDoctorOfAddedPartitions(t *testing.T) {
 
 func TestDoctorClock(t *testing.T) {
 	_, k := fake(t, kfake.SeedTopics(1, "in"))
-	topics := []events.Topic{{Name: "in", Partitions: 1, Cleanup: events.CleanupDelete, Config: map[string]string{"message.timestamp.type": "LogAppendTime"}}}
+	topics := []stream.Topic{{Name: "in", Partitions: 1, Cleanup: stream.CleanupDelete, Config: map[string]string{"message.timestamp.type": "LogAppendTime"}}}
 	if c := find(t, Doctor(t.Context(), k, DoctorOptions{Topics: topics}), "clock"); !c.OK || !strings.Contains(c.Detail, "not compared") {
 		t.Errorf("%+v", c)
 	}

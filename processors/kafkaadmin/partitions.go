@@ -6,7 +6,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/internal/topics"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
@@ -31,7 +30,7 @@ func StatePartitions(ctx context.Context, k kafka.Cluster, p *stream.Processor) 
 // partitionConflict returns the reason of the step for a topic that has another number of
 // partitions than it must have: the difference; the remedy. The number of the state decides which
 // of the two numbers is wrong.
-func (d Defaults) partitionConflict(ctx context.Context, adm *kadm.Client, t events.Topic, has int32) (string, error) {
+func (d Defaults) partitionConflict(ctx context.Context, adm *kadm.Client, t stream.Topic, has int32) (string, error) {
 	state := int32(0)
 	if t.Changelog != "" {
 		var err error // partitions of the changelog without a record may have been added, too

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
@@ -12,17 +11,17 @@ import (
 // ProcessorTopics returns the topics that a processor needs: inputs, outputs, changelog and
 // dead-letter topic, all with this number of partitions, or with p.Partitions if that is set. The
 // records of inputs and outputs expire after retention.
-func ProcessorTopics(p stream.Processor, partitions int32, retention time.Duration) []events.Topic {
+func ProcessorTopics(p stream.Processor, partitions int32, retention time.Duration) []stream.Topic {
 	if p.Partitions > 0 {
 		partitions = p.Partitions
 	}
 	p.SetDefaults()
-	list := []events.Topic{events.ChangelogTopic(p.Changelog, partitions), events.DeadLetterTopic(p.DLQ, partitions)}
+	list := []stream.Topic{stream.ChangelogTopic(p.Changelog, partitions), stream.DeadLetterTopic(p.DLQ, partitions)}
 	for _, topic := range p.Inputs {
-		list = append(list, events.DataTopic(topic, partitions, retention))
+		list = append(list, stream.DataTopic(topic, partitions, retention))
 	}
 	for i := range p.Outputs {
-		list = append(list, events.DataTopic(p.Outputs[i].Topic, partitions, retention))
+		list = append(list, stream.DataTopic(p.Outputs[i].Topic, partitions, retention))
 	}
 	for i := range list {
 		list[i].Changelog = p.Changelog
@@ -32,7 +31,7 @@ func ProcessorTopics(p stream.Processor, partitions int32, retention time.Durati
 
 // CreateMissing creates those topics of want that do not exist. It leaves existing topics as they
 // are; the runtime checks them when it starts.
-func CreateMissing(ctx context.Context, k kafka.Cluster, want []events.Topic, d Defaults) error {
+func CreateMissing(ctx context.Context, k kafka.Cluster, want []stream.Topic, d Defaults) error {
 	steps, err := PlanTopics(ctx, k, want, d)
 	if err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/internal/topics"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // ErrConflict means that a topic has differences that no step may change.
@@ -73,7 +73,7 @@ type Defaults struct {
 }
 
 // settings returns the configuration that t should have.
-func (d Defaults) settings(t events.Topic) map[string]string {
+func (d Defaults) settings(t stream.Topic) map[string]string {
 	s := t.Settings()
 	if d.MinInsync > 0 {
 		s["min.insync.replicas"] = strconv.Itoa(int(d.MinInsync))
@@ -92,7 +92,7 @@ func (d Defaults) check() error {
 
 // PlanTopics compares the existing topics with want and changes nothing. It ignores configuration
 // entries that want does not name or the broker does not know. The steps are in the order of want.
-func PlanTopics(ctx context.Context, k kafka.Cluster, want []events.Topic, d Defaults) ([]TopicStep, error) {
+func PlanTopics(ctx context.Context, k kafka.Cluster, want []stream.Topic, d Defaults) ([]TopicStep, error) {
 	d.Names.setDefaults()
 	if err := d.check(); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func PlanTopics(ctx context.Context, k kafka.Cluster, want []events.Topic, d Def
 	return plan(ctx, kadm.NewClient(cl), want, d)
 }
 
-func plan(ctx context.Context, adm *kadm.Client, want []events.Topic, d Defaults) ([]TopicStep, error) {
+func plan(ctx context.Context, adm *kadm.Client, want []stream.Topic, d Defaults) ([]TopicStep, error) {
 	var names []string
 	for _, t := range want {
 		names = append(names, t.Name)
@@ -146,7 +146,7 @@ func plan(ctx context.Context, adm *kadm.Client, want []events.Topic, d Defaults
 	return steps, nil
 }
 
-func create(t events.Topic, d Defaults) TopicStep {
+func create(t stream.Topic, d Defaults) TopicStep {
 	s := TopicStep{Kind: StepCreate, Topic: t.Name, Partitions: t.Partitions, ReplicationFactor: d.ReplicationFactor}
 	if s.ReplicationFactor == 0 {
 		s.ReplicationFactor = -1
@@ -159,7 +159,7 @@ func create(t events.Topic, d Defaults) TopicStep {
 }
 
 // differences returns the steps for the replicas and the settings of an existing topic.
-func differences(t events.Topic, have kadm.TopicDetail, configs map[string]string, d Defaults) []TopicStep {
+func differences(t stream.Topic, have kadm.TopicDetail, configs map[string]string, d Defaults) []TopicStep {
 	var steps []TopicStep
 	if n := have.Partitions.NumReplicas(); n > 0 && n < int(d.ReplicationFactor) {
 		steps = append(steps, TopicStep{Kind: StepConflict, Topic: t.Name, Reason: fmt.Sprintf(

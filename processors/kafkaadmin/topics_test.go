@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/internal/topics"
+	"github.com/weirhq/weir/stream"
 )
 
 func TestPlanAndApplyTheCatalogue(t *testing.T) {
@@ -57,9 +58,9 @@ func TestPlanOfDifferences(t *testing.T) {
 	}, "a"); err != nil {
 		t.Fatal(err)
 	}
-	want := []events.Topic{
+	want := []stream.Topic{
 		{Name: "a", Partitions: 6, Cleanup: "delete,compact", Retention: time.Hour, Config: map[string]string{"max.message.bytes": "1000012"}},
-		{Name: "b", Partitions: 6, Cleanup: events.CleanupCompact},
+		{Name: "b", Partitions: 6, Cleanup: stream.CleanupCompact},
 	}
 	d := Defaults{ReplicationFactor: 2, MinInsync: 1}
 	steps, err := PlanTopics(t.Context(), k, want, d)
@@ -138,7 +139,7 @@ func TestPlanOfAddedPartitions(t *testing.T) {
 		{"in", "missing", 5, "if 8 is right, and nothing has been processed yet"},
 		{"in", "", 5, "if 8 is right, and nothing has been processed yet"},
 	} {
-		steps, err := PlanTopics(t.Context(), k, []events.Topic{{Name: c.topic, Changelog: c.changelog, Partitions: c.partitions, Cleanup: events.CleanupDelete}}, Defaults{})
+		steps, err := PlanTopics(t.Context(), k, []stream.Topic{{Name: c.topic, Changelog: c.changelog, Partitions: c.partitions, Cleanup: stream.CleanupDelete}}, Defaults{})
 		if err != nil || len(steps) != 1 || !strings.Contains(steps[0].Reason, c.want) {
 			t.Errorf("%+v: %+v, %v", c, steps, err)
 		}

@@ -13,11 +13,11 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/internal/watermark"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/handler"
 	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/watermark"
 )
 
 // refold folds all records of each partition with one undisturbed handler, in the transactions of

@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weirhq/weir/internal/watermark"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/handler"
 	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/watermark"
 )
 
 // refoldTimers are the timers of a refolder: the keys of the runtime's table in the state. The log

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/sink"
@@ -47,7 +46,7 @@ func ExampleConsumer() {
 }
 
 func runExample() error {
-	broker, err := devbroker.Start(devbroker.Config{Topics: []events.Topic{{Name: "phones", Partitions: 1, Cleanup: events.CleanupCompact}}})
+	broker, err := devbroker.Start(devbroker.Config{Topics: []stream.Topic{{Name: "phones", Partitions: 1, Cleanup: stream.CleanupCompact}}})
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/internal/authored"
-	"github.com/weirhq/weir/internal/watermark"
 	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/watermark"
 )
 
 // Options select what runs.

@@ -16,6 +16,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/spendcounter"
+	"github.com/weirhq/weir/stream"
 )
 
 // cluster is a test's view of the brokers, with the topics of the catalogue.
@@ -107,7 +108,7 @@ func (c *cluster) of(l events.Layout) *cluster {
 }
 
 // topics returns the topics of the catalogue.
-func (c *cluster) topics() []events.Topic {
+func (c *cluster) topics() []stream.Topic {
 	return spendcounter.ProcessorConfig{DC: "local", Layout: c.layout}.Topics()
 }
 

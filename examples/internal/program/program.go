@@ -16,7 +16,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/weirhq/weir/api/local"
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
@@ -50,7 +49,7 @@ func Main(list ...stream.Processor) {
 
 // run creates the topics that are missing, runs the processors and serves the API over them.
 func run(ctx context.Context, list []stream.Processor, partitions int32, cfg local.ProgramConfig) error {
-	var topics []events.Topic
+	var topics []stream.Topic
 	for _, p := range list {
 		topics = append(topics, kafkaadmin.ProcessorTopics(p, partitions, 7*24*time.Hour)...)
 	}

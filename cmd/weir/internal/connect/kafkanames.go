@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/weirhq/weir/cmd/weir/internal/node"
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
 )
 
 // KafkaNames returns the names of weir's settings and commands for the remedies of package
@@ -20,7 +20,7 @@ func KafkaNames(c *config.Config, groups []string) kafkaadmin.RemedyNames {
 		ReplicationFactor: "topics.replication_factor", MinInsync: "topics.min_insync",
 		Partitions: func(topic string) string {
 			for _, r := range roles {
-				if slices.ContainsFunc(node.Topics(c, []node.Role{r}), func(t events.Topic) bool { return t.Name == topic }) {
+				if slices.ContainsFunc(node.Topics(c, []node.Role{r}), func(t stream.Topic) bool { return t.Name == topic }) {
 					return r.Group.Partitions
 				}
 			}

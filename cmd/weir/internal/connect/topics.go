@@ -9,13 +9,13 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
 )
 
 // RequiredTopics returns the topics that the roles of groups need with this configuration.
-func RequiredTopics(c *config.Config, groups []string) []events.Topic {
+func RequiredTopics(c *config.Config, groups []string) []stream.Topic {
 	return node.Topics(c, node.InGroups(groups...))
 }
 

@@ -32,7 +32,7 @@ func leaseRole(r Role) Role {
 }
 
 // leaseTopics returns the topics of the lease loop.
-func leaseTopics(c *config.Config) []events.Topic {
+func leaseTopics(c *config.Config) []stream.Topic {
 	return events.LeaseCatalog(regionNames(c), int32(c.Leases.Partitions))
 }
 

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
 )
 
 // Role is a part of the process that `weir run --roles` starts. Each role is one file of this
@@ -30,7 +30,7 @@ type Role struct {
 	Memory func(c *config.Config, share int64) Allocation
 
 	// Topics returns the topics that must exist. Two roles may return the same topic. Nil: none.
-	Topics func(c *config.Config) []events.Topic
+	Topics func(c *config.Config) []stream.Topic
 	// Apps returns the applications of the role in the whole deployment, for commands that name
 	// one. Nil: it has none.
 	Apps func(c *config.Config) ([]App, error)
@@ -75,13 +75,13 @@ func Roles() []Role {
 }
 
 // Topics returns the topics that roles need, each once.
-func Topics(c *config.Config, roles []Role) (topics []events.Topic) {
+func Topics(c *config.Config, roles []Role) (topics []stream.Topic) {
 	for _, r := range roles {
 		if r.Topics == nil {
 			continue
 		}
 		for _, t := range r.Topics(c) {
-			if !slices.ContainsFunc(topics, func(o events.Topic) bool { return o.Name == t.Name }) {
+			if !slices.ContainsFunc(topics, func(o stream.Topic) bool { return o.Name == t.Name }) {
 				topics = append(topics, t)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // loadConfig returns the default configuration with environ.
@@ -52,7 +53,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s: the memory is %+v", r.Name, a)
 		}
 		for _, topic := range Topics(c, []Role{r}) {
-			if !slices.ContainsFunc(topics, func(o events.Topic) bool { return o.Name == topic.Name && o.Partitions == topic.Partitions }) {
+			if !slices.ContainsFunc(topics, func(o stream.Topic) bool { return o.Name == topic.Name && o.Partitions == topic.Partitions }) {
 				t.Errorf("%s: topic %s with %d partitions is not in the catalog of events", r.Name, topic.Name, topic.Partitions)
 			}
 		}
@@ -69,7 +70,7 @@ func TestRoles(t *testing.T) {
 				t.Errorf("%s: %s has no inputs", r.Name, a.Name)
 			}
 			for _, input := range a.Inputs {
-				if !slices.ContainsFunc(topics, func(o events.Topic) bool { return o.Name == input }) {
+				if !slices.ContainsFunc(topics, func(o stream.Topic) bool { return o.Name == input }) {
 					t.Errorf("%s: input %s of %s is not in the catalog of events", r.Name, input, a.Name)
 				}
 			}
@@ -107,7 +108,7 @@ func TestRoles(t *testing.T) {
 }
 
 // catalog returns every topic of a deployment with this configuration.
-func catalog(c *config.Config) []events.Topic {
+func catalog(c *config.Config) []stream.Topic {
 	layout := events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}
 	topics := append(events.Catalog(c.DC, layout), events.LeaseCatalog(regionNames(c), int32(c.Leases.Partitions))...)
 	for _, peer := range c.PeerNames() {

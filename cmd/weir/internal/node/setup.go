@@ -10,7 +10,6 @@ import (
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/api/metrics"
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
 	"github.com/weirhq/weir/processors"
@@ -26,7 +25,7 @@ type Setup struct {
 	brokers *brokers
 	Table   *LeaseTable // nil unless a role of the process has LeaseTable
 	Memory  Allocation
-	Topics  []events.Topic // those of the role
+	Topics  []stream.Topic // those of the role
 	Log     zerolog.Logger
 	Traces  trace.TracerProvider // nil: no traces
 	// StreamPoll is the interval between reads of a DynamoDB stream without new records. 0: the

@@ -32,7 +32,7 @@ func spendCounterRole() Role {
 		Summary: "counts the spend of ad campaigns and serves it",
 		// It reads a thousand times as many records as the lease loop.
 		Weight: 8, Memory: spendMemory,
-		Topics: func(c *config.Config) []events.Topic { return SpendCounter(c).Topics() },
+		Topics: func(c *config.Config) []stream.Topic { return SpendCounter(c).Topics() },
 		Apps:   spendApps,
 		ACLs:   spendACLs, RepartitionACLs: spendRepartitionACLs,
 		Doctor:   otherGenerations,
