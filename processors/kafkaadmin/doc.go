@@ -2,7 +2,8 @@
 // the cluster and the disk. The commands `weir topics`, `weir lag`, `weir dlq` and `weir doctor`
 // use it.
 //
-//	events.Catalog ─▶ PlanTopics ─▶ []TopicStep ─▶ ApplySteps     create and alter; conflicts are only reported
+//	processors     ─▶ FitTopics ─▶ []stream.Topic ─▶ CreateMissing  create; existing topics stay as they are
+//	[]stream.Topic ─▶ PlanTopics ─▶ []TopicStep ─▶ ApplySteps     create and alter; conflicts are only reported
 //	group, inputs  ─▶ Lag ─▶ []PartitionLag                       positions, lag and owner of each partition
 //	<app>.dlq      ─▶ ListDeadLetters ─▶ []DeadLetter
 //	                    ├─▶ ReplayDeadLetters                     record to its origin + tombstone: one transaction

@@ -110,20 +110,17 @@ func plan(ctx context.Context, adm *kadm.Client, want []stream.Topic, d Defaults
 	for _, t := range want {
 		names = append(names, t.Name)
 	}
-	have, err := adm.ListTopics(ctx, names...)
+	have, err := existing(ctx, adm, names)
 	if err != nil {
-		return nil, fmt.Errorf("list topics: %w", kafka.NameUndescribed(ctx, adm, err, names...))
+		return nil, err
 	}
-	var existing []string
+	var found []string
 	for _, n := range names {
-		switch err := have[n].Err; {
-		case err == nil:
-			existing = append(existing, n)
-		case !errors.Is(err, kerr.UnknownTopicOrPartition):
-			return nil, fmt.Errorf("read the metadata of topic %s: %w", n, err)
+		if have[n].Err == nil {
+			found = append(found, n)
 		}
 	}
-	configs, err := topics.Describe(ctx, adm, existing)
+	configs, err := topics.Describe(ctx, adm, found)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,224 @@
+package kafkaadmin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/weirhq/weir/processors/internal/topics"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
+)
+
+// TopicOptions are what FitTopics cannot read from the processors. The zero value of each field has
+// a default.
+type TopicOptions struct {
+	// Partitions is the number of partitions of topics that fit no existing topic. Defaults to 12,
+	// which 2, 3, 4, 6 or 12 workers share evenly.
+	Partitions int32
+	// Retention is how long the records of inputs and outputs stay. Defaults to 7 days.
+	Retention time.Duration
+	// Topics replace the description of the topics with their names, such as an output that is
+	// compacted. Those with Partitions 0 get a number that fits.
+	Topics []stream.Topic
+}
+
+// FitTopics returns the topics of processors that run together, each topic once, with partitions
+// that fit the existing topics. It changes nothing.
+//
+// The inputs, the changelog and the dead-letter topic of a processor have equal numbers, because
+// partition p of each belongs to task p. The number is Processor.Partitions, or that of those
+// topics that exist, or TopicOptions.Partitions. An output has the number of the processors that
+// read it, or else that of the processor that writes it. The error wraps processors.ErrTopics where
+// the existing topics or the processors of list contradict each other.
+func FitTopics(ctx context.Context, k kafka.Cluster, list []stream.Processor, o TopicOptions) ([]stream.Topic, error) {
+	cl, err := k.Client()
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	f := newFit(list, o)
+	have, err := existing(ctx, kadm.NewClient(cl), f.names())
+	if err != nil {
+		return nil, err
+	}
+	for name, detail := range have {
+		if detail.Err == nil {
+			f.have[name] = int32(len(detail.Partitions))
+		}
+	}
+	return f.topics()
+}
+
+// existing returns the details of topics. A topic that does not exist has the error
+// UNKNOWN_TOPIC_OR_PARTITION, and none has another one.
+func existing(ctx context.Context, adm *kadm.Client, names []string) (kadm.TopicDetails, error) {
+	have, err := adm.ListTopics(kafka.Uncached(ctx), names...)
+	if err != nil {
+		return nil, fmt.Errorf("list topics: %w", kafka.NameUndescribed(ctx, adm, err, names...))
+	}
+	for _, t := range have.Sorted() {
+		if t.Err != nil && !errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
+			return nil, fmt.Errorf("read the metadata of topic %s: %w", t.Topic, t.Err)
+		}
+	}
+	return have, nil
+}
+
+// fit finds the numbers of partitions.
+type fit struct {
+	list  []stream.Processor
+	o     TopicOptions
+	have  map[string]int32 // partitions of the topics that exist
+	group map[string]int   // by topic that belongs to tasks: the group of its processors
+	of    []int            // by processor: its group, which has equal numbers of partitions
+}
+
+func newFit(list []stream.Processor, o TopicOptions) *fit {
+	o.Partitions, o.Retention = cmp.Or(o.Partitions, 12), cmp.Or(o.Retention, 7*24*time.Hour)
+	f := &fit{list: slices.Clone(list), o: o, have: map[string]int32{}, group: map[string]int{}}
+	for i := range f.list {
+		f.list[i].SetDefaults()
+		f.of = append(f.of, i)
+		for _, topic := range taskTopics(&f.list[i]) {
+			other, known := f.group[topic]
+			if !known {
+				f.group[topic] = f.of[i]
+				continue
+			}
+			f.merge(other, f.of[i])
+		}
+	}
+	return f
+}
+
+// merge makes one group of two.
+func (f *fit) merge(keep, drop int) {
+	for i := range f.of {
+		if f.of[i] == drop {
+			f.of[i] = keep
+		}
+	}
+	for topic, g := range f.group {
+		if g == drop {
+			f.group[topic] = keep
+		}
+	}
+}
+
+// taskTopics returns the topics of which partition p belongs to task p.
+func taskTopics(p *stream.Processor) []string {
+	return append([]string{p.Changelog, p.DLQ}, p.Inputs...)
+}
+
+func (f *fit) names() []string {
+	var names []string
+	for i := range f.list {
+		names = append(append(names, f.list[i].WrittenTopics()...), f.list[i].Inputs...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// described returns the description of a topic in TopicOptions.Topics.
+func (f *fit) described(topic string) (stream.Topic, bool) {
+	if i := slices.IndexFunc(f.o.Topics, func(t stream.Topic) bool { return t.Name == topic }); i >= 0 {
+		return f.o.Topics[i], true
+	}
+	return stream.Topic{}, false
+}
+
+// given returns the number of partitions that a topic has, or that TopicOptions.Topics states; 0 if
+// any number fits.
+func (f *fit) given(topic string) int32 {
+	t, _ := f.described(topic)
+	return cmp.Or(f.have[topic], t.Partitions)
+}
+
+// partitions returns the number of partitions of a group.
+func (f *fit) partitions(group int) (int32, error) {
+	n, source := int32(0), ""
+	for i := range f.list {
+		switch p := &f.list[i]; {
+		case f.of[i] != group || p.Partitions == 0:
+		case n != 0 && n != p.Partitions:
+			return 0, fmt.Errorf("%w: %s %d partitions and %s needs %d, and both read the same topics: set Processor.Partitions to the same number",
+				topics.ErrTopics, source, n, p.App, p.Partitions)
+		default:
+			n, source = p.Partitions, p.App+" needs"
+		}
+	}
+	stated := n > 0
+	for i := range f.list {
+		if f.of[i] != group {
+			continue
+		}
+		p := &f.list[i]
+		for _, topic := range taskTopics(p) {
+			has := f.given(topic)
+			switch {
+			case has == 0 || has == n:
+			case n == 0:
+				n, source = has, topic+" has"
+			case stated && has > n && !f.isOutput(topic): // the runtime decides by the state
+			default:
+				return 0, fmt.Errorf("%w: processor %s: %s has %d partitions, and %s %d: they must be equal, because partition p of each belongs to task p. "+
+					"Nothing was changed. Set Processor.Partitions to the number of the topics, or read another topic, to which a processor before this one writes the same keys",
+					topics.ErrTopics, p.App, topic, has, source, n)
+			}
+		}
+	}
+	return cmp.Or(n, f.o.Partitions), nil
+}
+
+// isOutput reports whether a processor of the list writes the topic, to all partitions that it has.
+func (f *fit) isOutput(topic string) bool {
+	return slices.ContainsFunc(f.list, func(p stream.Processor) bool {
+		return slices.ContainsFunc(p.Outputs, func(o stream.Output) bool { return o.Topic == topic })
+	})
+}
+
+// topics returns the topics with their partitions: those of the tasks first, because their
+// descriptions count where a topic is also an output.
+func (f *fit) topics() ([]stream.Topic, error) {
+	var all []stream.Topic
+	add := func(t stream.Topic, p *stream.Processor) {
+		if slices.ContainsFunc(all, func(o stream.Topic) bool { return o.Name == t.Name }) {
+			return
+		}
+		if d, ok := f.described(t.Name); ok {
+			d.Partitions = t.Partitions
+			t = d
+		}
+		t.Changelog = cmp.Or(t.Changelog, p.Changelog)
+		all = append(all, t)
+	}
+	counts := make([]int32, len(f.list))
+	for i := range f.list {
+		n, err := f.partitions(f.of[i])
+		if err != nil {
+			return nil, err
+		}
+		p := &f.list[i]
+		counts[i] = n
+		add(stream.ChangelogTopic(p.Changelog, n), p)
+		add(stream.DeadLetterTopic(p.DLQ, n), p)
+	}
+	for i := range f.list {
+		for _, topic := range f.list[i].Inputs {
+			add(stream.DataTopic(topic, counts[i], f.o.Retention), &f.list[i])
+		}
+	}
+	for i := range f.list {
+		for _, o := range f.list[i].Outputs {
+			add(stream.DataTopic(o.Topic, cmp.Or(f.given(o.Topic), counts[i]), f.o.Retention), &f.list[i])
+		}
+	}
+	return all, nil
+}
