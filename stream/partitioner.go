@@ -1,8 +1,9 @@
 package stream
 
-// Partitioner returns the partition of a record by its key: a number from 0 to partitions-1. It
-// gets no nil key, must always return the same partition for the same arguments, and may be called
-// by several goroutines at once.
+// Partitioner returns the partition of a record by its key: a number from 0 to partitions-1, for
+// any key. It gets no nil key, must always return the same partition for the same arguments, and
+// may be called by several goroutines at once. Package program tries it with keys such as "key-7"
+// before it starts.
 type Partitioner func(key []byte, partitions int32) int32
 
 // Murmur2 is the partitioner of Kafka's Java client for records with a key (its

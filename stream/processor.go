@@ -127,7 +127,7 @@ func (p *Processor) Complete() error {
 	}
 	switch {
 	case len(p.Inputs) == 0:
-		return fmt.Errorf("processor %q has no input topic", p.App)
+		return fmt.Errorf("processor %q has no input topic: name at least one in Inputs", p.App)
 	case p.Time.Grain < time.Millisecond || p.Time.Lateness < 0 || p.Time.Idle < 0:
 		return fmt.Errorf("processor %q: Time has a grain of %s, a lateness of %s and an idle time of %s: the grain must be at least 1ms, the others not negative", p.App, p.Time.Grain, p.Time.Lateness, p.Time.Idle)
 	case p.New == nil:

@@ -6,10 +6,7 @@
 //	    ──▶ ClusterInfo                     settings                             brokers, topics
 //	    ──▶ Leases, deadLetters             topics                               lease loop, dead letters
 //
-// A Program is the same for a program of your own: processors, and the API over them.
+// Package program runs processors of a program of your own, with the API over them.
 //
-//	program, err := local.NewProgram(local.ProgramConfig{Processors: config}, processor)
-//	err = program.Run(ctx)
-//
-// It has no state of its own. Only Program.Run starts something, and returns after it.
+// It has no state of its own, and starts nothing.
 package local

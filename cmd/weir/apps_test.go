@@ -15,12 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/program"
 	"github.com/weirhq/weir/stream"
 	"github.com/weirhq/weir/stream/state"
 )
@@ -201,11 +201,9 @@ func words() stream.Processor {
 // testOwnProgram gives the commands of a program that no configuration knows.
 func testOwnProgram(t *testing.T, env []string, broker string) {
 	k := kafka.Cluster{Brokers: []string{broker}}
-	if err := kafkaadmin.CreateMissing(t.Context(), k, kafkaadmin.ProcessorTopics(words(), 2, time.Hour), kafkaadmin.Defaults{}); err != nil {
-		t.Fatal(err)
-	}
-	program, err := local.NewProgram(local.ProgramConfig{
-		Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0", Processors: processors.Config{Kafka: k, Dir: t.TempDir(), Instance: "own", Workers: 1},
+	program, err := program.New(program.Config{
+		Listen: "127.0.0.1:0", Processors: processors.Config{Kafka: k, Dir: t.TempDir(), Instance: "own", Workers: 1},
+		Topics: kafkaadmin.TopicOptions{Partitions: 2, Retention: time.Hour},
 	}, words())
 	if err != nil {
 		t.Fatal(err)

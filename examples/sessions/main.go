@@ -12,7 +12,7 @@
 package main
 
 import (
-	"github.com/weirhq/weir/examples/internal/program"
+	"github.com/weirhq/weir/program"
 	"github.com/weirhq/weir/stream"
 	"github.com/weirhq/weir/stream/state"
 )

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weirhq/weir/examples/internal/program"
+	"github.com/weirhq/weir/program"
 	"github.com/weirhq/weir/stream"
 	"github.com/weirhq/weir/stream/state"
 )

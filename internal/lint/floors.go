@@ -17,7 +17,7 @@ func floors() []floor {
 		{1, coreFolders()},
 		{2, []string{"processors", "lease/table", "agent", "bridge", "executor", "mirror"}},
 		{3, []string{"api", "spendcache"}},
-		{4, []string{"bench", "cmd/weir/internal/node"}},
+		{4, []string{"bench", "cmd/weir/internal/node", "program"}},
 		{5, []string{"cmd", "test", "compose", "examples"}},
 	}
 }

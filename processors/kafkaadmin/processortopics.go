@@ -10,7 +10,8 @@ import (
 
 // ProcessorTopics returns the topics that a processor needs: inputs, outputs, changelog and
 // dead-letter topic, all with this number of partitions, or with p.Partitions if that is set. The
-// records of inputs and outputs expire after retention.
+// records of inputs and outputs expire after retention. FitTopics returns those of several
+// processors, with numbers that fit the existing topics.
 func ProcessorTopics(p stream.Processor, partitions int32, retention time.Duration) []stream.Topic {
 	if p.Partitions > 0 {
 		partitions = p.Partitions

@@ -1,0 +1,40 @@
+// Package program runs the processors of a program in one process:
+//
+//	func main() { program.Main(split(), count()) }
+//
+// Main reads flags. Run is the same with a Config, and New returns the Program first, for queries
+// and metrics of its own:
+//
+//	list ─▶ New ─▶ Program.Run ─┬─▶ topics that are missing         created, with partitions that fit
+//	                            ├─▶ processors.Runtime of each      state in Dir/<App>
+//	                            ├─▶ api.Server, if it has an address  state, partitions, savepoints
+//	                            └─▶ one registry of metrics          /metrics
+//
+// # Change the key
+//
+// All records of a key must be in one partition, since the partition's task has their state. A
+// processor that needs another key than its input has gets a processor before it, which writes the
+// records with that key to a topic between the two. That is all: Run creates the topic with as many
+// partitions as its reader needs, and each record passes through both exactly once.
+//
+//	lines ─▶ split ─▶ words (key: the word) ─▶ count ─▶ counts
+//
+// examples/wordcount is this program.
+//
+// # Invariants
+//
+//  1. The end of the context, and the first error of a processor or of the API, ends all parts.
+//     Each processor commits what it has folded. Run returns after all of them, with the first
+//     error, which names its processor.
+//  2. Existing topics are never changed. One that does not fit the processors is an error before
+//     anything is created; a cleanup policy that differs is the log event topic_setting_differs.
+//  3. Processors of one program share nothing but the registry and the API: each is a consumer
+//     group of its own, and other processes may run some of them alone.
+//
+// # What it does not do
+//
+// It reads no configuration file and no environment, and connects to one Kafka cluster. It does not
+// restart a processor that has ended: the process ends, and its supervisor starts it again. A
+// partition that stops alone (processors.StateStopped) does not end it: /readyz, /metrics and
+// Runtime.Status report such a partition.
+package program

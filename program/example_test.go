@@ -1,0 +1,28 @@
+package program_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/program"
+)
+
+// Two processors in one process, until an interrupt.
+func ExampleRun() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := program.Run(ctx, program.Config{
+		Processors: processors.Config{Kafka: kafka.Cluster{Brokers: []string{"127.0.0.1:9092"}}, Dir: "data"},
+		Topics:     kafkaadmin.TopicOptions{Partitions: 24, Retention: 30 * 24 * time.Hour},
+		OpsListen:  "127.0.0.1:8081",
+	}, split(), count())
+	if err != nil {
+		fmt.Println(err)
+	}
+}

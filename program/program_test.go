@@ -1,0 +1,229 @@
+package program_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weirhq/weir/internal/testlimit"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/devbroker"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/program"
+	"github.com/weirhq/weir/stream"
+)
+
+// split writes each word of a line with the word as its key, and count reads the words.
+func split() stream.Processor {
+	return stream.Processor{
+		App: "split", Inputs: []string{"lines"}, Outputs: stream.OutputTopics("words"),
+		New: stream.EachRecord(func(c *stream.Context, line *stream.Record) error {
+			for word := range strings.FieldsSeq(string(line.Value)) {
+				c.Emit("words", stream.Message{Key: []byte(word)})
+			}
+			return nil
+		}),
+	}
+}
+
+func count() stream.Processor {
+	return stream.Processor{
+		App: "count", Inputs: []string{"words"}, Outputs: stream.OutputTopics("counts"),
+		New: stream.EachRecord(func(c *stream.Context, word *stream.Record) error {
+			c.Emit("counts", stream.Message{Key: word.Key, Value: []byte("1")})
+			return nil
+		}),
+	}
+}
+
+func broker(t *testing.T, topics ...stream.Topic) kafka.Cluster {
+	t.Helper()
+	b, err := devbroker.Start(devbroker.Config{Topics: topics})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b.Kafka()
+}
+
+func config(t *testing.T, k kafka.Cluster) program.Config {
+	return program.Config{
+		Processors: processors.Config{Kafka: k, Dir: t.TempDir(), Instance: "one", Workers: 1},
+		Topics:     kafkaadmin.TopicOptions{Partitions: 2},
+	}
+}
+
+// partitions returns the number of partitions of each topic.
+func partitions(t *testing.T, k kafka.Cluster, topics ...string) map[string]int {
+	t.Helper()
+	n := map[string]int{}
+	for _, topic := range topics {
+		ends, err := kafka.EndOffsets(t.Context(), k, topic)
+		if err != nil {
+			t.Fatalf("%s: %v", topic, err)
+		}
+		n[topic] = len(ends[topic])
+	}
+	return n
+}
+
+// TestRun runs two processors with a topic between them: topics, metrics, the ops listener, state
+// directories, and a stop in good order.
+func TestRun(t *testing.T) {
+	k := broker(t, stream.DataTopic("lines", 3, 0))
+	cfg := config(t, k)
+	cfg.OpsListen = "127.0.0.1:0"
+	p, err := program.New(cfg, split(), count())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(testlimit.Context(t))
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	select {
+	case <-p.Server().Ready():
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	producer, err := kafka.NewProducer(k, "lines")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	for part := range int32(3) {
+		if err := producer.Produce(ctx, part, nil, []byte("to be or not to be")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := producer.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	testlimit.Within(t, "both processors are in the metrics", func(ctx context.Context) error {
+		for _, want := range []string{`weir_processor_records_total{app="split"} 3`, `weir_processor_records_total{app="count"} 18`} {
+			if text := get(ctx, t, p, "/metrics"); !strings.Contains(text, want) {
+				return errors.New("no " + want)
+			}
+		}
+		return nil
+	})
+	if text := get(ctx, t, p, "/readyz"); !strings.Contains(text, `"ready":true`) {
+		t.Error(text)
+	}
+	stop()
+	if err := testlimit.Receive(t, "the end", ended); err != nil {
+		t.Error(err)
+	}
+	for topic, n := range partitions(t, k, "lines", "split.changelog", "split.dlq", "words", "count.changelog", "count.dlq", "counts") {
+		want := 2
+		if topic == "lines" || strings.HasPrefix(topic, "split") {
+			want = 3
+		}
+		if n != want {
+			t.Errorf("%s has %d partitions, want %d", topic, n, want)
+		}
+	}
+	for _, app := range []string{"split", "count"} {
+		if rt := p.Runtime(app); rt == nil || rt.Partitions() != map[string]int32{"split": 3, "count": 2}[app] {
+			t.Errorf("runtime of %s: %v", app, rt)
+		}
+		if _, err := os.Stat(filepath.Join(cfg.Processors.Dir, app)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func get(ctx context.Context, t *testing.T, p *program.Program, path string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.Server().OpsAddr()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err.Error()
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err.Error()
+	}
+	return string(body)
+}
+
+// TestFirstError: the error of one processor ends the other and names the one that failed.
+func TestFirstError(t *testing.T) {
+	cfg := config(t, broker(t))
+	if err := os.WriteFile(filepath.Join(cfg.Processors.Dir, "count"), nil, 0o600); err != nil { // where its directory should be
+		t.Fatal(err)
+	}
+	if err := program.Run(testlimit.Context(t), cfg, split(), count()); err == nil || !strings.HasPrefix(err.Error(), "processor count: ") {
+		t.Error(err)
+	}
+}
+
+// TestStoppedAtStart: the end of the context is no error, also before a processor runs.
+func TestStoppedAtStart(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := program.Run(ctx, config(t, broker(t)), split(), count()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRefused: what cannot run is an error before a broker is asked.
+func TestRefused(t *testing.T) {
+	with := func(change func(p *stream.Processor)) stream.Processor {
+		p := count()
+		change(&p)
+		return p
+	}
+	for what, x := range map[string]struct {
+		list []stream.Processor
+		want string
+	}{
+		"nothing":        {nil, "there is no processor: give at least one"},
+		"one name":       {[]stream.Processor{split(), with(func(p *stream.Processor) { p.App = "split" })}, `two processors have the name "split"`},
+		"one changelog":  {[]stream.Processor{split(), with(func(p *stream.Processor) { p.Changelog = "split.changelog" })}, `processors "split" and "count" have the same changelog split.changelog`},
+		"without inputs": {[]stream.Processor{split(), with(func(p *stream.Processor) { p.Inputs = nil })}, `processor "count" has no input topic: name at least one in Inputs`},
+		"without New":    {[]stream.Processor{split(), with(func(p *stream.Processor) { p.New = nil })}, `processor "count": New is nil: give the function`},
+	} {
+		if _, err := program.New(config(t, kafka.Cluster{Brokers: []string{"127.0.0.1:1"}}), x.list...); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %s", what, err, x.want)
+		}
+	}
+	cfg := config(t, kafka.Cluster{Brokers: []string{"127.0.0.1:1"}})
+	cfg.Topics.Topics = []stream.Topic{{Name: "counts"}}
+	if _, err := program.New(cfg, count()); err == nil || !strings.Contains(err.Error(), `topic "counts" of Topics.Topics has the cleanup policy ""`) {
+		t.Error(err)
+	}
+}
+
+// TestRefusedTopics: what does not fit the topics is an error, and nothing is created.
+func TestRefusedTopics(t *testing.T) {
+	k := broker(t, stream.DataTopic("words", 8, 0))
+	reader := count()
+	reader.Partitions = 4
+	own := split()
+	own.Outputs[0].Partitioner = func(key []byte, _ int32) int32 { return stream.Murmur2(key, 12) }
+	for want, list := range map[string][]stream.Processor{
+		"processor count: words has 8 partitions, and count needs 4":       {split(), reader},
+		"processor split: the partitioner of output words chose partition": {own, count()},
+	} {
+		if err := program.Run(testlimit.Context(t), config(t, k), list...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if _, err := kafka.EndOffsets(t.Context(), k, "lines"); err == nil {
+		t.Error("topics were created")
+	}
+}

@@ -1,0 +1,102 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
+)
+
+// checkList returns an error for processors that cannot run in one program.
+func checkList(list []stream.Processor) error {
+	if len(list) == 0 {
+		return fmt.Errorf("%w: there is no processor: give at least one stream.Processor", processors.ErrConfig)
+	}
+	apps, changelogs := map[string]bool{}, map[string]string{}
+	for _, p := range list {
+		p.SetDefaults()
+		if apps[p.App] {
+			return fmt.Errorf("%w: two processors have the name %q, which is their consumer group and the directory of their state: set another App in one of them", processors.ErrConfig, p.App)
+		}
+		apps[p.App] = true
+		if other, ok := changelogs[p.Changelog]; ok {
+			return fmt.Errorf("%w: processors %q and %q have the same changelog %s, and each would restore the other's state: set another Changelog in one of them", processors.ErrConfig, other, p.App, p.Changelog)
+		}
+		changelogs[p.Changelog] = p.App
+	}
+	return nil
+}
+
+// checkTopics returns an error for a description of a topic that no broker would accept.
+func checkTopics(list []stream.Topic) error {
+	for _, t := range list {
+		if t.Cleanup != stream.CleanupDelete && t.Cleanup != stream.CleanupCompact {
+			return fmt.Errorf("%w: topic %q of Topics.Topics has the cleanup policy %q: set Cleanup to stream.CleanupDelete or stream.CleanupCompact", processors.ErrConfig, t.Name, t.Cleanup)
+		}
+	}
+	return nil
+}
+
+// settingsOf returns the topics of a processor with the settings that the runtime compares at its
+// start. It does not compare the partitions.
+func settingsOf(p stream.Processor, o kafkaadmin.TopicOptions) []stream.Topic {
+	list := kafkaadmin.ProcessorTopics(p, o.Partitions, o.Retention)
+	for i := range list {
+		for _, t := range o.Topics {
+			if t.Name == list[i].Name {
+				list[i] = t
+			}
+		}
+	}
+	return list
+}
+
+// prepareTopics creates the topics that are missing, with partitions that fit the others.
+func (p *Program) prepareTopics(ctx context.Context) error {
+	k := p.cfg.Processors.Kafka
+	return kafka.Retry(ctx, k, kafka.FailoverTimeout, func() error {
+		topics, err := kafkaadmin.FitTopics(ctx, k, p.list, p.cfg.Topics)
+		if err != nil {
+			return err
+		}
+		if err := checkPartitioners(p.list, topics); err != nil {
+			return err
+		}
+		defaults := kafkaadmin.Defaults{ReplicationFactor: p.cfg.ReplicationFactor, MinInsync: int16(p.cfg.Processors.MinInsync)}
+		if err := kafkaadmin.CreateMissing(ctx, k, topics, defaults); err != nil {
+			return fmt.Errorf("create topics: %w", err)
+		}
+		return nil
+	})
+}
+
+// checkPartitioners calls each partitioner with some keys and returns an error for a partition that
+// does not exist. A partitioner that panics on a key expects other keys, which a commit will show.
+func checkPartitioners(list []stream.Processor, topics []stream.Topic) error {
+	for _, p := range list {
+		for _, o := range p.Outputs {
+			for _, t := range topics {
+				if o.Partitioner == nil || t.Name != o.Topic {
+					continue
+				}
+				for i := range 64 {
+					key := "key-" + strconv.Itoa(i)
+					if got, ok := choose(o.Partitioner, key, t.Partitions); ok && (got < 0 || got >= t.Partitions) {
+						return fmt.Errorf("%w: processor %s: the partitioner of output %s chose partition %d for key %q, and topic %s has %d partitions: return a number from 0 to partitions-1 for each key", processors.ErrConfig, p.App, o.Topic, got, key, t.Name, t.Partitions)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// choose calls a partitioner. ok is false if it panics.
+func choose(partitioner stream.Partitioner, key string, partitions int32) (partition int32, ok bool) {
+	defer func() { ok = recover() == nil }()
+	return partitioner([]byte(key), partitions), true
+}
