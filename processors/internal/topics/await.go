@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -34,8 +35,8 @@ func Await(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n Count,
 	until := time.Now().Add(Wait)
 	for {
 		n, err = check(ctx, p, adm)
-		missing := errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.LeaderNotAvailable)
-		if !missing || time.Now().After(until) {
+		wait := errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.LeaderNotAvailable)
+		if !wait || time.Now().After(until) {
 			return n, err
 		}
 		if pause.For(ctx, 200*time.Millisecond); ctx.Err() != nil {
@@ -51,10 +52,8 @@ func check(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n Count,
 	if err != nil {
 		return n, fmt.Errorf("read topics: %w", kafka.NameUndescribed(ctx, adm, err, names...))
 	}
-	for _, t := range list.Sorted() {
-		if t.Err != nil {
-			return n, fmt.Errorf("%w: topic %s: %w: create the topics of %s first", ErrTopics, t.Topic, t.Err, p.App)
-		}
+	if err := missing(list, p.App); err != nil {
+		return n, err
 	}
 	want, source := len(list[p.Inputs[0]].Partitions), p.Inputs[0]+" has"
 	if p.Partitions > 0 {
@@ -84,4 +83,22 @@ func check(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n Count,
 		}
 	}
 	return n, nil
+}
+
+// missing returns ErrTopics for topics of an application that do not exist or cannot be used.
+func missing(list kadm.TopicDetails, app string) error {
+	var names []string
+	for _, t := range list.Sorted() {
+		switch {
+		case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
+			names = append(names, t.Topic)
+		case t.Err != nil:
+			return fmt.Errorf("%w: topic %s of %s cannot be used: %w", ErrTopics, t.Topic, app, t.Err)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: topics of %s do not exist: %s. Create them first: kafkaadmin.CreateMissing does it, package program creates them at its start, and `weir topics apply` creates those of weir's own applications (%w)",
+		ErrTopics, app, strings.Join(names, ", "), kerr.UnknownTopicOrPartition)
 }
