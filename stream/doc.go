@@ -1,6 +1,53 @@
 // Package stream describes stream processors: what a processor's author writes, and the data that
 // passes between the runtime (package processors) and a handler.
 //
+//	go get github.com/weirhq/weir@v0.1.0
+//
+// A whole program, which counts the records of a topic by their key, each exactly once, with its
+// go.mod (go mod tidy adds the indirect requirements):
+//
+//	module example.com/first
+//
+//	go 1.26
+//
+//	require github.com/weirhq/weir v0.1.0
+//
+// main.go:
+//
+//	// Command first counts the records of topic clicks by their key, each exactly once, and writes
+//	// every new count to topic counts.
+//	package main
+//
+//	import (
+//		"strconv"
+//
+//		"github.com/weirhq/weir/program"
+//		"github.com/weirhq/weir/stream"
+//		"github.com/weirhq/weir/stream/state"
+//	)
+//
+//	func main() {
+//		counts := state.NewTable(1, state.String{}, state.Uint64{})
+//		program.Main(stream.Processor{
+//			App: "first", Inputs: []string{"clicks"}, Outputs: stream.OutputTopics("counts"),
+//			New: stream.EachRecord(func(c *stream.Context, click *stream.Record) error {
+//				n, _, err := counts.Get(c, string(click.Key))
+//				if err != nil {
+//					return err
+//				}
+//				counts.Put(c, string(click.Key), n+1)
+//				c.Emit("counts", stream.Message{Key: click.Key, Value: strconv.AppendUint(nil, n+1, 10)})
+//				return nil
+//			}),
+//		})
+//	}
+//
+// It creates its topics, keeps its state on disk and in a changelog topic, and shares the
+// partitions with other processes of the same program. The flags are those of
+// program.Config.SetFlags.
+//
+// # The model
+//
 //	            ┌──Batch: records of one topic and partition──▶┐
 //	processors ─┤──OnTimer: timers that are due───────────────▶├─ Handler (memory only)
 //	            └◀─Changes: state and output records, at Flush─┘
@@ -151,4 +198,13 @@
 // transaction of Kafka cannot include the other system, so a sink acts at least once, and its
 // actions must be repeatable. Records of one key are done one after another, in order. A Sink is
 // not a Processor: it has no state and no outputs. Package processors/sink runs it.
+//
+// # What it does not do
+//
+// There is no query language and no operator for joins or windows: a join is a processor with
+// several inputs, and a window is state with a timer. A task reads the state of its own partition
+// and of no other, so there are no global tables. A change of the key needs a second processor and
+// a topic between the two, see package program. Exactly once holds within one Kafka cluster, for
+// state and outputs; a Sink acts at least once. The package runs nothing: it has no client, no
+// goroutine and no clock.
 package stream

@@ -40,6 +40,18 @@ func RunStreams(t *testing.T, dir, broker string) {
 	}
 }
 
+// RunFirst runs the program first, which is not one of Build: the documents begin with it, in a
+// module of its own. dir has its binary.
+func RunFirst(t *testing.T, dir, broker string) {
+	x := example{program: "first", partitions: 4, processors: 1, outputs: []string{"counts"}}
+	for i := range 3000 {
+		user := strconv.Itoa(i % 70)
+		x.inputs = append(x.inputs, &kgo.Record{Topic: "clicks", Key: []byte(user)})
+		x.want = append(x.want, fmt.Sprintf("counts %s=%d", user, i/70+1))
+	}
+	x.run(t, dir, broker)
+}
+
 // wordcount demands each count of each word exactly once.
 func wordcount() example {
 	x := example{program: "wordcount", partitions: 4, processors: 2, outputs: []string{"counts"}}
