@@ -11,7 +11,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/processors"
@@ -64,9 +63,9 @@ func (s *counter) serveCount(w http.ResponseWriter, r *http.Request) {
 func ExampleRuntime_Read() {
 	ctx, cancel := context.WithTimeout(context.Background(), testlimit.Limit)
 	defer cancel()
-	var topics []events.Topic
+	var topics []stream.Topic
 	for _, name := range []string{"words", "count.changelog", "count.dlq"} {
-		topics = append(topics, events.Topic{Name: name, Partitions: 4})
+		topics = append(topics, stream.Topic{Name: name, Partitions: 4})
 	}
 	broker, err := devbroker.Start(devbroker.Config{Topics: topics})
 	must(err)

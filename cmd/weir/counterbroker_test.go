@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/weirhq/weir/cmd/weir/internal/node"
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // counterBroker starts a broker with the topics of the spend counter of a configuration, after
 // change. It ends with the test. The second result is environ with the address of the broker.
-func counterBroker(t *testing.T, environ []string, change ...func(*events.Topic)) (kafka.Cluster, []string) {
+func counterBroker(t *testing.T, environ []string, change ...func(*stream.Topic)) (kafka.Cluster, []string) {
 	t.Helper()
 	cfg, err := config.Load(config.Options{Environ: environ})
 	if err != nil {
