@@ -24,7 +24,7 @@
 //     finds each loss: what lies between two offsets were records only if Previous lies between
 //     them, too.
 //  4. Nothing is skipped without an operator. Where a peer has lost records, has created a topic
-//     again, or has a batch that cannot be decoded, that partition of that topic stops and reports
+//     again, has another number of partitions, or has a batch that cannot be decoded, that partition of that topic stops and reports
 //     what to do. The others continue.
 //  5. An instruction is carried out at the offset that it names, or not at all: one that comes late
 //     changes nothing.

@@ -306,3 +306,22 @@ func TestQuietMirror(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOtherPartitions: a peer with another number of partitions has the accounts in other
+// partitions. Nothing of it is copied; the other peer is.
+func TestOtherPartitions(t *testing.T) {
+	err := inRuntime(t, 1, nil, func(x *fixture) {
+		x.peers["us"] = processorstest.NewRemote(x.T, 6, "events", "refunds")
+		x.without["events.from.us"] = true
+		x.start("a")
+		x.peers["us"].Produce("events", 1, x.messages(3)...)
+		x.peers["ap"].Produce("events", 1, x.messages(3)...)
+		s := x.awaitStatus("us", "events", 1, "it stops", func(s Status) bool { return s.Stopped })
+		if !strings.Contains(s.Problem, "events has 6 partitions, and 4 are expected") || len(x.copies("events.from.us", 1)) > 0 {
+			x.Errorf("status %+v", s)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

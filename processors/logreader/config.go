@@ -11,6 +11,9 @@ import (
 type Config struct {
 	// Kafka is the cluster that is read.
 	Kafka kafka.Cluster
+	// Partitions is the number of partitions that each topic must have: one with another number is
+	// not read (PartitionsError). 0: any number.
+	Partitions int
 	// QueueBytes bounds the bytes of a partition's records that wait for Next: at the bound,
 	// fetching pauses. Defaults to 1 MiB.
 	QueueBytes int

@@ -14,7 +14,8 @@
 //     Control records and the records of aborted transactions are passed.
 //  2. All records of a partition are of one topic: the topic that had its name when the partition
 //     was first read. A topic that was deleted and created again stops the partition
-//     (RecreatedError), even if it has a record at the position.
+//     (RecreatedError), even if it has a record at the position. So does another number of
+//     partitions, if Config.Partitions is set.
 //  3. Nothing is skipped. A partition stops where the log has lost records, because of retention or
 //     of a leader that lacked them, or has a batch that cannot be decoded. It continues by itself
 //     when the cause is gone.

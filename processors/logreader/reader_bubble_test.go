@@ -191,6 +191,29 @@ func TestMissingTopic(t *testing.T) {
 	})
 }
 
+// TestPartitions: a topic with another number of partitions than expected is not read, also if the
+// number changes while it is read.
+func TestPartitions(t *testing.T) {
+	run(t, func(c *logreader.Config) { c.Partitions = 2 }, func(x *fixture) {
+		p := x.open("in", 0, logreader.Start())
+		x.produce("in", 0, "a")
+		x.want(p, "a")
+		if _, err := kadm.NewClient(x.cl).CreatePartitions(x.Context(), 1, "in"); err != nil {
+			x.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		x.produce("in", 0, "b")
+		got, _, err := x.next(p, time.Minute)
+		other := new(logreader.PartitionsError)
+		if !errors.As(err, &other) || other.Has != 3 || other.Want != 2 || len(got) > 0 {
+			x.Errorf("%q, error %v", got, err)
+		}
+		if s := p.Status(); s.Stopped == nil {
+			x.Errorf("status %+v", s)
+		}
+	})
+}
+
 // TestRecreatedTopic: a topic that was created again is not read, whatever it has at the position.
 // Its owner decides to read it from its start.
 func TestRecreatedTopic(t *testing.T) {

@@ -147,6 +147,9 @@ func (s *session) look(p *Partition, t topicState) bool {
 	case p.at.Topic != TopicID{} && p.at.Topic != t.id:
 		p.halt(&RecreatedError{p.topic, p.n, p.at.Topic, t.id})
 		return false
+	case s.r.cfg.Partitions > 0 && len(t.parts) != s.r.cfg.Partitions:
+		p.halt(&PartitionsError{p.topic, len(t.parts), s.r.cfg.Partitions})
+		return false
 	case !known:
 		p.wait(fmt.Sprintf("topic %s has %d partitions, and none with number %d", p.topic, len(t.parts), p.n))
 		return false
