@@ -30,7 +30,7 @@ func leaseConfig(ctx context.Context, a *cli.App) (*config.Config, error) {
 	if err != nil || theirs.GetLeases() == nil {
 		return ownLeaseConfig(a, server, err)
 	}
-	return serverConfig(a, server, theirs, leaseSettings)
+	return serverConfig(a, server, theirs, leaseLoopSettings)
 }
 
 // ownLeaseConfig returns the configuration without a server's settings, because the server has no

@@ -86,10 +86,14 @@ func clusterSettings(c *weirpb.GetClusterResponse) []setting {
 			setting{"spend.partitions", strconv.Itoa(int(c.GetPartitions()))}, setting{"spend.generation", strconv.Itoa(int(c.GetGeneration()))})
 	}
 	if c.GetLeases() != nil {
-		list = append(list, leaseSettings(c)...)
-		list = append(list, setting{"leases.partitions", strconv.Itoa(int(c.GetLeases().GetPartitions()))})
+		list = append(list, leaseLoopSettings(c)...)
 	}
 	return list
+}
+
+// leaseLoopSettings returns the settings of the lease table and of the topics of leases.
+func leaseLoopSettings(c *weirpb.GetClusterResponse) []setting {
+	return append(leaseSettings(c), setting{"leases.partitions", strconv.Itoa(int(c.GetLeases().GetPartitions()))})
 }
 
 // leaseSettings returns the settings of the lease table.

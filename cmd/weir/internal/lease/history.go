@@ -57,11 +57,11 @@ func (o *leaseHistory) print(ctx context.Context, l *node.LeaseTable) error {
 	began := time.Now().Add(-o.since)
 	why := "--from streams"
 	if o.from != fromStreams {
-		cfg, k, err := connect.Cluster(ctx, o.a)
+		_, k, err := connect.Cluster(ctx, o.a)
 		if err != nil {
 			return err
 		}
-		rows := leasestatus.RowFilter{Client: o.client, Pool: o.pool, Key: o.key, Resource: o.resource, Partitions: int32(cfg.Leases.Partitions)}
+		rows := leasestatus.RowFilter{Client: o.client, Pool: o.pool, Key: o.key, Resource: o.resource, Partitions: int32(l.Config.Partitions)}
 		list, err := leasestatus.Changes(ctx, k, rows, began)
 		if err == nil {
 			o.a.Notef("read topic %s of Kafka since %s", events.LeaseChangesTopic, began.UTC().Format(time.RFC3339))

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 	"github.com/weirhq/weir/events"
@@ -49,6 +50,17 @@ func TestHistoryFromKafka(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"WEIR_LEASES_REGIONS=eu=http://127.0.0.1:1", "WEIR_LEASES_PARTITIONS=3", "WEIR_KAFKA_BROKERS=" + broker.Addrs()[0], "AWS_EC2_METADATA_DISABLED=true"}
+	// The number of partitions is that of the server, too, also if brokers are set.
+	server := clitest.Server(t, &weirpb.GetClusterResponse{Leases: &weirpb.LeaseSettings{
+		Table: "weir-leases", Regions: []string{"eu=http://127.0.0.1:1"}, Home: "eu", Skew: "500ms", Partitions: 3,
+	}})
+	ofServer := []string{"WEIR_SERVER=" + server, "WEIR_KAFKA_BROKERS=" + broker.Addrs()[0], "AWS_EC2_METADATA_DISABLED=true"}
+	for _, pool := range []string{"p", "q", "r", "s"} {
+		got := clitest.Run(t, Commands, ofServer, "lease", "history", "--from", "kafka", "--client", "c", "--pool", pool, "--key", "mine")
+		if !strings.Contains(got.Stdout, "has r-"+pool+"mine") {
+			t.Errorf("with the settings of a server, pool %s: %+v", pool, got)
+		}
+	}
 	for _, c := range []struct{ args, want string }{
 		{"--client c --pool q --key mine", "has r-qmine"},
 		{"--client c --resource r-sother", "registered"},
