@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events"
@@ -19,9 +20,36 @@ const brokersKey = "kafka.brokers"
 // Cluster returns the configuration and the connection settings of its brokers. If no brokers are
 // set, and --server or WEIR_SERVER names a server, the brokers are those that the server uses. So
 // are the settings by which topics are found, unless they are set; one that differs is an error.
+// If the server does not run the spend counter, a note names the settings of the counter that are
+// defaults.
 func Cluster(ctx context.Context, a *cli.App) (*config.Config, kafka.Cluster, error) {
-	cfg, err := clusterConfig(ctx, a)
+	cfg, theirs, err := clusterConfig(ctx, a)
+	if err == nil && theirs != nil && theirs.GetPartitions() == 0 {
+		noteDefaults(a, cfg)
+	}
 	return connected(a, cfg, err)
+}
+
+// LeaseCluster is Cluster for a command that uses no setting of the spend counter.
+func LeaseCluster(ctx context.Context, a *cli.App) (*config.Config, kafka.Cluster, error) {
+	cfg, _, err := clusterConfig(ctx, a)
+	return connected(a, cfg, err)
+}
+
+// noteDefaults notes the settings of the spend counter that are defaults.
+func noteDefaults(a *cli.App, cfg *config.Config) {
+	var list []string
+	for _, key := range []string{"dc", "spend.partitions", "spend.generation"} {
+		if e := entryOf(cfg, key); e.Origin == config.OriginDefault {
+			list = append(list, key+" = "+e.Value)
+		}
+	}
+	if last := len(list) - 1; last > 0 {
+		list = []string{strings.Join(list[:last], ", ") + " and " + list[last]}
+	}
+	if len(list) > 0 {
+		a.Notef("the server does not run the role spendcounter and does not know its settings: %s are defaults; set them if the counter has others", list[0])
+	}
 }
 
 // OfServer reports whether the brokers of a configuration are those of a server. Then what Cluster
@@ -57,22 +85,27 @@ func connected(a *cli.App, cfg *config.Config, err error) (*config.Config, kafka
 	return cfg, k, NodeFailure(err)
 }
 
-func clusterConfig(ctx context.Context, a *cli.App) (*config.Config, error) {
+// clusterConfig returns the configuration of Cluster, and the settings of the server; nil if no
+// server was asked.
+func clusterConfig(ctx context.Context, a *cli.App) (*config.Config, *weirpb.GetClusterResponse, error) {
 	if !a.NamesServer() {
-		return a.LoadConfig()
+		cfg, err := a.LoadConfig()
+		return cfg, nil, err
 	}
 	own, err := a.LoadConfigOf(config.Options{Without: "leases"}) // which may need the answer to be valid
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if entryOf(own, brokersKey).Origin != config.OriginDefault {
-		return a.LoadConfig()
+		cfg, err := a.LoadConfig()
+		return cfg, nil, err
 	}
 	server, theirs, err := askServer(ctx, a)
 	if err != nil {
-		return nil, cli.Fail(0, "cannot ask the server for its brokers", err, "check --server and WEIR_SERVER, or set --brokers: then no server is asked")
+		return nil, nil, cli.Fail(0, "cannot ask the server for its brokers", err, "check --server and WEIR_SERVER, or set --brokers: then no server is asked")
 	}
-	return serverConfig(a, server, theirs, clusterSettings)
+	cfg, err := serverConfig(a, server, theirs, clusterSettings)
+	return cfg, theirs, err
 }
 
 // StatePartitions returns the number of partitions of the state of the spend counter of a

@@ -50,7 +50,7 @@ func newBalancerPlanCmd(a *cli.App) *cobra.Command {
 			"leases.balancer.plan_interval and carries it out; this command never does.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, k, err := connect.Cluster(cmd.Context(), a)
+			cfg, k, err := connect.LeaseCluster(cmd.Context(), a)
 			if err != nil {
 				return err
 			}

@@ -37,7 +37,7 @@ func newBridgeScanCmd(a *cli.App) *cobra.Command {
 			"makes the scan; if none runs, the scan begins when one starts.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cfg, k, err := connect.Cluster(cmd.Context(), a)
+			cfg, k, err := connect.LeaseCluster(cmd.Context(), a)
 			if err != nil {
 				return err
 			}
@@ -104,7 +104,7 @@ func newBridgeRejectedCmd(a *cli.App) *cobra.Command {
 		Short: "List stream records that do not match the schema, such as rows edited by hand",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, k, err := connect.Cluster(cmd.Context(), a)
+			_, k, err := connect.LeaseCluster(cmd.Context(), a)
 			if err != nil {
 				return err
 			}

@@ -57,7 +57,7 @@ func (o *leaseHistory) print(ctx context.Context, l *node.LeaseTable) error {
 	began := time.Now().Add(-o.since)
 	why := "--from streams"
 	if o.from != fromStreams {
-		_, k, err := connect.Cluster(ctx, o.a)
+		_, k, err := connect.LeaseCluster(ctx, o.a)
 		if err != nil {
 			return err
 		}

@@ -111,7 +111,7 @@ func newStatusCmd(a *cli.App) *cobra.Command {
 
 // readStatus reads the topics of the lease loop.
 func readStatus(a *cli.App, cmd *cobra.Command, q *statusQuery) (*leasestatus.Status, error) {
-	cfg, k, err := connect.Cluster(cmd.Context(), a)
+	cfg, k, err := connect.LeaseCluster(cmd.Context(), a)
 	if err != nil {
 		return nil, err
 	}
