@@ -104,6 +104,9 @@ func clusterConfig(ctx context.Context, a *cli.App) (*config.Config, *weirpb.Get
 	if err != nil {
 		return nil, nil, cli.Fail(0, "cannot ask the server for its brokers", err, "check --server and WEIR_SERVER, or set --brokers: then no server is asked")
 	}
+	if err := CheckNamedBrokers(a, own, theirs.GetBrokers()); err != nil {
+		return nil, nil, err
+	}
 	cfg, err := serverConfig(a, server, theirs, clusterSettings)
 	return cfg, theirs, err
 }

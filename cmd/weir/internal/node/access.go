@@ -68,10 +68,18 @@ func authorities(key, file string) (*x509.CertPool, error) {
 // Client returns a client of the server at addr, host:port or a URL. A host:port is reached with
 // https if the processes have TLS, or if there are certificate authorities for it.
 func (x Access) Client(addr string) *api.Client {
-	if !strings.Contains(addr, "://") && (x.TLS || x.Roots != nil) {
+	if !strings.Contains(addr, "://") && x.HTTPS(addr) {
 		addr = "https://" + addr
 	}
 	return api.NewClientWith(api.ClientConfig{Server: addr, Token: x.token, Roots: x.Roots})
+}
+
+// HTTPS reports whether a Client of addr verifies the certificate of the server.
+func (x Access) HTTPS(addr string) bool {
+	if scheme, _, found := strings.Cut(addr, "://"); found {
+		return strings.EqualFold(scheme, "https")
+	}
+	return x.TLS || x.Roots != nil
 }
 
 // serverTLS returns the TLS configuration of the listeners, nil without a certificate.

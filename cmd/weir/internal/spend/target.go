@@ -35,6 +35,9 @@ func importTarget(ctx context.Context, a *cli.App, named bool, topic string) (to
 		if err != nil {
 			return to, err
 		}
+		if err := connect.CheckNamedBrokers(a, cfg, cluster.Brokers); err != nil {
+			return to, err
+		}
 		to.Kafka.Brokers, to.Name, to.Shards = cluster.Brokers, cluster.EventsTopic, cluster.Partitions
 		if topic == events.AdjustmentsTopic {
 			to.Name = cluster.AdjustmentsTopic
