@@ -18,8 +18,8 @@ var (
 	ErrNewer = store.ErrNewer
 	// ErrForeign reports a state directory of another application.
 	ErrForeign = store.ErrForeign
-	// ErrTransactions reports brokers without transactions v2 (KIP-890). Config.AllowOldTransactions
-	// permits them.
+	// ErrTransactions reports brokers without transactions v2 (KIP-890).
+	// Config.AllowOldTransactions permits them.
 	ErrTransactions = errors.New("the brokers do not have transactions v2")
 	// ErrTopics reports a topic that is missing or has the wrong number of partitions, or a
 	// changelog that loses records; see Config.Topics.

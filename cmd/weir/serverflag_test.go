@@ -61,7 +61,6 @@ func arguments() map[string]string {
 		"resource get":      "r1 --client demo",
 		"resource import":   "FILE --client demo --pool demo",
 		"resource list":     "--client demo --pool demo",
-		"replay":            "--app check",
 		"resource update":   "r1 --client demo --pool demo",
 		"savepoint restore": "monday",
 		"savepoint drop":    "monday",
@@ -97,6 +96,9 @@ func TestServerFlag(t *testing.T) {
 	args := arguments()
 	for _, c := range leaves(newRoot(cli.NewApp(cli.Process{}))) {
 		path := strings.TrimPrefix(c.CommandPath(), "weir ")
+		if path == "replay" { // asks for a savepoint if a process holds data_dir
+			continue
+		}
 		t.Run(path, func(t *testing.T) {
 			var asked atomic.Int32
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -123,4 +125,5 @@ func TestEnvironmentServer(t *testing.T) {
 	}
 	expect(t, env, cli.ExitUnavailable, "refused", "topics", "plan", "--brokers", "127.0.0.1:1")
 	expect(t, env, cli.ExitOK, "", "version")
+	expect(t, env[1:], cli.ExitUsage, "set --brokers or kafka.brokers", "replay", "--app", "check", "--server", "127.0.0.1:1")
 }

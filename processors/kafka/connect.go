@@ -85,7 +85,7 @@ type asked struct {
 }
 
 // OnBrokerWrite implements kgo.HookBrokerWrite.
-func (a *asked) OnBrokerWrite(b kgo.BrokerMetadata, _ int16, _ int, _, _ time.Duration, err error) {
+func (a *asked) OnBrokerWrite(b kgo.BrokerMetadata, _ int16, _ int, _, _ time.Duration, err error) { //nolint:revive // the interface of kgo
 	addr := net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))
 	a.mu.Lock()
 	defer a.mu.Unlock()

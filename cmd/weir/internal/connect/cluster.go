@@ -64,7 +64,7 @@ func OwnCluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
 	if err == nil && a.NamesServer() && entryOf(cfg, brokersKey).Origin == config.OriginDefault {
 		err = &cli.Failure{
 			Code: cli.ExitUsage, What: "no brokers are set", Do: "set --brokers or kafka.brokers",
-			Why: config.EnvServer + " names a server, and this command asks none for its brokers: it needs the whole configuration",
+			Why: "a server is named (--server or " + config.EnvServer + "), and this command asks none for its brokers: it needs the whole configuration",
 		}
 	}
 	return cfg, k, err

@@ -79,7 +79,6 @@ func newReplayCmd(a *cli.App) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
 	}
-	cli.RefuseServer(c, "it works in data_dir of this machine, and needs the whole configuration and kafka.brokers")
 	f := c.Flags()
 	f.StringVar(&r.name, "app", "", "application id of the replay, and the prefix of its topics")
 	f.StringVar(&r.of, "of", "", "application to count again (default: the spend counter)")
