@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // TestAddedPartitions: an administrator has added partitions 6 and 7 to ads.events, and a producer
@@ -21,7 +22,7 @@ func TestAddedPartitions(t *testing.T) {
 	}
 	dir := t.TempDir()
 	env := []string{"WEIR_SPEND_PARTITIONS=6", "WEIR_INSTANCE=a", "WEIR_DATA_DIR=" + filepath.Join(dir, "data"), "WEIR_TOPICS_REPLICATION_FACTOR=1", "WEIR_TOPICS_MIN_INSYNC=1"}
-	broker, env := counterBroker(t, env, func(topic *events.Topic) {
+	broker, env := counterBroker(t, env, func(topic *stream.Topic) {
 		if topic.Name == events.EventsTopic {
 			topic.Partitions = 8
 		}
