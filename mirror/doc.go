@@ -24,8 +24,8 @@
 //     finds each loss: what lies between two offsets were records only if Previous lies between
 //     them, too.
 //  4. Nothing is skipped without an operator. Where a peer has lost records, has created a topic
-//     again, has another number of partitions, or has a batch that cannot be decoded, that partition of that topic stops and reports
-//     what to do. The others continue.
+//     again, has another number of partitions, or has a batch that cannot be decoded, that
+//     partition of that topic stops and reports what to do. The others continue.
 //  5. An instruction is carried out at the offset that it names, or not at all: one that comes late
 //     changes nothing.
 //  6. Memory is bounded by Config.QueueBytes and by the queues of the readers, however long a peer

@@ -34,7 +34,7 @@ func (p *peer) observe(c *copier, s Status) {
 	now := time.Now()
 	if len(p.away) == 0 {
 		if e := p.outage.Success(now); e.Kind == logthrottle.End {
-			p.log.Warn().Dur("for", e.For).Msg("mirror_peer_recovered")
+			p.log.Warn().Dur("for_ms", e.For).Msg("mirror_peer_recovered")
 		}
 		return
 	}
@@ -45,7 +45,7 @@ func (p *peer) observe(c *copier, s Status) {
 	case logthrottle.Begin:
 		p.log.Warn().Str("problem", s.Problem).Msg("mirror_peer_failed")
 	case logthrottle.Continue:
-		p.log.Warn().Str("problem", s.Problem).Int("waiting", len(p.away)).Dur("for", e.For).Msg("mirror_peer_still_failing")
+		p.log.Warn().Str("problem", s.Problem).Int("waiting", len(p.away)).Dur("for_ms", e.For).Msg("mirror_peer_still_failing")
 	default:
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/weirhq/weir/internal/authored"
 	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/authored"
 )
 
 // maxQuestions is the number of questions that may wait for one task. A turn of the worker answers

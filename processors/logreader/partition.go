@@ -38,7 +38,8 @@ type Partition struct {
 // the bytes of a record are not.
 //
 // The error is that of ctx, or why the partition has stopped: a *RecreatedError, a
-// *PartitionsError, a *TruncatedError or a *kafka.UnreadableError. The reader continues trying, and the next call waits for records.
+// *PartitionsError, a *TruncatedError or a *kafka.UnreadableError. The reader continues trying, and
+// the next call waits for records.
 func (p *Partition) Next(ctx context.Context, b *Batch, maxBytes int) error {
 	for {
 		p.r.mu.Lock()

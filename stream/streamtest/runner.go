@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirhq/weir/internal/authored"
 	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/authored"
 	"github.com/weirhq/weir/stream/watermark"
 )
 
