@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,10 +22,16 @@ func TestSilentBroker(t *testing.T) {
 	t.Cleanup(func() { _ = l.Close() })
 	broker := l.Addr().String()
 	go func() {
+		var open []net.Conn // an unreachable connection is closed by the garbage collector
 		for {
-			if _, err := l.Accept(); err != nil {
-				return
+			c, err := l.Accept()
+			if err != nil {
+				break
 			}
+			open = append(open, c)
+		}
+		for _, c := range open {
+			_ = c.Close()
 		}
 	}()
 	file := filepath.Join(t.TempDir(), "events.jsonl")

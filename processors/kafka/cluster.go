@@ -1,7 +1,9 @@
 package kafka
 
 import (
+	"crypto/tls"
 	"errors"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -14,13 +16,21 @@ type Cluster struct {
 	Options []kgo.Opt
 	// Waiting is called with Brokers if none has answered 3 s after Connect began. Nil: no call.
 	Waiting func(brokers []string)
+
+	tls *tls.Config // of WithTLS; nil: none
 }
 
 // Client returns a client with the options of the cluster and opts. It connects at its first
 // request; see Connect for one of which a broker has answered.
-func (k Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) {
-	base := append([]kgo.Opt{kgo.SeedBrokers(k.Brokers...), kgo.ClientID("weir"), kgo.MaxDecompressBatchBytes(MaxBatchBytes)}, k.Options...)
-	return kgo.NewClient(append(base, opts...)...)
+func (k Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) { return k.client(func() {}, opts...) }
+
+// client is Client. accepted is called when a broker has accepted a connection that is encrypted.
+func (k Cluster) client(accepted func(), opts ...kgo.Opt) (*kgo.Client, error) {
+	base := []kgo.Opt{kgo.SeedBrokers(k.Brokers...), kgo.ClientID("weir"), kgo.MaxDecompressBatchBytes(MaxBatchBytes)}
+	if k.tls != nil {
+		base = append(base, kgo.Dialer(dialTLS(k.tls, accepted)))
+	}
+	return kgo.NewClient(slices.Concat(base, k.Options, opts)...)
 }
 
 // Decompressor returns the decompressor of a client of Cluster.Client, for answers that its caller

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -53,89 +52,139 @@ func Unreachable(err error) bool {
 }
 
 // Connect is Client, and returns when one of the brokers has answered. All are asked at the same
-// time. If all fail, the error is that of one. If some accept connections and answer nothing for 10
-// s, the error is a *NoAnswerError.
+// time, and the client begins with the one that answered first: another may hold its first request
+// up. If all fail, the error is that of one, a refusal before others. If some accept connections and
+// answer nothing for 10 s, the error is a *NoAnswerError.
 func (k Cluster) Connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
-	asked := &asked{}
-	cl, err := k.Client(append(opts, kgo.WithHooks(asked))...)
+	seed, err := k.firstAnswer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cl, err := k.Client(append(opts, kgo.SeedBrokers(seed))...)
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
-	}
-	if err := k.awaitAnswer(ctx, cl, asked); err != nil {
-		cl.Close()
-		return nil, err
 	}
 	return cl, nil
 }
 
 // Reach returns nil when one of the brokers has answered, and else the error of Connect.
 func (k Cluster) Reach(ctx context.Context) error {
-	cl, err := k.Connect(ctx)
-	if err == nil {
-		cl.Close()
-	}
+	_, err := k.firstAnswer(ctx)
 	return err
 }
 
-// asked is a hook that notes the brokers to which a request was written: these have accepted a
-// connection.
-type asked struct {
-	mu      sync.Mutex
-	brokers []string
+// answer is how one broker answered.
+type answer struct {
+	broker   string // host:port
+	accepted bool   // a connection was made
+	err      error
 }
 
+// firstAnswer returns the first broker that answers.
+func (k Cluster) firstAnswer(ctx context.Context) (string, error) {
+	seeds, err := k.seeds()
+	if err != nil {
+		return "", err
+	}
+	bounded, cancel := context.WithTimeout(ctx, answerLimit)
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer cancel()
+	answers := make(chan answer, len(seeds))
+	for _, s := range seeds {
+		asking.Go(func() { answers <- k.ask(bounded, s) })
+	}
+	waiting := time.NewTimer(waitingAfter)
+	defer waiting.Stop()
+	var failed failedAnswers
+	for left := len(seeds); left > 0; {
+		select {
+		case <-waiting.C:
+			if k.Waiting != nil {
+				k.Waiting(seeds)
+			}
+		case a := <-answers:
+			if left--; a.err == nil {
+				return a.broker, nil
+			}
+			failed.add(a)
+		}
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+	}
+	return "", failed.err()
+}
+
+// seeds returns the addresses of the brokers, also if Options name them.
+func (k Cluster) seeds() ([]string, error) {
+	cl, err := k.Client()
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	seeds, _ := cl.OptValue(kgo.SeedBrokers).([]string)
+	return seeds, nil
+}
+
+// ask sends a request to one broker.
+func (k Cluster) ask(ctx context.Context, broker string) answer {
+	var accepted atomic.Bool
+	cl, err := k.client(func() { accepted.Store(true) }, kgo.SeedBrokers(broker), kgo.WithHooks(written(func() { accepted.Store(true) })))
+	if err != nil {
+		return answer{broker, false, fmt.Errorf("make client: %w", err)}
+	}
+	defer cl.Close()
+	_, err = cl.SeedBrokers()[0].Request(ctx, kmsg.NewPtrApiVersionsRequest())
+	return answer{broker, accepted.Load(), err}
+}
+
+// written is a hook that is called when a request was written, so a connection was made.
+type written func()
+
 // OnBrokerWrite implements kgo.HookBrokerWrite.
-func (a *asked) OnBrokerWrite(b kgo.BrokerMetadata, _ int16, _ int, _, _ time.Duration, err error) { //nolint:revive // the interface of kgo
-	addr := net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err == nil && len(a.brokers) < maxNamed && !slices.Contains(a.brokers, addr) {
-		a.brokers = append(a.brokers, addr)
+func (w written) OnBrokerWrite(_ kgo.BrokerMetadata, _ int16, _ int, _, _ time.Duration, err error) { //nolint:revive // the interface of kgo
+	if err == nil {
+		w()
+	}
+}
+
+// failedAnswers collects the answers of brokers that failed.
+type failedAnswers struct {
+	silent, unreachable []string
+	other               error // a refusal, or an error that is not about the network, before others
+}
+
+func (f *failedAnswers) add(a answer) {
+	var timed net.Error
+	late := errors.Is(a.err, context.DeadlineExceeded) || errors.As(a.err, &timed) && timed.Timeout()
+	switch {
+	case late && a.accepted:
+		f.silent = append(f.silent, a.broker)
+	case late:
+		f.unreachable = append(f.unreachable, a.broker)
+	case f.other == nil, RefusalOf(f.other) == NotRefused && (RefusalOf(a.err) != NotRefused || Unreachable(f.other)):
+		if f.other = a.err; !Unreachable(a.err) {
+			f.other = fmt.Errorf("%s: %w", a.broker, a.err)
+		}
 	}
 }
 
 // maxNamed is the number of brokers that an error names.
 const maxNamed = 5
 
-// awaitAnswer returns nil when a broker has answered.
-func (k Cluster) awaitAnswer(ctx context.Context, cl *kgo.Client, asked *asked) error {
-	bounded, cancel := context.WithTimeout(ctx, answerLimit)
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	defer cancel()
-	seeds := cl.SeedBrokers()
-	answers := make(chan error, len(seeds))
-	for _, b := range seeds {
-		asking.Go(func() {
-			_, err := b.Request(bounded, kmsg.NewPtrApiVersionsRequest())
-			answers <- err
-		})
+func (f *failedAnswers) err() error {
+	switch {
+	case RefusalOf(f.other) != NotRefused:
+		return f.other
+	case len(f.silent) > 0:
+		return &NoAnswerError{Brokers: f.silent[:min(len(f.silent), maxNamed)], After: answerLimit, Others: f.other}
+	case f.other != nil && !Unreachable(f.other), len(f.unreachable) == 0:
+		return f.other
 	}
-	if k.Waiting != nil {
-		waiting := time.AfterFunc(waitingAfter, func() { k.Waiting(k.Brokers) })
-		defer waiting.Stop()
+	none := &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("no connection to %s within %s", strings.Join(f.unreachable[:min(len(f.unreachable), maxNamed)], ", "), answerLimit)}
+	if f.other == nil {
+		return none
 	}
-	var failed error
-	late := false
-	for range seeds {
-		switch err := <-answers; {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, context.DeadlineExceeded):
-			late = true
-		case failed == nil || RefusalOf(failed) == NotRefused:
-			failed = err
-		}
-	}
-	if !late {
-		return failed
-	}
-	asked.mu.Lock()
-	defer asked.mu.Unlock()
-	if len(asked.brokers) == 0 {
-		return &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("no connection to %s within %s", strings.Join(k.Brokers, ", "), answerLimit)}
-	}
-	return &NoAnswerError{Brokers: asked.brokers, After: answerLimit, Others: failed}
+	return errors.Join(none, f.other)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
@@ -13,7 +14,38 @@ import (
 )
 
 // WithTLS encrypts every connection.
-func (k *Cluster) WithTLS(cfg *tls.Config) { k.Options = append(k.Options, kgo.DialTLSConfig(cfg)) }
+func (k *Cluster) WithTLS(cfg *tls.Config) { k.tls = cfg }
+
+// dialLimit bounds the making of a connection, with its handshake.
+const dialLimit = 10 * time.Second
+
+// dialTLS returns a dialer of encrypted connections. accepted is called before the handshake: a
+// broker that is silent then works, or expects no TLS.
+func dialTLS(cfg *tls.Config, accepted func()) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // the client examines the type of the error
+		}
+		ctx, cancel := context.WithTimeout(ctx, dialLimit)
+		defer cancel()
+		plain, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // as above
+		}
+		accepted()
+		own := cfg.Clone()
+		if own.ServerName == "" {
+			own.ServerName = host
+		}
+		conn := tls.Client(plain, own)
+		if err := conn.HandshakeContext(ctx); err != nil {
+			_ = plain.Close()
+			return nil, err //nolint:wrapcheck // as above
+		}
+		return conn, nil
+	}
+}
 
 // WithDialer opens every connection with dial, in place of WithTLS: through a proxy, or in a test.
 func (k *Cluster) WithDialer(dial func(ctx context.Context, network, host string) (net.Conn, error)) {
