@@ -17,10 +17,7 @@ const stoppedLimit = time.Minute
 func (r *Runtime) watchStopped(ctx context.Context) error {
 	since := time.Now()
 	for pause.For(ctx, time.Second) {
-		reason := ""
-		if !r.cfg.ContinueStopped {
-			reason = allStopped(r.Status())
-		}
+		reason := allStopped(r.Status())
 		switch {
 		case reason == "":
 			since = time.Now()

@@ -45,10 +45,11 @@ func stopAll(t *testing.T, cfg processors.Config, f func(h *processorstest.Harne
 	})
 }
 
-// TestAllStopped: Run ends a minute after the last partition of its process has stopped. Until then
-// Status has the reason of each. The partitions continue in a process with a corrected function.
+// TestAllStopped: with EndStopped, Run ends a minute after the last partition of its process has
+// stopped. Until then Status has the reason of each. The partitions continue in a process with a
+// corrected function.
 func TestAllStopped(t *testing.T) {
-	stopAll(t, processors.Config{Workers: 2}, func(h *processorstest.Harness, a *processorstest.Process, since time.Time) {
+	stopAll(t, processors.Config{Workers: 2, EndStopped: true}, func(h *processorstest.Harness, a *processorstest.Process, since time.Time) {
 		for p := range int32(2) {
 			if s := a.Status(p); !strings.Contains(s.Reason, "6 tries in a row failed") || !strings.Contains(s.Reason, "no rate for this currency") {
 				t.Errorf("the reason of partition %d is %q", p, s.Reason)
@@ -74,12 +75,18 @@ func TestAllStopped(t *testing.T) {
 	})
 }
 
-// TestContinueStopped: Run continues where the configuration demands it.
-func TestContinueStopped(t *testing.T) {
-	stopAll(t, processors.Config{Workers: 1, ContinueStopped: true}, func(_ *processorstest.Harness, a *processorstest.Process, _ time.Time) {
+// TestStoppedStays: without EndStopped, stopped partitions stay in their process, with their
+// reasons.
+func TestStoppedStays(t *testing.T) {
+	stopAll(t, processors.Config{Workers: 1}, func(h *processorstest.Harness, a *processorstest.Process, _ time.Time) {
 		<-time.After(3 * time.Minute)
 		if a.Ended() {
-			t.Error("the process has ended")
+			t.Fatal("the process has ended")
+		}
+		for p := range int32(2) {
+			if s := a.Status(p); s.State != processors.StateStopped || !strings.Contains(s.Reason, "no rate for this currency") {
+				t.Errorf("partition %d is %s: %q", p, s.State, s.Reason)
+			}
 		}
 	})
 }
@@ -88,7 +95,7 @@ func TestContinueStopped(t *testing.T) {
 // for an instruction to skip, which it then carries out.
 func TestNoneAssigned(t *testing.T) {
 	o := unchecked(1)
-	o.Brokers, o.CheckInterval = 1, time.Second
+	o.Brokers, o.CheckInterval, o.Config.EndStopped = 1, time.Second, true
 	processorstest.Run(t, o, func(t *testing.T, h *processorstest.Harness) {
 		foldThree(h)
 		h.Produce("in", 0, "k", "4", "5", "6")

@@ -91,9 +91,13 @@ type Config struct {
 	// RemainInGroup keeps the static group membership when Run returns, for a restart within
 	// SessionTimeout.
 	RemainInGroup bool
-	// ContinueStopped keeps Run at work while all partitions of the process are stopped, for a
-	// process that has other work, too. Defaults to false: Run returns ErrAllStopped.
-	ContinueStopped bool
+	// EndStopped makes Run return ErrAllStopped when all partitions of the process are stopped, see
+	// Runtime.Run. It is for an application of one process, whose end is seen at once. With several
+	// processes the stopped partitions move to the others and stop there, too, because the record
+	// that stops them is in the topic. With each restart by a supervisor partitions move back,
+	// healthy ones among them, until an operator corrects the cause: let the supervisor wait for
+	// many minutes before a restart. Defaults to false: stopped partitions stay where they are.
+	EndStopped bool
 	// FormerChangelogs are the changelogs of applications whose state offline.Repartition moves to
 	// this one. While one of them has records, no partition begins with an empty state: Run returns
 	// ErrNotMoved if the own changelog has no records, and ErrPartlyMoved if a partition of it has

@@ -43,7 +43,7 @@ var (
 	ErrRestoring = errors.New("the partition is being restored")
 	// ErrStopped reports a question to a partition that is stopped until an operator acts.
 	ErrStopped = errors.New("the partition is stopped")
-	// ErrAllStopped reports that all partitions of this process are stopped; see Runtime.Run.
+	// ErrAllStopped reports that all partitions of this process are stopped; see Config.EndStopped.
 	ErrAllStopped = errors.New("all partitions are stopped")
 	// ErrBusy reports that too many questions wait for a partition.
 	ErrBusy = errors.New("too many questions wait")

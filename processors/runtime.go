@@ -64,12 +64,11 @@ func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 // continue. At the start a broker must answer: refused connections are an error at once (see
 // kafka.Unreachable), and brokers that do not answer for 10 s a *kafka.NoAnswerError.
 //
-// It returns ErrAllStopped, with a reason, once all partitions of this process, one or more, have
-// been stopped for a minute, each for a cause that only a restart ends. The process leaves the
-// group, so that other processes try its partitions. Run continues while a partition runs or is
-// being restored, while the process has no partition or only standbys, and while a partition waits
-// for an instruction to skip (Status.Unreadable), which needs no restart. Config.ContinueStopped
-// switches it off.
+// A stopped partition stays in this process, and Status has its reason. With Config.EndStopped, Run
+// returns ErrAllStopped, with a reason, once all partitions of this process, one or more, have been
+// stopped for a minute, each for a cause that only a restart ends. Run continues while a partition
+// runs or is being restored, while the process has no partition or only standbys, and while a
+// partition waits for an instruction to skip (Status.Unreadable), which needs no restart.
 func (r *Runtime) Run(ctx context.Context) (err error) {
 	if hook := failpoint.HookFrom(ctx); hook != nil { // a test kills or freezes this process
 		first := r.cfg.failpoint
@@ -135,7 +134,9 @@ func (r *Runtime) runStore(ctx context.Context, parts int32) (err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.AwaitFailure(ctx) })
 	group.Go(func() error { return r.watchSettings(ctx) })
-	group.Go(func() error { return r.watchStopped(ctx) })
+	if r.cfg.EndStopped {
+		group.Go(func() error { return r.watchStopped(ctx) })
+	}
 	follower := newStandby(&r.cfg, &r.proc, s, r.snapshots[r.cfg.Workers])
 	follower.partitions = parts
 	group.Go(func() error { return follower.run(ctx) })
