@@ -172,6 +172,31 @@ func TestRestart(t *testing.T) {
 	})
 }
 
+// TestRestartWithStandbys: an instance is killed and starts again before the group notices, so it
+// claims no partitions. Its partitions are warm on other instances, too. No partition moves.
+func TestRestartWithStandbys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newFakeGroup(t)
+		s.c.Standbys = rapid.IntRange(1, 2).Draw(t, "some standbys")
+		for i := range rapid.IntRange(2, 5).Draw(t, "instances") {
+			s.join(string(rune('a'+i)), rapid.IntRange(1, 5).Draw(t, "members"))
+		}
+		s.settle()
+		s.follow(10)
+		before := s.instanceOwners()
+		restarted := rapid.SampledFrom(slices.Sorted(maps.Keys(s.instances()))).Draw(t, "restarted")
+		for _, m := range s.members {
+			if m.Instance == restarted {
+				m.Owned = nil
+			}
+		}
+		s.settle()
+		if after := s.instanceOwners(); fmt.Sprint(after) != fmt.Sprint(before) {
+			t.Fatalf("partitions moved at the restart of %s:\n%v\n%v", restarted, before, after)
+		}
+	})
+}
+
 // TestFlapping: an instance with an empty store joins and leaves again and again before it has
 // caught up. No partition moves.
 func TestFlapping(t *testing.T) {

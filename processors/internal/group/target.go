@@ -2,6 +2,7 @@ package group
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -70,10 +71,12 @@ func (g *group) owned() [][]int {
 // shares returns the number of partitions of each member: the partitions are divided among the
 // instances, and the share of each instance among its members.
 //
-// The remainder of a division goes where it saves moves: to those that own more than the least
-// share, and then to the instances whose stores have most of the partitions without an owner, which
-// are instances that have just been restarted. It does not go to those that own most: that changes
-// with each partition that moves.
+// The remainder of a division goes where it saves moves. First are those that own more than the
+// least share. Then come the instances that can fill the greater share from what they own and from
+// the partitions without an owner that are warm there. Of these the one that owns fewest comes
+// first: it has just been restarted, and the others are its standbys. Last are the instances whose
+// stores have most of the partitions without an owner. The remainder does not go to those that own
+// most: that changes with each partition that moves.
 func (g *group) shares() []int {
 	own, owns, warm := g.owned(), make([]int, len(g.membersOf)), make([]int, len(g.membersOf))
 	for p, owner := range g.owner {
@@ -88,10 +91,14 @@ func (g *group) shares() []int {
 		}
 	}
 	instances := divide(len(g.owner), len(owns), func(inst, least int) int {
-		if owns[inst] > least {
-			return len(g.owner) + 1
+		switch has := owns[inst] + warm[inst]; {
+		case owns[inst] > least:
+			return math.MaxInt
+		case has > least:
+			return 2*(least+1) - owns[inst] // more than least
+		default:
+			return has
 		}
-		return owns[inst] + warm[inst]
 	})
 	room := make([]int, len(g.instanceOf))
 	for inst, members := range g.membersOf {
