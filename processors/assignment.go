@@ -67,6 +67,7 @@ func (w *worker) memberMetadata() *changelogpb.Member {
 func (w *worker) onAssignment(partitions []int32, d *changelogpb.WorkerAssignment) {
 	w.joined.Store(true)
 	w.assignment.set(partitions, d.GetIncomplete())
+	w.owners.onAssignment(w.id, partitions)
 	if w.standby.onAssignment(w.id, partitions, d) {
 		w.cfg.Log.Warn().Str("app", w.proc.App).Int32("partitions", w.partitions).Int32("processes", d.GetProcesses()).Msg("process_spare")
 	}

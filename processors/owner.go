@@ -3,6 +3,8 @@ package processors
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -23,9 +25,10 @@ type Owner struct {
 // another partitioner, use OwnerOf.
 //
 // A partition of this process needs no request. For others it asks the brokers, for three seconds
-// at most, and uses the answer for a second. After a move of the partition the former owner may be
-// returned for that long; a redirect to it leads on to the new owner. Owner returns ErrNotRunning
-// while Run is not at work.
+// at most, and uses the answer for a second. So for a second after a move of the partition, the
+// former owner may be returned. While the group rebalances the brokers name no owners: the last
+// ones they named are returned for ten seconds, and then none. Callers that follow redirects limit
+// their number, and pause. Owner returns ErrNotRunning while Run is not at work.
 func (r *Runtime) Owner(ctx context.Context, key []byte) (Owner, error) {
 	return r.OwnerOf(ctx, r.partitionOf(key))
 }
@@ -38,7 +41,7 @@ func (r *Runtime) OwnerOf(ctx context.Context, partition int32) (Owner, error) {
 		return Owner{}, ErrNotRunning
 	case partition < 0 || partition >= r.Partitions():
 		return Owner{}, r.whyNot(partition)
-	case r.owns(partition):
+	case r.owns(partition) || cache.isAssigned(partition):
 		return Owner{Partition: partition, Instance: r.cfg.Instance, Endpoint: r.cfg.Endpoint, Self: true}, nil
 	}
 	return cache.of(ctx, partition)
@@ -61,28 +64,56 @@ func (r *Runtime) owns(partition int32) bool {
 }
 
 const (
-	maxOwnersAge  = time.Second     // a younger answer of the brokers is used again
-	ownersTimeout = 3 * time.Second // of one request
+	maxOwnersAge  = time.Second      // a younger answer of the brokers is used again
+	maxOwnersKept = 10 * time.Second // for which the last owners are used while the brokers name none
+	ownersTimeout = 3 * time.Second  // of one request
 )
 
-// ownerCache has the owners of all partitions, from the brokers.
+// ownerCache has the owners of all partitions: of those of this process from its assignments, and
+// of the others from the brokers.
 type ownerCache struct {
 	adm       *kadm.Client
 	app, self string
-	turn      chan struct{} // has room for one: the caller that uses the fields below
-	list      []Owner       // by partition
-	at        time.Time     // of the answer
+	turn      chan struct{} // has room for one: the caller that asks the brokers
+
+	mu         sync.Mutex
+	assigned   map[int][]int32 // to this process, by worker: the brokers may name the former owner longer
+	assignedAt time.Time       // of the last change of assigned
+	asked      time.Time       // when the last question began that was answered
+	owners     map[int32]Owner // of the last answer that has some
+	known      time.Time       // when its question began
 }
 
-func newOwnerCache(adm *kadm.Client, r *Runtime, partitions int32) *ownerCache {
-	c := &ownerCache{adm: adm, app: r.proc.App, self: r.cfg.Instance, turn: make(chan struct{}, 1), list: make([]Owner, partitions)}
-	for p := range c.list {
-		c.list[p].Partition = int32(p)
+func newOwnerCache(adm *kadm.Client, r *Runtime) *ownerCache {
+	return &ownerCache{adm: adm, app: r.proc.App, self: r.cfg.Instance, turn: make(chan struct{}, 1), assigned: map[int][]int32{}}
+}
+
+// onAssignment gets the assignment of a worker of this process. What the brokers said before it is
+// old.
+func (c *ownerCache) onAssignment(worker int, partitions []int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.assigned[worker], c.assignedAt = partitions, time.Now()
+}
+
+func (c *ownerCache) isAssigned(partition int32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, list := range c.assigned {
+		if slices.Contains(list, partition) {
+			return true
+		}
 	}
-	return c
+	return false
 }
 
-// of returns the owner of a partition.
+func (c *ownerCache) isFresh() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked.After(c.assignedAt) && time.Since(c.asked) < maxOwnersAge
+}
+
+// of returns the owner of a partition that this process does not have.
 func (c *ownerCache) of(ctx context.Context, partition int32) (Owner, error) {
 	select {
 	case c.turn <- struct{}{}:
@@ -90,36 +121,39 @@ func (c *ownerCache) of(ctx context.Context, partition int32) (Owner, error) {
 	case <-ctx.Done():
 		return Owner{}, ctx.Err() //nolint:wrapcheck // the caller's own
 	}
-	if time.Since(c.at) >= maxOwnersAge {
+	if !c.isFresh() {
 		if err := c.ask(ctx); err != nil {
 			return Owner{}, fmt.Errorf("ask the brokers which process has partition %d of %s: %w", partition, c.app, err)
 		}
 	}
-	return c.list[partition], nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	owner, ok := c.owners[partition]
+	if !ok || owner.Instance == c.self || time.Since(c.known) >= maxOwnersKept {
+		owner = Owner{Partition: partition}
+	}
+	return owner, nil
 }
 
-// ask fetches the owners. While the group rebalances the brokers do not know them, and the former
-// ones remain.
+// ask fetches the owners. While the group rebalances the brokers do not know them.
 func (c *ownerCache) ask(ctx context.Context) error {
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, ownersTimeout)
 	defer cancel()
 	members, err := describeMembers(ctx, c.adm, c.app)
 	if err != nil {
 		return err
 	}
-	list, known := make([]Owner, len(c.list)), false
-	for p := range list {
-		list[p].Partition = int32(p)
-	}
+	owners := map[int32]Owner{}
 	for _, m := range members {
 		for _, p := range m.Partitions {
-			if int(p) < len(list) {
-				list[p], known = Owner{p, m.Instance, m.Endpoint, m.Instance == c.self}, true
-			}
+			owners[p] = Owner{Partition: p, Instance: m.Instance, Endpoint: m.Endpoint}
 		}
 	}
-	if c.at = time.Now(); known {
-		c.list = list
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked = began; len(owners) > 0 {
+		c.owners, c.known = owners, began
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func (r *Runtime) Run(ctx context.Context) (err error) {
 		return fmt.Errorf("make client: %w", err)
 	}
 	defer cl.Close()
-	r.owners.Store(newOwnerCache(kadm.NewClient(cl), r, parts))
+	r.owners.Store(newOwnerCache(kadm.NewClient(cl), r))
 	defer r.owners.Store(nil)
 	for n := 1; ; n++ {
 		if err = r.runStore(ctx, parts); !store.IsDamage(err) {
@@ -143,7 +143,7 @@ func (r *Runtime) runStore(ctx context.Context, parts int32) (err error) {
 	searching := &sync.Mutex{}
 	for i := range r.cfg.Workers {
 		w := newWorker(i, &r.cfg, &r.proc, s)
-		w.searching, w.directory = searching, inboxes
+		w.searching, w.directory, w.owners = searching, inboxes, r.owners.Load()
 		w.snapshot, w.partitions, w.standby = r.snapshots[i], parts, follower
 		if i == 0 {
 			follower.rebalance = func() { w.mailbox.post(w.requestRebalance) }

@@ -59,6 +59,7 @@ type worker struct {
 	askErr            error   // of a question that panicked: the step aborts with it
 	final             error   // of a takeover: the worker ends with it
 	directory         directory
+	owners            *ownerCache
 	restores          sync.WaitGroup
 	scratch           []stream.Record
 	records           []kgo.Record  // of the open transaction
