@@ -66,9 +66,13 @@ func (s PartitionState) Range(table byte, from, to []byte, fn func(key, value []
 }
 
 // Read calls fn with the committed state of the partition of a key, from any goroutine; see Owner
-// for the partition of a key. The state is valid during the call only. It has every transaction
-// that has committed, except that a worker that is behind shows its last ones up to two seconds
-// later.
+// for the partition of a key. The state is valid during the call only.
+//
+// The state is what this process has committed last. While a worker is behind, a transaction shows
+// about two seconds late, or at the end of the commit that is in progress then. Reads are not
+// linearizable: a process that is cut off from the brokers continues to answer with what it has,
+// while another process may run the partition and be ahead. BrokerIdle reports that. To question
+// the handler and know that its answer has committed, use AskCommitted.
 //
 // Read returns the error of fn as it is. If fn was not called, the error is one of:
 //
