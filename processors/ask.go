@@ -25,11 +25,12 @@ const maxQuestions = 1024
 // Ask returns the error of fn as it is. If fn was not called, and will not be called, the error is
 // that of ctx, or wraps one of:
 //
-//	ErrNotOwned    another process has the partition, or none: ask the owner, see Runtime.OwnerOf
-//	ErrRestoring   the partition is being taken over: ask again after a pause
-//	ErrStopped     the partition is stopped until an operator acts
-//	ErrBusy        too many questions wait: ask again after a pause
-//	ErrNotRunning  Run is not at work
+//	ErrNotOwned     another process has the partition, or none: ask the owner, see Runtime.OwnerOf
+//	ErrNoPartition  the processor has no such partition
+//	ErrRestoring    the partition is being taken over: ask again after a pause
+//	ErrStopped      the partition is stopped until an operator acts
+//	ErrBusy         too many questions wait: ask again after a pause
+//	ErrNotRunning   Run is not at work
 //
 // Ask never returns while fn runs. If fn panics, the error has the panic, and the task continues
 // with a new handler.
@@ -195,7 +196,7 @@ func (r *Runtime) whyNot(p int32) error {
 		return ErrNotRunning
 	}
 	if p < 0 || p >= r.Partitions() {
-		return fmt.Errorf("%w: %s has no partition %d, its partitions are 0 to %d", ErrNotOwned, r.proc.App, p, r.Partitions()-1)
+		return fmt.Errorf("%w: %s has no partition %d, its partitions are 0 to %d", ErrNoPartition, r.proc.App, p, r.Partitions()-1)
 	}
 	for _, s := range r.Status() {
 		switch {

@@ -200,8 +200,8 @@ func TestAskErrors(t *testing.T) {
 		}
 		h.WaitFor("partition 0 runs", time.Minute, running(0))
 		refused(t.Context(), 1, processors.ErrRestoring, "ask again")
-		refused(t.Context(), 7, processors.ErrNotOwned, "0 to 2")
-		refused(t.Context(), -1, processors.ErrNotOwned, "0 to 2")
+		refused(t.Context(), 7, processors.ErrNoPartition, "0 to 2")
+		refused(t.Context(), -1, processors.ErrNoPartition, "0 to 2")
 		close(slow)
 		h.CaughtUp()
 

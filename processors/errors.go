@@ -39,6 +39,8 @@ var (
 	ErrNotRunning = errors.New("the processor is not running")
 	// ErrNotOwned reports a question to a partition that does not run in this process.
 	ErrNotOwned = errors.New("the partition is not owned by this process")
+	// ErrNoPartition reports a question to a partition that the processor does not have.
+	ErrNoPartition = errors.New("the processor has no such partition")
 	// ErrRestoring reports a question to a partition that is being taken over.
 	ErrRestoring = errors.New("the partition is being restored")
 	// ErrStopped reports a question to a partition that is stopped until an operator acts.

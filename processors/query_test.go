@@ -123,11 +123,11 @@ func TestSnapshotPartition(t *testing.T) {
 		if _, ok, err := count.counts.Get(snap.Partition(0), "d"); ok || err != nil {
 			t.Errorf("a word that does not exist: %t, %v", ok, err)
 		}
-		for _, p := range []int32{-1, 1, 2} {
-			if _, _, err := count.counts.Get(snap.Partition(p), "a"); !errors.Is(err, processors.ErrNotOwned) {
+		for p, want := range map[int32]error{-1: processors.ErrNoPartition, 1: processors.ErrNotOwned, 2: processors.ErrNoPartition} {
+			if _, _, err := count.counts.Get(snap.Partition(p), "a"); !errors.Is(err, want) {
 				t.Errorf("partition %d: %v", p, err)
 			}
-			if err := count.counts.Scan(snap.Partition(p), add); !errors.Is(err, processors.ErrNotOwned) {
+			if err := count.counts.Scan(snap.Partition(p), add); !errors.Is(err, want) {
 				t.Errorf("scan of partition %d: %v", p, err)
 			}
 		}
@@ -138,7 +138,7 @@ func TestSnapshotPartition(t *testing.T) {
 		if err := read(standby, 0); !errors.As(err, &other) || other.Owner.Instance != owner.Name() || !errors.Is(err, processors.ErrNotOwned) {
 			t.Errorf("a read at the standby: %v", err)
 		}
-		if err := read(owner, 2); !errors.Is(err, processors.ErrNotOwned) || errors.As(err, &other) && other.Owner.Partition == 2 {
+		if err := read(owner, 2); !errors.Is(err, processors.ErrNoPartition) || errors.Is(err, processors.ErrNotOwned) {
 			t.Errorf("a read of a partition that does not exist: %v", err)
 		}
 		standby.Stop()

@@ -79,6 +79,7 @@ func (s PartitionState) Range(table byte, from, to []byte, fn func(key, value []
 //	*NotOwnedError  another process has the partition: its Owner names the process and its address
 //	ErrRestoring    the partition is being taken over: ask again after a pause
 //	ErrStopped      the partition is stopped until an operator acts. Snapshot.Get reads its state
+//	ErrNoPartition  the processor has no such partition
 //	ErrNotRunning   Run is not at work
 //
 // or an error of the brokers, if they do not name the owner.
@@ -88,18 +89,19 @@ func (r *Runtime) Read(ctx context.Context, key []byte, fn func(s PartitionState
 
 // ReadPartition is Read for a partition.
 func (r *Runtime) ReadPartition(ctx context.Context, partition int32, fn func(s PartitionState) error) (err error) {
-	if r.directory().at(partition) == nil {
-		if err := r.whyNot(partition); !errors.Is(err, ErrNotOwned) {
-			return err
-		}
-		return r.notOwned(ctx, partition)
-	}
 	snap, err := r.Snapshot()
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, snap.Close()) }()
-	return fn(snap.Partition(partition))
+	state := snap.Partition(partition)
+	if state.err == nil {
+		defer func() { err = cmp.Or(err, snap.Close()) }()
+		return fn(state)
+	}
+	if err := cmp.Or(snap.Close(), state.err); !errors.Is(err, ErrNotOwned) {
+		return err
+	}
+	return r.notOwned(ctx, partition)
 }
 
 // notOwned returns the error of a question about a partition that does not run here.
