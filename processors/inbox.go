@@ -68,3 +68,17 @@ func (d directory) at(p int32) *inbox {
 	}
 	return d[p].Load()
 }
+
+// runningWhile calls fn and returns which partitions ran in this process all the while. One that
+// has another handler after fn than before was released in between.
+func (d directory) runningWhile(fn func()) []bool {
+	before, running := make([]*inbox, len(d)), make([]bool, len(d))
+	for p := range d {
+		before[p] = d[p].Load()
+	}
+	fn()
+	for p := range d {
+		running[p] = before[p] != nil && d[p].Load() == before[p]
+	}
+	return running
+}

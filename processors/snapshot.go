@@ -15,7 +15,7 @@ type Snapshot struct {
 	store     *store.Store
 	canonical store.Canonical
 	runtime   *Runtime
-	running   []bool // by partition: it ran in this process before the snapshot was taken
+	running   []bool // by partition: it ran in this process while the snapshot was taken
 }
 
 // KeyRange is a range of the keys of one table in one partition.
@@ -33,12 +33,9 @@ func (r *Runtime) Snapshot() (*Snapshot, error) {
 	if r.store == nil {
 		return nil, ErrNotRunning
 	}
-	inboxes := r.directory()
-	running := make([]bool, len(inboxes))
-	for p := range inboxes {
-		running[p] = inboxes.at(int32(p)) != nil
-	}
-	return &Snapshot{done: r.store.Retain(), snap: r.store.DB.NewSnapshot(), store: r.store, canonical: r.proc.Canonical, runtime: r, running: running}, nil
+	s := &Snapshot{done: r.store.Retain(), store: r.store, canonical: r.proc.Canonical, runtime: r}
+	s.running = r.directory().runningWhile(func() { s.snap = r.store.DB.NewSnapshot() })
+	return s, nil
 }
 
 // Checkpoint writes a copy of the store to dir, which must not exist. Files that have not changed

@@ -74,3 +74,23 @@ func TestRange(t *testing.T) {
 		t.Errorf("the callback's error came as %v", err)
 	}
 }
+
+// TestSnapshotDuringMove: a snapshot does not show a partition that the process released while it
+// was taken, nor one that came.
+func TestSnapshotDuringMove(t *testing.T) {
+	d := make(directory, 5)
+	at := func(p int32) *inbox { return newInbox(nil, &task{p: p}) }
+	leaves, replaced := at(1), at(2)
+	d.enter(at(0))
+	d.enter(leaves)
+	d.enter(replaced)
+	got := d.runningWhile(func() {
+		d.leave(leaves)
+		d.leave(replaced)
+		d.enter(at(2))
+		d.enter(at(3))
+	})
+	if want := []bool{true, false, false, false, false}; !slices.Equal(got, want) {
+		t.Errorf("the partitions that run: %v, want %v", got, want)
+	}
+}
