@@ -14,10 +14,11 @@ const stoppedLimit = time.Minute
 
 // watchStopped returns ErrAllStopped once all partitions of this process have been stopped for
 // stoppedLimit. A process without a partition never ends by it.
-func (r *Runtime) watchStopped(ctx context.Context) error {
+func (r *Runtime) watchStopped(ctx context.Context, follower *standby) error {
 	since := time.Now()
 	for pause.For(ctx, time.Second) {
-		reason := allStopped(r.Status())
+		_, warming := follower.wanted()
+		reason := allStopped(r.Status(), len(warming))
 		switch {
 		case reason == "":
 			since = time.Now()
@@ -29,8 +30,12 @@ func (r *Runtime) watchStopped(ctx context.Context) error {
 }
 
 // allStopped returns the reason of the first partition if all partitions of a process are stopped
-// until a restart, and otherwise an empty string.
-func allStopped(tasks []Status) string {
+// until a restart, and otherwise an empty string. warming is the number of partitions that come to
+// the process once it has caught up with them.
+func allStopped(tasks []Status, warming int) string {
+	if warming > 0 {
+		return ""
+	}
 	reason, owned := "", 0
 	for _, s := range tasks {
 		switch {

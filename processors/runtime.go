@@ -67,8 +67,9 @@ func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 // A stopped partition stays in this process, and Status has its reason. With Config.EndStopped, Run
 // returns ErrAllStopped, with a reason, once all partitions of this process, one or more, have been
 // stopped for a minute, each for a cause that only a restart ends. Run continues while a partition
-// runs or is being restored, while the process has no partition or only standbys, and while a
-// partition waits for an instruction to skip (Status.Unreadable), which needs no restart.
+// runs or is being restored, while the process catches up with a partition that it gets then, while
+// it has no partition or only standbys, and while a partition waits for an instruction to skip
+// (Status.Unreadable), which needs no restart.
 func (r *Runtime) Run(ctx context.Context) (err error) {
 	if hook := failpoint.HookFrom(ctx); hook != nil { // a test kills or freezes this process
 		first := r.cfg.failpoint
@@ -134,11 +135,11 @@ func (r *Runtime) runStore(ctx context.Context, parts int32) (err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.AwaitFailure(ctx) })
 	group.Go(func() error { return r.watchSettings(ctx) })
-	if r.cfg.EndStopped {
-		group.Go(func() error { return r.watchStopped(ctx) })
-	}
 	follower := newStandby(&r.cfg, &r.proc, s, r.snapshots[r.cfg.Workers])
 	follower.partitions = parts
+	if r.cfg.EndStopped {
+		group.Go(func() error { return r.watchStopped(ctx, follower) })
+	}
 	group.Go(func() error { return follower.run(ctx) })
 	searching := &sync.Mutex{}
 	for i := range r.cfg.Workers {
