@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/weirhq/weir/stream"
 )
@@ -64,9 +65,9 @@ func (r *Runtime) owns(partition int32) bool {
 }
 
 const (
-	maxOwnersAge  = time.Second      // a younger answer of the brokers is used again
+	maxOwnersAge  = time.Second      // for which an answer of the brokers, or an error, is used again
 	maxOwnersKept = 10 * time.Second // for which the last owners are used while the brokers name none
-	ownersTimeout = 3 * time.Second  // of one request
+	ownersTimeout = 3 * time.Second  // of a request
 )
 
 // ownerCache has the owners of all partitions: of those of this process from its assignments, and
@@ -74,18 +75,19 @@ const (
 type ownerCache struct {
 	adm       *kadm.Client
 	app, self string
-	turn      chan struct{} // has room for one: the caller that asks the brokers
+	asking    singleflight.Group // the request of all callers
 
 	mu         sync.Mutex
 	assigned   map[int][]int32 // to this process, by worker: the brokers may name the former owner longer
 	assignedAt time.Time       // of the last change of assigned
-	asked      time.Time       // when the last question began that was answered
+	freshUntil time.Time       // of the last answer
+	err        error           // of the last answer
 	owners     map[int32]Owner // of the last answer that has some
-	known      time.Time       // when its question began
+	known      time.Time       // when its request began
 }
 
 func newOwnerCache(adm *kadm.Client, r *Runtime) *ownerCache {
-	return &ownerCache{adm: adm, app: r.proc.App, self: r.cfg.Instance, turn: make(chan struct{}, 1), assigned: map[int][]int32{}}
+	return &ownerCache{adm: adm, app: r.proc.App, self: r.cfg.Instance, assigned: map[int][]int32{}}
 }
 
 // onAssignment gets the assignment of a worker of this process. What the brokers said before it is
@@ -93,7 +95,7 @@ func newOwnerCache(adm *kadm.Client, r *Runtime) *ownerCache {
 func (c *ownerCache) onAssignment(worker int, partitions []int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.assigned[worker], c.assignedAt = partitions, time.Now()
+	c.assigned[worker], c.assignedAt, c.freshUntil = partitions, time.Now(), time.Time{}
 }
 
 func (c *ownerCache) isAssigned(partition int32) bool {
@@ -110,40 +112,37 @@ func (c *ownerCache) isAssigned(partition int32) bool {
 func (c *ownerCache) isFresh() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.asked.After(c.assignedAt) && time.Since(c.asked) < maxOwnersAge
+	return time.Now().Before(c.freshUntil)
 }
 
 // of returns the owner of a partition that this process does not have.
 func (c *ownerCache) of(ctx context.Context, partition int32) (Owner, error) {
-	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
-	case <-ctx.Done():
-		return Owner{}, ctx.Err() //nolint:wrapcheck // the caller's own
-	}
 	if !c.isFresh() {
-		if err := c.ask(ctx); err != nil {
-			return Owner{}, fmt.Errorf("ask the brokers which process has partition %d of %s: %w", partition, c.app, err)
+		request := context.WithoutCancel(ctx) // of all callers, of which this one may leave
+		select {
+		case <-c.asking.DoChan("", func() (any, error) { c.ask(request); return nil, nil }):
+		case <-ctx.Done():
+			return Owner{}, ctx.Err() //nolint:wrapcheck // the caller's own
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	owner, ok := c.owners[partition]
-	if !ok || owner.Instance == c.self || time.Since(c.known) >= maxOwnersKept {
-		owner = Owner{Partition: partition}
+	switch owner, ok := c.owners[partition]; {
+	case c.err != nil:
+		return Owner{}, fmt.Errorf("ask the brokers which process has partition %d of %s: %w", partition, c.app, c.err)
+	case ok && owner.Instance != c.self && time.Since(c.known) < maxOwnersKept:
+		return owner, nil
 	}
-	return owner, nil
+	return Owner{Partition: partition}, nil
 }
 
-// ask fetches the owners. While the group rebalances the brokers do not know them.
-func (c *ownerCache) ask(ctx context.Context) error {
+// ask fetches the owners. While the group rebalances the brokers do not know them. An answer to a
+// request from before the last assignment is old at once.
+func (c *ownerCache) ask(ctx context.Context) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, ownersTimeout)
 	defer cancel()
 	members, err := describeMembers(ctx, c.adm, c.app)
-	if err != nil {
-		return err
-	}
 	owners := map[int32]Owner{}
 	for _, m := range members {
 		for _, p := range m.Partitions {
@@ -152,8 +151,10 @@ func (c *ownerCache) ask(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asked = began; len(owners) > 0 {
+	if c.err = err; began.After(c.assignedAt) {
+		c.freshUntil = time.Now().Add(maxOwnersAge)
+	}
+	if len(owners) > 0 {
 		c.owners, c.known = owners, began
 	}
-	return nil
 }

@@ -3,10 +3,13 @@
 package processors_test
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/processors"
@@ -95,6 +98,37 @@ func TestOwnerUnknown(t *testing.T) {
 		<-time.After(10 * time.Second)
 		if got := owner(); got != "" {
 			t.Errorf("after 13 seconds of a rebalance the owner is %q", got)
+		}
+	})
+}
+
+// TestOwnerWithoutBrokers: many callers ask for an owner while no broker knows it. Each has an
+// error after three seconds, and the next one has it at once. A caller that waits no longer has its
+// own.
+func TestOwnerWithoutBrokers(t *testing.T) {
+	twoProcesses(t, func(t *testing.T, h *processorstest.Harness, a, b *processorstest.Process, _ *kmsg.DescribeGroupsResponse) {
+		p := partitionAt(b)
+		h.FailRequests(kmsg.DescribeGroups, kerr.CoordinatorNotAvailable, 1<<20) // the client tries again
+		began := time.Now()
+		var callers sync.WaitGroup
+		for range 5 {
+			callers.Go(func() {
+				if owner, err := a.Runtime().OwnerOf(t.Context(), p); err == nil || time.Since(began) > 3*time.Second {
+					t.Errorf("%+v, %v after %s", owner, err, time.Since(began))
+				}
+			})
+		}
+		callers.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if _, err := a.Runtime().OwnerOf(ctx, p); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > time.Second {
+				t.Errorf("a caller that waits for a second: %v after %s", err, time.Since(began))
+			}
+		})
+		callers.Wait()
+		began = time.Now()
+		if _, err := a.Runtime().OwnerOf(t.Context(), p); err == nil || time.Since(began) > 0 {
+			t.Errorf("another caller: %v after %s", err, time.Since(began))
 		}
 	})
 }

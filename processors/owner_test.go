@@ -9,13 +9,13 @@ import (
 // The partitions in it are of this process before they are being restored.
 func TestOwnersAfterAssignment(t *testing.T) {
 	c := newOwnerCache(nil, &Runtime{})
-	c.asked = time.Now()
+	c.freshUntil = time.Now().Add(maxOwnersAge)
 	if !c.isFresh() {
 		t.Error("a new answer is not fresh")
 	}
 	c.onAssignment(1, []int32{3})
 	if c.isFresh() {
-		t.Error("an answer to a question from before the assignment is fresh")
+		t.Error("an answer from before the assignment is fresh")
 	}
 	for p, want := range map[int32]bool{2: false, 3: true} {
 		if c.isAssigned(p) != want {
