@@ -45,7 +45,11 @@ func (r *Runtime) OwnerOf(ctx context.Context, partition int32) (Owner, error) {
 	case r.owns(partition) || cache.isAssigned(partition):
 		return Owner{Partition: partition, Instance: r.cfg.Instance, Endpoint: r.cfg.Endpoint, Self: true}, nil
 	}
-	return cache.of(ctx, partition)
+	owner, err := cache.of(ctx, partition)
+	if err != nil && r.owners.Load() != cache { // Run has closed the client
+		err = ErrNotRunning
+	}
+	return owner, err
 }
 
 // partitionOf returns the partition of a key in topics of Kafka's default partitioner.

@@ -132,3 +132,22 @@ func TestOwnerWithoutBrokers(t *testing.T) {
 		}
 	})
 }
+
+// TestOwnerAtTheEnd: a caller that waits for the brokers while Run ends learns that Run is not at
+// work.
+func TestOwnerAtTheEnd(t *testing.T) {
+	twoProcesses(t, func(t *testing.T, h *processorstest.Harness, a, b *processorstest.Process, _ *kmsg.DescribeGroupsResponse) {
+		p := partitionAt(b)
+		h.FailRequests(kmsg.DescribeGroups, kerr.CoordinatorNotAvailable, 1<<20)
+		answer := make(chan error, 1)
+		go func() {
+			_, err := a.Runtime().OwnerOf(t.Context(), p)
+			answer <- err
+		}()
+		<-time.After(time.Second)
+		a.Stop()
+		if err := <-answer; !errors.Is(err, processors.ErrNotRunning) {
+			t.Errorf("an owner at the end of Run: %v", err)
+		}
+	})
+}

@@ -66,7 +66,8 @@ func (s PartitionState) Range(table byte, from, to []byte, fn func(key, value []
 }
 
 // Read calls fn with the committed state of the partition of a key, from any goroutine; see Owner
-// for the partition of a key. The state is valid during the call only.
+// for the partition of a key. The state is valid during the call only. Run does not return while fn
+// runs, so fn must be short: send what it has read afterwards.
 //
 // The state is what this process has committed last. While a worker is behind, a transaction shows
 // about two seconds late, or at the end of the commit that is in progress then. Reads are not
