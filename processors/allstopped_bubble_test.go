@@ -111,3 +111,29 @@ func TestNoneAssigned(t *testing.T) {
 		h.WaitFor("the partition continues", time.Minute, func() bool { return a.Status(0).Next["in"] == 6 })
 	})
 }
+
+// TestStoppedBehindSkip: a partition that waits for an instruction to skip cannot be taken over
+// when its changelog has a new record. Then it waits for a restart, and Run ends.
+func TestStoppedBehindSkip(t *testing.T) {
+	o := unchecked(1)
+	o.Brokers, o.CheckInterval, o.Config.EndStopped = 1, time.Second, true
+	processorstest.Run(t, o, func(t *testing.T, h *processorstest.Harness) {
+		foldThree(h)
+		h.Produce("in", 0, "k", "4", "5", "6")
+		h.DeleteRecords("in", 0, 5)
+		a := h.Start("a")
+		reason := func(text string) func() bool {
+			return func() bool {
+				s := a.Status(0)
+				return s.State == processors.StateStopped && strings.Contains(s.Reason, text)
+			}
+		}
+		h.WaitFor("the input cannot be read", time.Minute, reason("in[0]"))
+		changelogDamages()["too large"].apply(t, h)
+		h.WaitFor("the changelog cannot be read", 2*time.Minute, reason("the changelog log[0] is damaged"))
+		h.WaitFor("Run ends", 2*time.Minute, a.Ended)
+		if err := a.Await(); !errors.Is(err, processors.ErrAllStopped) {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}

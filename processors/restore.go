@@ -132,7 +132,7 @@ func (w *worker) onRestored(t *task, res *restoreResult, err error, took time.Du
 	case errors.Is(err, ErrPartlyMoved), errors.Is(err, ErrMovedAway):
 		w.final = err
 	case errors.As(err, &stopped):
-		t.state, t.stopReason = taskStopped, stopped.Err
+		t.state, t.stopReason, t.unreadable = taskStopped, stopped.Err, nil
 		w.log.Error().Int32("partition", t.p).Err(stopped.Err).Msg("partition_stopped")
 	case err != nil:
 		t.tries++

@@ -69,7 +69,7 @@ func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 // stopped for a minute, each for a cause that only a restart ends. Run continues while a partition
 // runs or is being restored, while the process catches up with a partition that it gets then, while
 // it has no partition or only standbys, and while a partition waits for an instruction to skip
-// (Status.Unreadable), which needs no restart.
+// records that cannot be read, which needs no restart.
 func (r *Runtime) Run(ctx context.Context) (err error) {
 	if hook := failpoint.HookFrom(ctx); hook != nil { // a test kills or freezes this process
 		first := r.cfg.failpoint

@@ -37,7 +37,8 @@ type Status struct {
 	WatermarkMs   int64            // event time of a handler with timers; 0 if there is none
 	Skipped       []SkippedRange   // what operators skipped in the inputs, oldest first; nil of a standby
 	// Unreadable is where it is stopped because an input cannot be read; nil if Reason has another
-	// cause.
+	// cause. It is about records, which an operator can skip, or about the topic or the rights of
+	// the process, and then only a restart helps.
 	Unreadable *kafka.UnreadableError
 	// Damage is why a standby cannot follow its changelog any further. Its state stays readable,
 	// and becomes older.

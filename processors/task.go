@@ -310,7 +310,7 @@ func (t *task) recordPoison(b *stream.Batch, v any) error {
 
 // stop stops the partition until an operator acts.
 func (t *task) stop(why error) error {
-	t.state, t.stopReason = taskStopped, why
+	t.state, t.stopReason, t.unreadable = taskStopped, why, nil
 	return &changelog.StoppedError{Partition: t.p, Err: why}
 }
 
