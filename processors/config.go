@@ -88,8 +88,10 @@ type Config struct {
 	// FetchBytes bounds the fetches of a worker, over all brokers, with at least 1 MiB for each
 	// broker. The records need about ten times as much memory. Defaults to 8 MiB.
 	FetchBytes int32
-	// RemainInGroup keeps the static group membership when Run returns, for a restart within
-	// SessionTimeout.
+	// RemainInGroup keeps the static group membership when Run returns, for whatever reason except
+	// a disk that fails. A restart within SessionTimeout moves no partition. Without a restart, the
+	// other processes get the partitions after that time. Defaults to false: Run leaves the group,
+	// and they get them at once.
 	RemainInGroup bool
 	// EndStopped makes Run return ErrAllStopped when all partitions of the process are stopped, see
 	// Runtime.Run. It is for an application of one process, whose end is seen at once. With several

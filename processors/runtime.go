@@ -59,10 +59,11 @@ func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 	return r, nil
 }
 
-// Run works until ctx ends. Then it commits what is folded, leaves the group, closes the store and
-// returns nil. It returns an error of the package's list of errors when it cannot start, or cannot
-// continue. At the start a broker must answer: refused connections are an error at once (see
-// kafka.Unreachable), and brokers that do not answer for 10 s a *kafka.NoAnswerError.
+// Run works until ctx ends. Then it commits what is folded, leaves the group (see
+// Config.RemainInGroup), closes the store and returns nil. It returns an error of the package's
+// list of errors when it cannot start, or cannot continue. At the start a broker must answer:
+// refused connections are an error at once (see kafka.Unreachable), and brokers that do not answer
+// for 10 s a *kafka.NoAnswerError.
 //
 // A stopped partition stays in this process, and Status has its reason. With Config.EndStopped, Run
 // returns ErrAllStopped, with a reason, once all partitions of this process, one or more, have been
