@@ -66,7 +66,6 @@ func processorConfig(c *config.Config, k kafka.Cluster, log *zerolog.Logger, mem
 	p := c.Processor
 	return processors.Config{
 		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: log,
-		ContinueStopped: true, // the other roles of the process continue; /readyz and doctor report it
 		Workers:         memory.Workers, CommitInterval: p.CommitInterval, CommitIntervalMax: p.CommitIntervalMax,
 		CommitRecords: p.CommitRecords, CommitBytes: int(memory.Changes), StandbyHandlerBytes: memory.Handlers, PollRecords: p.PollRecords, PoisonLimit: p.PoisonLimit,
 		Standbys: p.Standbys, SessionTimeout: p.SessionTimeout, TransactionTimeout: p.TransactionTimeout,
