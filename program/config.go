@@ -22,12 +22,10 @@ type Config struct {
 	// with its name, and has sessions, caches and a ballast file of its own. Workers defaults to
 	// the number of CPUs divided by the number of processors, and at least 2.
 	Processors processors.Config
-	// Topics describes the topics that Run creates: their partitions, their retention, and those
-	// that differ from the rest. Existing topics stay as they are.
+	// Topics describes the topics that Run creates: their partitions, their replicas, their
+	// retention, and those that differ from the rest. Existing topics stay as they are. Its
+	// MinInsync and that of Processors default to each other.
 	Topics kafkaadmin.TopicOptions
-	// ReplicationFactor is that of topics that Run creates, with Processors.MinInsync as their
-	// min.insync.replicas. Both default to those of the brokers.
-	ReplicationFactor int16
 	// Listen and OpsListen are the addresses, host:port, of the API for weir's commands and of
 	// /readyz and /metrics. If one of them is set, the other one defaults to a free port of
 	// 127.0.0.1. Both default to none: the program serves no HTTP.
@@ -42,8 +40,8 @@ type Config struct {
 	Advertise string
 }
 
-// SetFlags adds the flags of Main to a set: -brokers, -dir, -instance, -partitions, -listen and
-// -ops-listen. The flags set fields of c, and a flag that is not given has a default.
+// SetFlags adds the flags of Main to a set: -brokers, -dir, -instance, -partitions,
+// -replication-factor, -listen and -ops-listen. The flags set fields of c, and a flag that is not given has a default.
 func (c *Config) SetFlags(set *flag.FlagSet) {
 	c.Processors.Kafka.Brokers = []string{"127.0.0.1:9092"}
 	set.Func("brokers", "Kafka brokers, host:port, separated by commas (default 127.0.0.1:9092)", func(list string) error {
@@ -60,6 +58,7 @@ func (c *Config) SetFlags(set *flag.FlagSet) {
 		c.Topics.Partitions = int32(n)
 		return nil
 	})
+	set.IntVar(&c.Topics.ReplicationFactor, "replication-factor", 0, "replicas of each partition of new topics (default 3, or the number of brokers)")
 	set.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address of the API for weir's commands; port 0: any free port, which the log has")
 	set.StringVar(&c.OpsListen, "ops-listen", "127.0.0.1:0", "address of /readyz and /metrics")
 }
@@ -67,6 +66,8 @@ func (c *Config) SetFlags(set *flag.FlagSet) {
 // setDefaults sets the fields that have defaults, for a number of processors.
 func (c *Config) setDefaults(list int) {
 	c.Processors.Workers = cmp.Or(c.Processors.Workers, max(2, runtime.GOMAXPROCS(0)/max(1, list)))
+	c.Topics.MinInsync = cmp.Or(c.Topics.MinInsync, c.Processors.MinInsync)
+	c.Processors.MinInsync = c.Topics.MinInsync
 	if c.serves() {
 		c.Listen, c.OpsListen = cmp.Or(c.Listen, freePort), cmp.Or(c.OpsListen, freePort)
 	}

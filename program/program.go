@@ -7,12 +7,14 @@ import (
 	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/internal/buildinfo"
 	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/internal/slogger"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/stream"
 )
@@ -24,6 +26,7 @@ type Program struct {
 	cfg      Config
 	server   *api.Server // nil without HTTP
 	registry *obs.Registry
+	log      *zerolog.Logger
 	list     []stream.Processor
 	runtimes []*processors.Runtime
 	apps     []api.App
@@ -40,7 +43,7 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 	}
 	cfg.setDefaults(len(list))
 	version := buildinfo.Read().Version
-	p := &Program{cfg: cfg, list: list, registry: obs.NewRegistry(version)}
+	p := &Program{cfg: cfg, list: list, log: slogger.Choose(cfg.Processors.Log, cfg.Processors.Slog), registry: obs.NewRegistry(version)}
 	metrics := processors.NewMetrics(p.registry)
 	for _, proc := range list {
 		c := cfg.Processors
@@ -62,11 +65,8 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 		return p, nil
 	}
 	serve := api.Config{
-		Listen: cfg.Listen, OpsListen: cfg.OpsListen, TLS: cfg.TLS, Token: cfg.Token, Registry: p.registry, Ready: p.ready,
+		Logger: *p.log, Listen: cfg.Listen, OpsListen: cfg.OpsListen, TLS: cfg.TLS, Token: cfg.Token, Registry: p.registry, Ready: p.ready,
 		Cluster: &local.ClusterInfo{Kafka: cfg.Processors.Kafka, Version: version}, Apps: p.apps, Find: local.Find(cfg.Processors.Kafka),
-	}
-	if cfg.Processors.Log != nil {
-		serve.Logger = *cfg.Processors.Log
 	}
 	if host, _, err := net.SplitHostPort(cfg.Advertise); err == nil {
 		serve.AllowedHosts = []string{host} // other processes send this name in the Host header

@@ -1,9 +1,11 @@
 package program_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -158,6 +160,32 @@ func get(ctx context.Context, t *testing.T, p *program.Program, path string) str
 		return err.Error()
 	}
 	return string(body)
+}
+
+// TestSlog: the API logs to the handler of the runtimes.
+func TestSlog(t *testing.T) {
+	var out bytes.Buffer
+	cfg := config(t, broker(t))
+	cfg.OpsListen, cfg.Processors.Slog = "127.0.0.1:0", slog.NewJSONHandler(&out, nil)
+	p, err := program.New(cfg, split(), count())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(testlimit.Context(t))
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	select {
+	case <-p.Server().Ready():
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	stop()
+	if err := testlimit.Receive(t, "the end", ended); err != nil {
+		t.Error(err)
+	}
+	if want := `"msg":"api.serving"`; !strings.Contains(out.String(), want) {
+		t.Errorf("no %s in the log:\n%s", want, &out)
+	}
 }
 
 // TestFirstError: the error of one processor ends the other and names the one that failed.

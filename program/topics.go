@@ -66,9 +66,12 @@ func (p *Program) prepareTopics(ctx context.Context) error {
 		if err := checkPartitioners(p.list, topics); err != nil {
 			return err
 		}
-		defaults := kafkaadmin.Defaults{ReplicationFactor: p.cfg.ReplicationFactor, MinInsync: int16(p.cfg.Processors.MinInsync)}
-		if err := kafkaadmin.CreateMissing(ctx, k, topics, defaults); err != nil {
+		left, err := kafkaadmin.EnsureTopics(ctx, k, p.list, p.cfg.Topics)
+		if err != nil {
 			return fmt.Errorf("create topics: %w", err)
+		}
+		for _, step := range left {
+			p.log.Warn().Str("topic", step.Topic).Str("why", step.Reason).Msg("topic_left")
 		}
 		return nil
 	})

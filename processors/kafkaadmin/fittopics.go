@@ -5,19 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/internal/topics"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
-// TopicOptions are what FitTopics cannot read from the processors. The zero value of each field has
-// a default.
+// TopicOptions are what FitTopics and EnsureTopics cannot read from the processors. The zero value
+// of each field has a default.
 type TopicOptions struct {
 	// Partitions is the number of partitions of topics that fit no existing topic. Defaults to 12,
 	// which 2, 3, 4, 6 or 12 workers share evenly.
@@ -27,6 +29,23 @@ type TopicOptions struct {
 	// Topics replace the description of the topics with their names, such as an output that is
 	// compacted. Those with Partitions 0 get a number that fits.
 	Topics []stream.Topic
+	// ReplicationFactor is the number of replicas of each partition of new topics. Defaults to 3,
+	// or to the number of brokers if there are fewer.
+	ReplicationFactor int
+	// MinInsync is the min.insync.replicas of new topics, at most the number of their replicas.
+	// Defaults to 2.
+	MinInsync int
+}
+
+// check returns ErrConfig for options that no topic can have.
+func (o *TopicOptions) check() error {
+	switch {
+	case o.ReplicationFactor < 0 || o.ReplicationFactor > math.MaxInt16 || o.MinInsync < 0 || o.MinInsync > math.MaxInt16:
+		return fmt.Errorf("%w: ReplicationFactor %d and MinInsync %d: use numbers from 1 to %d, or 0 for the default", processors.ErrConfig, o.ReplicationFactor, o.MinInsync, math.MaxInt16)
+	case o.ReplicationFactor > 0 && o.MinInsync > o.ReplicationFactor:
+		return fmt.Errorf("%w: MinInsync %d is greater than ReplicationFactor %d, so that no record could be written: lower the first or raise the second", processors.ErrConfig, o.MinInsync, o.ReplicationFactor)
+	}
+	return nil
 }
 
 // FitTopics returns the topics of processors that run together, each topic once, with partitions
@@ -43,17 +62,11 @@ func FitTopics(ctx context.Context, k kafka.Cluster, list []stream.Processor, o 
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	defer cl.Close()
-	f := newFit(list, o)
-	have, err := existing(ctx, kadm.NewClient(cl), f.names())
+	f, err := newFit(list, o)
 	if err != nil {
 		return nil, err
 	}
-	for name, detail := range have {
-		if detail.Err == nil {
-			f.have[name] = int32(len(detail.Partitions))
-		}
-	}
-	return f.topics()
+	return f.read(ctx, kadm.NewClient(cl))
 }
 
 // existing returns the details of topics. A topic that does not exist has the error
@@ -75,14 +88,17 @@ func existing(ctx context.Context, adm *kadm.Client, names []string) (kadm.Topic
 type fit struct {
 	list  []stream.Processor
 	o     TopicOptions
-	have  map[string]int32 // partitions of the topics that exist
-	group map[string]int   // by topic that belongs to tasks: the group of its processors
-	of    []int            // by processor: its group, which has equal numbers of partitions
+	have  kadm.TopicDetails
+	group map[string]int // by topic that belongs to tasks: the group of its processors
+	of    []int          // by processor: its group, which has equal numbers of partitions
 }
 
-func newFit(list []stream.Processor, o TopicOptions) *fit {
+func newFit(list []stream.Processor, o TopicOptions) (*fit, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	o.Partitions, o.Retention = cmp.Or(o.Partitions, 12), cmp.Or(o.Retention, 7*24*time.Hour)
-	f := &fit{list: slices.Clone(list), o: o, have: map[string]int32{}, group: map[string]int{}}
+	f := &fit{list: slices.Clone(list), o: o, group: map[string]int{}}
 	for i := range f.list {
 		f.list[i].SetDefaults()
 		f.of = append(f.of, i)
@@ -95,8 +111,22 @@ func newFit(list []stream.Processor, o TopicOptions) *fit {
 			f.merge(other, f.of[i])
 		}
 	}
-	return f
+	return f, nil
 }
+
+// read asks the brokers for the topics and returns them with their partitions.
+func (f *fit) read(ctx context.Context, adm *kadm.Client) (all []stream.Topic, err error) {
+	if f.have, err = existing(ctx, adm, f.names()); err != nil {
+		return nil, err
+	}
+	return f.topics()
+}
+
+// exists reports whether a topic existed at the last read.
+func (f *fit) exists(topic string) bool { return f.partitionsOf(topic) > 0 }
+
+// partitionsOf returns the number of partitions of an existing topic; 0 if it does not exist.
+func (f *fit) partitionsOf(topic string) int32 { return int32(len(f.have[topic].Partitions)) }
 
 // merge makes one group of two.
 func (f *fit) merge(keep, drop int) {
@@ -138,7 +168,7 @@ func (f *fit) described(topic string) (stream.Topic, bool) {
 // any number fits.
 func (f *fit) given(topic string) int32 {
 	t, _ := f.described(topic)
-	return cmp.Or(f.have[topic], t.Partitions)
+	return cmp.Or(f.partitionsOf(topic), t.Partitions)
 }
 
 // partitions returns the number of partitions of a group.

@@ -50,9 +50,17 @@ func TestFitTopics(t *testing.T) {
 			want: "a needs 4 partitions and b needs 5, and both read the same topics: set Processor.Partitions to the same number",
 		},
 	} {
-		f := newFit(x.list, x.o)
+		f, err := newFit(x.list, x.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.have = kadm.TopicDetails{}
 		for name, n := range x.have {
-			f.have[name] = n
+			detail := kadm.TopicDetail{Topic: name, Partitions: kadm.PartitionDetails{}}
+			for part := range n {
+				detail.Partitions[part] = kadm.PartitionDetail{Topic: name, Partition: part}
+			}
+			f.have[name] = detail
 		}
 		list, err := f.topics()
 		var got []string

@@ -1,0 +1,87 @@
+package kafkaadmin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
+)
+
+// EnsureTopics creates those topics of processors that do not exist, as FitTopics describes them.
+// Existing topics stay as they are. The steps that it returns are of kind StepConflict: differences
+// of topics that an operator should know of.
+func EnsureTopics(ctx context.Context, k kafka.Cluster, list []stream.Processor, o TopicOptions) (left []TopicStep, err error) {
+	cl, err := k.Client()
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	f, err := newFit(list, o)
+	if err != nil {
+		return nil, err
+	}
+	e := &ensurer{fit: f, adm: kadm.NewClient(cl)}
+	brokers, err := e.adm.ListBrokers(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list brokers: %w", err)
+	}
+	e.brokers, e.defaults = len(brokers), f.o.defaults(len(brokers))
+	want, err := f.read(ctx, e.adm)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.create(ctx, want); err != nil {
+		return nil, err
+	}
+	return e.left(), nil
+}
+
+// ensurer creates the topics of a fit.
+type ensurer struct {
+	*fit
+	adm      *kadm.Client
+	brokers  int
+	defaults Defaults
+}
+
+// create creates those topics of want that do not exist.
+func (e *ensurer) create(ctx context.Context, want []stream.Topic) error {
+	var created []string
+	for _, t := range want {
+		if e.exists(t.Name) {
+			continue
+		}
+		if err := applyCreate(ctx, e.adm, create(t, e.defaults)); err != nil {
+			return err
+		}
+		created = append(created, t.Name)
+	}
+	return awaitVisible(ctx, e.adm, created)
+}
+
+// left returns the differences of topics, which are not changed.
+func (e *ensurer) left() (left []TopicStep) {
+	for i := range e.list {
+		log := e.list[i].Changelog
+		copies := int(e.defaults.ReplicationFactor)
+		if e.exists(log) {
+			copies = e.have[log].Partitions.NumReplicas()
+		}
+		if copies == 1 && e.brokers > 1 {
+			left = append(left, TopicStep{Kind: StepConflict, Topic: log, Reason: fmt.Sprintf(
+				"it has one replica of each partition, and the cluster has %d brokers: the loss of a disk is the loss of the state. Add replicas with kafka-reassign-partitions.sh, and give new topics a replication factor of %d",
+				e.brokers, min(3, e.brokers))})
+		}
+	}
+	return left
+}
+
+// defaults returns the replicas of new topics in a cluster with this number of brokers.
+func (o *TopicOptions) defaults(brokers int) Defaults {
+	n := cmp.Or(o.ReplicationFactor, min(3, brokers))
+	return Defaults{ReplicationFactor: int16(n), MinInsync: int16(min(cmp.Or(o.MinInsync, 2), n))}
+}
