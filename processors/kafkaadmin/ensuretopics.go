@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
@@ -14,6 +15,9 @@ import (
 // EnsureTopics creates those topics of processors that do not exist, as FitTopics describes them.
 // Existing topics stay as they are. The steps that it returns are of kind StepConflict: differences
 // of topics that an operator should know of.
+//
+// Processes with the same list may call it at the same time, and end at any moment, also with
+// different TopicOptions.Partitions: the topics get the number of one of them.
 func EnsureTopics(ctx context.Context, k kafka.Cluster, list []stream.Processor, o TopicOptions) (left []TopicStep, err error) {
 	cl, err := k.Client()
 	if err != nil {
@@ -30,11 +34,7 @@ func EnsureTopics(ctx context.Context, k kafka.Cluster, list []stream.Processor,
 		return nil, fmt.Errorf("list brokers: %w", err)
 	}
 	e.brokers, e.defaults = len(brokers), f.o.defaults(len(brokers))
-	want, err := f.read(ctx, e.adm)
-	if err != nil {
-		return nil, err
-	}
-	if err := e.create(ctx, want); err != nil {
+	if err := e.createAll(ctx); err != nil {
 		return nil, err
 	}
 	return e.left(), nil
@@ -46,6 +46,37 @@ type ensurer struct {
 	adm      *kadm.Client
 	brokers  int
 	defaults Defaults
+}
+
+// createAll creates the topics that do not exist. Of processes that start together with different
+// numbers of partitions, the one that creates the first changelog of a group decides the number. So
+// the other topics are created only with numbers that were read when that changelog existed: a
+// process that came second, and one that continues after another has ended, take its number.
+func (e *ensurer) createAll(ctx context.Context) error {
+	for {
+		want, err := e.read(ctx, e.adm)
+		if err != nil {
+			return err
+		}
+		first := slices.DeleteFunc(slices.Clone(want), func(t stream.Topic) bool { return !e.decides(t.Name) })
+		if !slices.ContainsFunc(first, func(t stream.Topic) bool { return !e.exists(t.Name) }) {
+			return e.create(ctx, want)
+		}
+		if err := e.create(ctx, first); err != nil {
+			return err
+		}
+	}
+}
+
+// decides reports whether a topic is the first changelog of its group, in the order of names.
+func (e *ensurer) decides(topic string) bool {
+	group, first := e.group[topic], ""
+	for i := range e.list {
+		if log := e.list[i].Changelog; e.of[i] == group && (first == "" || log < first) {
+			first = log
+		}
+	}
+	return topic == first
 }
 
 // create creates those topics of want that do not exist.
