@@ -18,10 +18,7 @@ func (r *Runtime) checkChangelog(ctx context.Context, adm *kadm.Client) error {
 	if err != nil {
 		return err
 	}
-	if log := configs[r.proc.Changelog]; topics.Deletes(log) {
-		return fmt.Errorf("%w: changelog %s has cleanup.policy=%s, retention.ms=%s and retention.bytes=%s: Kafka deletes records that are the only copy of the state. Set cleanup.policy=compact, then start the process again; if records are older than the retention, parts of the state may be missing", ErrTopics, r.proc.Changelog, log["cleanup.policy"], log["retention.ms"], log["retention.bytes"])
-	}
-	return nil
+	return topics.CheckChangelog(r.proc.Changelog, configs[r.proc.Changelog])
 }
 
 // compareTopics logs each topic of the application whose cleanup policy or min.insync.replicas

@@ -16,6 +16,7 @@ import (
 	"github.com/weirhq/weir/internal/obs"
 	"github.com/weirhq/weir/internal/slogger"
 	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -42,6 +43,9 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 		return nil, err
 	}
 	cfg.setDefaults(len(list))
+	if _, err := kafkaadmin.DescribeTopics(list, cfg.Topics); err != nil {
+		return nil, err
+	}
 	version := buildinfo.Read().Version
 	p := &Program{cfg: cfg, list: list, log: slogger.Choose(cfg.Processors.Log, cfg.Processors.Slog), registry: obs.NewRegistry(version)}
 	metrics := processors.NewMetrics(p.registry)

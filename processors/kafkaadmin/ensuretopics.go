@@ -3,11 +3,14 @@ package kafkaadmin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/weirhq/weir/processors/internal/topics"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
@@ -58,6 +61,9 @@ func (e *ensurer) createAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := e.checkChangelogs(ctx); err != nil {
+			return err
+		}
 		first := slices.DeleteFunc(slices.Clone(want), func(t stream.Topic) bool { return !e.decides(t.Name) })
 		if !slices.ContainsFunc(first, func(t stream.Topic) bool { return !e.exists(t.Name) }) {
 			return e.create(ctx, want)
@@ -66,6 +72,33 @@ func (e *ensurer) createAll(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// checkChangelogs returns ErrTopics if Kafka deletes records of an existing changelog. A client
+// without the right to ask continues: the runtime logs that it cannot ask.
+func (e *ensurer) checkChangelogs(ctx context.Context) error {
+	var logs []string
+	for i := range e.list {
+		if log := e.list[i].Changelog; e.exists(log) {
+			logs = append(logs, log)
+		}
+	}
+	if len(logs) == 0 {
+		return nil
+	}
+	configs, err := topics.Describe(ctx, e.adm, logs)
+	if errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, log := range logs {
+		if err := topics.CheckChangelog(log, configs[log]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // decides reports whether a topic is the first changelog of its group, in the order of names.

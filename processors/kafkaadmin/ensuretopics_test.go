@@ -2,15 +2,22 @@ package kafkaadmin
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/internal/topics"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/stream"
 )
 
 // TestReplicas: new topics have three replicas, of which two are in sync, where there are as many
@@ -64,9 +71,61 @@ func TestRefusedOptions(t *testing.T) {
 		"ReplicationFactor -1 and MinInsync 0":                                                {ReplicationFactor: -1},
 		"ReplicationFactor 0 and MinInsync 65538":                                             {MinInsync: 1<<16 + 2},
 		"ReplicationFactor 3 and MinInsync -2":                                                {ReplicationFactor: 3, MinInsync: -2},
+		"topic count.changelog of TopicOptions.Topics is a changelog or a dead-letter topic with cleanup.policy=delete: Kafka would delete records": {
+			Topics: []stream.Topic{stream.DataTopic("count.changelog", 0, time.Hour)},
+		},
+		"topic split.dlq of TopicOptions.Topics is a changelog or a dead-letter topic with cleanup.policy=compact,delete": {
+			Topics: []stream.Topic{{Name: "split.dlq", Cleanup: stream.CleanupCompact, Config: map[string]string{"cleanup.policy": "compact,delete"}}},
+		},
 	} {
-		if _, err := newFit(chain(0), o); !errors.Is(err, processors.ErrConfig) || !strings.Contains(err.Error(), want) {
+		if _, err := DescribeTopics(chain(0), o); !errors.Is(err, processors.ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// TestDescribedChangelog: the settings of a changelog are added to its description.
+func TestDescribedChangelog(t *testing.T) {
+	list, err := DescribeTopics(chain(0), TopicOptions{Topics: []stream.Topic{
+		{Name: "count.changelog", Cleanup: stream.CleanupCompact, Config: map[string]string{"segment.bytes": "1048576"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(list, func(t stream.Topic) bool { return t.Name == "count.changelog" })
+	want := stream.ChangelogTopic("count.changelog", 0).Settings()
+	want["segment.bytes"] = "1048576"
+	if got := list[i].Settings(); !maps.Equal(got, want) {
+		t.Errorf("settings %v, want %v", got, want)
+	}
+}
+
+// TestExistingChangelogs: a changelog from which Kafka deletes records is an error before anything
+// is created. A client without the right to ask continues.
+func TestExistingChangelogs(t *testing.T) {
+	c, k := fake(t)
+	adm := kadm.NewClient(client(t, k))
+	if _, err := adm.CreateTopic(t.Context(), 2, 1, nil, "count.changelog"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := EnsureTopics(t.Context(), k, chain(0), TopicOptions{})
+	if !errors.Is(err, processors.ErrTopics) || !strings.Contains(err.Error(), "changelog count.changelog has cleanup.policy=delete") {
+		t.Error(err)
+	}
+	if have, err := adm.ListTopics(kafka.Uncached(t.Context())); err != nil || len(have) != 1 {
+		t.Errorf("topics %v, %v", have.Names(), err)
+	}
+	c.ControlKey(int16(kmsg.DescribeConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		res := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
+		for _, r := range req.(*kmsg.DescribeConfigsRequest).Resources {
+			res.Resources = append(res.Resources, kmsg.DescribeConfigsResponseResource{
+				ResourceType: r.ResourceType, ResourceName: r.ResourceName, ErrorCode: kerr.TopicAuthorizationFailed.Code,
+			})
+		}
+		return res, nil, true
+	})
+	if _, err := EnsureTopics(t.Context(), k, chain(0), TopicOptions{}); err != nil {
+		t.Error(err)
 	}
 }

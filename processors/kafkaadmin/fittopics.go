@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -28,6 +29,8 @@ type TopicOptions struct {
 	Retention time.Duration
 	// Topics replace the description of the topics with their names, such as an output that is
 	// compacted. Those with Partitions 0 get a number that fits.
+	// The settings of a changelog and of a dead-letter topic are added to Topic.Config, where it has
+	// no value for them, and Kafka must not delete their records by age or size.
 	Topics []stream.Topic
 	// ReplicationFactor is the number of replicas of each partition of new topics. Defaults to 3,
 	// or to the number of brokers if there are fewer.
@@ -111,7 +114,29 @@ func newFit(list []stream.Processor, o TopicOptions) (*fit, error) {
 			f.merge(other, f.of[i])
 		}
 	}
-	return f, nil
+	return f, f.checkKept()
+}
+
+// checkKept returns ErrConfig if Kafka would delete records of a changelog or a dead-letter topic.
+func (f *fit) checkKept() error {
+	for _, t := range f.describe(make([]int32, len(f.list))) {
+		kept := slices.ContainsFunc(f.list, func(p stream.Processor) bool { return t.Name == p.Changelog || t.Name == p.DLQ })
+		if s := t.Settings(); kept && topics.Deletes(s) {
+			return fmt.Errorf("%w: topic %s of TopicOptions.Topics is a changelog or a dead-letter topic with cleanup.policy=%s: Kafka would delete records that no other topic has. Set Cleanup to stream.CleanupCompact", processors.ErrConfig, t.Name, s["cleanup.policy"])
+		}
+	}
+	return nil
+}
+
+// DescribeTopics returns the topics of processors as FitTopics describes them, without numbers of
+// partitions. It asks no broker. The error wraps processors.ErrConfig, for options that contradict
+// the processors or that no topic can have.
+func DescribeTopics(list []stream.Processor, o TopicOptions) ([]stream.Topic, error) {
+	f, err := newFit(list, o)
+	if err != nil {
+		return nil, err
+	}
+	return f.describe(make([]int32, len(f.list))), nil
 }
 
 // read asks the brokers for the topics and returns them with their partitions.
@@ -214,41 +239,50 @@ func (f *fit) isOutput(topic string) bool {
 	})
 }
 
-// topics returns the topics with their partitions: those of the tasks first, because their
-// descriptions count where a topic is also an output.
+// topics returns the topics with their partitions.
 func (f *fit) topics() ([]stream.Topic, error) {
-	var all []stream.Topic
-	add := func(t stream.Topic, p *stream.Processor) {
-		if slices.ContainsFunc(all, func(o stream.Topic) bool { return o.Name == t.Name }) {
-			return
-		}
-		if d, ok := f.described(t.Name); ok {
-			d.Partitions = t.Partitions
-			t = d
-		}
-		t.Changelog = cmp.Or(t.Changelog, p.Changelog)
-		all = append(all, t)
-	}
-	counts := make([]int32, len(f.list))
+	tasks := make([]int32, len(f.list))
 	for i := range f.list {
 		n, err := f.partitions(f.of[i])
 		if err != nil {
 			return nil, err
 		}
+		tasks[i] = n
+	}
+	return f.describe(tasks), nil
+}
+
+// describe returns the topics of processors with these numbers of tasks: topics of the tasks first,
+// because their descriptions count where a topic is also an output.
+func (f *fit) describe(tasks []int32) (all []stream.Topic) {
+	add := func(t stream.Topic, p *stream.Processor) {
+		if slices.ContainsFunc(all, func(o stream.Topic) bool { return o.Name == t.Name }) {
+			return
+		}
+		if d, ok := f.described(t.Name); ok {
+			config := map[string]string{}
+			maps.Copy(config, t.Config)
+			maps.Copy(config, d.Config)
+			d.Config, d.Partitions = config, t.Partitions
+			t = d
+		}
+		t.Changelog = cmp.Or(t.Changelog, p.Changelog)
+		all = append(all, t)
+	}
+	for i := range f.list {
 		p := &f.list[i]
-		counts[i] = n
-		add(stream.ChangelogTopic(p.Changelog, n), p)
-		add(stream.DeadLetterTopic(p.DLQ, n), p)
+		add(stream.ChangelogTopic(p.Changelog, tasks[i]), p)
+		add(stream.DeadLetterTopic(p.DLQ, tasks[i]), p)
 	}
 	for i := range f.list {
 		for _, topic := range f.list[i].Inputs {
-			add(stream.DataTopic(topic, counts[i], f.o.Retention), &f.list[i])
+			add(stream.DataTopic(topic, tasks[i], f.o.Retention), &f.list[i])
 		}
 	}
 	for i := range f.list {
 		for _, o := range f.list[i].Outputs {
-			add(stream.DataTopic(o.Topic, cmp.Or(f.given(o.Topic), counts[i]), f.o.Retention), &f.list[i])
+			add(stream.DataTopic(o.Topic, cmp.Or(f.given(o.Topic), tasks[i]), f.o.Retention), &f.list[i])
 		}
 	}
-	return all, nil
+	return all
 }
