@@ -39,9 +39,6 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 	if err := checkList(list); err != nil {
 		return nil, err
 	}
-	if err := checkTopics(cfg.Topics.Topics); err != nil {
-		return nil, err
-	}
 	cfg.setDefaults(len(list))
 	if _, err := kafkaadmin.DescribeTopics(list, cfg.Topics); err != nil {
 		return nil, err

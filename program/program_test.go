@@ -231,7 +231,7 @@ func TestRefused(t *testing.T) {
 	}
 	cfg := config(t, kafka.Cluster{Brokers: []string{"127.0.0.1:1"}})
 	cfg.Topics.Topics = []stream.Topic{{Name: "counts"}}
-	if _, err := program.New(cfg, count()); err == nil || !strings.Contains(err.Error(), `topic "counts" of Topics.Topics has the cleanup policy ""`) {
+	if _, err := program.New(cfg, count()); err == nil || !strings.Contains(err.Error(), `topic "counts" of TopicOptions.Topics has the cleanup policy ""`) {
 		t.Error(err)
 	}
 }

@@ -31,16 +31,6 @@ func checkList(list []stream.Processor) error {
 	return nil
 }
 
-// checkTopics returns an error for a description of a topic that no broker would accept.
-func checkTopics(list []stream.Topic) error {
-	for _, t := range list {
-		if t.Cleanup != stream.CleanupDelete && t.Cleanup != stream.CleanupCompact {
-			return fmt.Errorf("%w: topic %q of Topics.Topics has the cleanup policy %q: set Cleanup to stream.CleanupDelete or stream.CleanupCompact", processors.ErrConfig, t.Name, t.Cleanup)
-		}
-	}
-	return nil
-}
-
 // settingsOf returns the topics of a processor with the settings that the runtime compares at its
 // start. It does not compare the partitions.
 func settingsOf(p stream.Processor, o kafkaadmin.TopicOptions) []stream.Topic {

@@ -129,6 +129,12 @@ func (e *ensurer) create(ctx context.Context, want []stream.Topic) error {
 
 // left returns the differences of topics, which are not changed.
 func (e *ensurer) left() (left []TopicStep) {
+	for _, t := range e.o.Topics {
+		if has := e.partitionsOf(t.Name); t.Partitions > 0 && has > 0 && has != t.Partitions {
+			left = append(left, TopicStep{Kind: StepConflict, Topic: t.Name, Reason: fmt.Sprintf(
+				"it has %d partitions, and its description in TopicOptions.Topics states %d: change the description, or use another topic", has, t.Partitions)})
+		}
+	}
 	for i := range e.list {
 		log := e.list[i].Changelog
 		copies := int(e.defaults.ReplicationFactor)

@@ -71,6 +71,10 @@ func TestRefusedOptions(t *testing.T) {
 		"ReplicationFactor -1 and MinInsync 0":                                                {ReplicationFactor: -1},
 		"ReplicationFactor 0 and MinInsync 65538":                                             {MinInsync: 1<<16 + 2},
 		"ReplicationFactor 3 and MinInsync -2":                                                {ReplicationFactor: 3, MinInsync: -2},
+		"TopicOptions.Topics has topic \"coutns\", which no processor reads or writes: remove it, or correct its name. Their topics are count.changelog, count.dlq, counts,": {
+			Topics: []stream.Topic{stream.DataTopic("coutns", 1, time.Hour)},
+		},
+		"TopicOptions.Topics has topic \"counts\" twice": {Topics: []stream.Topic{stream.DataTopic("counts", 1, 0), stream.DataTopic("counts", 2, 0)}},
 		"topic count.changelog of TopicOptions.Topics is a changelog or a dead-letter topic with cleanup.policy=delete: Kafka would delete records": {
 			Topics: []stream.Topic{stream.DataTopic("count.changelog", 0, time.Hour)},
 		},
@@ -97,6 +101,22 @@ func TestDescribedChangelog(t *testing.T) {
 	want["segment.bytes"] = "1048576"
 	if got := list[i].Settings(); !maps.Equal(got, want) {
 		t.Errorf("settings %v, want %v", got, want)
+	}
+}
+
+// TestDescribedPartitions: an existing topic with another number of partitions than its description
+// stays as it is, and is reported.
+func TestDescribedPartitions(t *testing.T) {
+	_, k := fake(t)
+	if _, err := kadm.NewClient(client(t, k)).CreateTopic(t.Context(), 4, 1, nil, "counts"); err != nil {
+		t.Fatal(err)
+	}
+	left, err := EnsureTopics(t.Context(), k, chain(0), TopicOptions{Topics: []stream.Topic{stream.DataTopic("counts", 1, 0), stream.DataTopic("words", 2, 0)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "leave topic counts: it has 4 partitions, and its description in TopicOptions.Topics states 1"; len(left) != 1 || !strings.HasPrefix(left[0].String(), want) {
+		t.Errorf("%v, want %s", left, want)
 	}
 }
 

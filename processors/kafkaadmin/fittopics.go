@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -28,7 +29,7 @@ type TopicOptions struct {
 	// Retention is how long the records of inputs and outputs stay. Defaults to 7 days.
 	Retention time.Duration
 	// Topics replace the description of the topics with their names, such as an output that is
-	// compacted. Those with Partitions 0 get a number that fits.
+	// compacted. Those with Partitions 0 get a number that fits. Each is a topic of a processor.
 	// The settings of a changelog and of a dead-letter topic are added to Topic.Config, where it has
 	// no value for them, and Kafka must not delete their records by age or size.
 	Topics []stream.Topic
@@ -114,7 +115,26 @@ func newFit(list []stream.Processor, o TopicOptions) (*fit, error) {
 			f.merge(other, f.of[i])
 		}
 	}
+	if err := f.checkDescribed(); err != nil {
+		return nil, err
+	}
 	return f, f.checkKept()
+}
+
+// checkDescribed returns ErrConfig for descriptions that no topic of the processors can have.
+func (f *fit) checkDescribed() error {
+	known := f.names()
+	for i, t := range f.o.Topics {
+		switch {
+		case !slices.Contains(known, t.Name):
+			return fmt.Errorf("%w: TopicOptions.Topics has topic %q, which no processor reads or writes: remove it, or correct its name. Their topics are %s", processors.ErrConfig, t.Name, strings.Join(known, ", "))
+		case slices.ContainsFunc(f.o.Topics[:i], func(o stream.Topic) bool { return o.Name == t.Name }):
+			return fmt.Errorf("%w: TopicOptions.Topics has topic %q twice: remove one of them", processors.ErrConfig, t.Name)
+		case t.Cleanup != stream.CleanupDelete && t.Cleanup != stream.CleanupCompact:
+			return fmt.Errorf("%w: topic %q of TopicOptions.Topics has the cleanup policy %q: set Cleanup to stream.CleanupDelete or stream.CleanupCompact", processors.ErrConfig, t.Name, t.Cleanup)
+		}
+	}
+	return nil
 }
 
 // checkKept returns ErrConfig if Kafka would delete records of a changelog or a dead-letter topic.
