@@ -12,6 +12,9 @@ const (
 	CleanupCompact = "compact" // Kafka keeps the last value of every key
 )
 
+// RetainAll is a Topic.Retention: Kafka deletes no record of the topic by its age.
+const RetainAll time.Duration = -1
+
 // Topic is a Kafka topic with the settings that a program needs. The replication factor and
 // min.insync.replicas depend on the number of brokers, so the code that creates topics chooses
 // them.
@@ -20,7 +23,7 @@ type Topic struct {
 	Key        string // what the record keys are, for people to read
 	Partitions int32
 	Cleanup    string            // CleanupDelete or CleanupCompact
-	Retention  time.Duration     // with CleanupDelete; 0 with CleanupCompact
+	Retention  time.Duration     // with CleanupDelete; 0 with CleanupCompact; RetainAll
 	Config     map[string]string // further settings that differ from the broker's defaults, by Kafka's names
 	Doc        string            // what the records are, for people to read
 	// Changelog is the changelog of the application that reads or writes the topic by its tasks, so
@@ -32,7 +35,10 @@ type Topic struct {
 // Config. The caller owns the map.
 func (t Topic) Settings() map[string]string {
 	s := map[string]string{"cleanup.policy": t.Cleanup}
-	if t.Retention > 0 {
+	switch {
+	case t.Retention == RetainAll:
+		s["retention.ms"] = "-1"
+	case t.Retention > 0:
 		s["retention.ms"] = millis(t.Retention)
 	}
 	maps.Copy(s, t.Config)

@@ -74,7 +74,11 @@ func TestRefusedOptions(t *testing.T) {
 		"TopicOptions.Topics has topic \"coutns\", which no processor reads or writes: remove it, or correct its name. Their topics are count.changelog, count.dlq, counts,": {
 			Topics: []stream.Topic{stream.DataTopic("coutns", 1, time.Hour)},
 		},
-		"TopicOptions.Topics has topic \"counts\" twice": {Topics: []stream.Topic{stream.DataTopic("counts", 1, 0), stream.DataTopic("counts", 2, 0)}},
+		"TopicOptions.Topics has topic \"counts\" twice":   {Topics: []stream.Topic{stream.DataTopic("counts", 1, 0), stream.DataTopic("counts", 2, 0)}},
+		"by default, -1 partitions and a retention of 0s":  {Partitions: -1},
+		"by default, 0 partitions and a retention of -2ns": {Retention: -2},
+		"counts, -3 partitions and a retention of 0s":      {Topics: []stream.Topic{stream.DataTopic("counts", -3, 0)}},
+		"counts, 0 partitions and a retention of -1h0m0s":  {Topics: []stream.Topic{stream.DataTopic("counts", 0, -time.Hour)}},
 		"topic count.changelog of TopicOptions.Topics is a changelog or a dead-letter topic with cleanup.policy=delete: Kafka would delete records": {
 			Topics: []stream.Topic{stream.DataTopic("count.changelog", 0, time.Hour)},
 		},
@@ -117,6 +121,33 @@ func TestDescribedPartitions(t *testing.T) {
 	}
 	if want := "leave topic counts: it has 4 partitions, and its description in TopicOptions.Topics states 1"; len(left) != 1 || !strings.HasPrefix(left[0].String(), want) {
 		t.Errorf("%v, want %s", left, want)
+	}
+}
+
+// TestRetention: Kafka deletes no record of a topic that one processor writes and another reads,
+// unless its description states a retention.
+func TestRetention(t *testing.T) {
+	for _, x := range []struct {
+		o    TopicOptions
+		want string // retention.ms of lines, words, counts
+	}{
+		{TopicOptions{}, "604800000 -1 604800000"},
+		{TopicOptions{Retention: time.Hour}, "3600000 -1 3600000"},
+		{TopicOptions{Retention: stream.RetainAll}, "-1 -1 -1"},
+		{TopicOptions{Topics: []stream.Topic{stream.DataTopic("words", 0, time.Hour)}}, "604800000 3600000 604800000"},
+	} {
+		list, err := DescribeTopics(chain(0), x.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, name := range []string{"lines", "words", "counts"} {
+			i := slices.IndexFunc(list, func(t stream.Topic) bool { return t.Name == name })
+			got = append(got, list[i].Settings()["retention.ms"])
+		}
+		if strings.Join(got, " ") != x.want {
+			t.Errorf("%+v: %s, want %s", x.o, got, x.want)
+		}
 	}
 }
 

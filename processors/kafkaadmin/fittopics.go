@@ -26,7 +26,11 @@ type TopicOptions struct {
 	// Partitions is the number of partitions of topics that fit no existing topic. Defaults to 12,
 	// which 2, 3, 4, 6 or 12 workers share evenly.
 	Partitions int32
-	// Retention is how long the records of inputs and outputs stay. Defaults to 7 days.
+	// Retention is how long the records of inputs and outputs stay after their timestamps. Defaults
+	// to 7 days. It does not apply to a topic that one of the processors writes and another reads:
+	// Kafka keeps its records (stream.RetainAll), because a record that is older than the retention
+	// when it is written could be deleted before it is read. Such a topic grows until its records are
+	// deleted with kafka-delete-records.sh, or Topics has its description with a retention.
 	Retention time.Duration
 	// Topics replace the description of the topics with their names, such as an output that is
 	// compacted. Those with Partitions 0 get a number that fits. Each is a topic of a processor.
@@ -43,6 +47,11 @@ type TopicOptions struct {
 
 // check returns ErrConfig for options that no topic can have.
 func (o *TopicOptions) check() error {
+	for _, t := range append([]stream.Topic{{Name: "by default", Partitions: o.Partitions, Retention: o.Retention}}, o.Topics...) {
+		if t.Partitions < 0 || t.Retention != 0 && t.Retention != stream.RetainAll && t.Retention < time.Millisecond {
+			return fmt.Errorf("%w: topics of TopicOptions: %s, %d partitions and a retention of %s: use a number of at least 1, or 0 for the default, and a retention of at least 1ms, or stream.RetainAll", processors.ErrConfig, t.Name, t.Partitions, t.Retention)
+		}
+	}
 	switch {
 	case o.ReplicationFactor < 0 || o.ReplicationFactor > math.MaxInt16 || o.MinInsync < 0 || o.MinInsync > math.MaxInt16:
 		return fmt.Errorf("%w: ReplicationFactor %d and MinInsync %d: use numbers from 1 to %d, or 0 for the default", processors.ErrConfig, o.ReplicationFactor, o.MinInsync, math.MaxInt16)
@@ -296,7 +305,11 @@ func (f *fit) describe(tasks []int32) (all []stream.Topic) {
 	}
 	for i := range f.list {
 		for _, topic := range f.list[i].Inputs {
-			add(stream.DataTopic(topic, tasks[i], f.o.Retention), &f.list[i])
+			retention := f.o.Retention
+			if f.isOutput(topic) {
+				retention = stream.RetainAll
+			}
+			add(stream.DataTopic(topic, tasks[i], retention), &f.list[i])
 		}
 	}
 	for i := range f.list {
