@@ -10,7 +10,7 @@ import (
 // Errors to branch on with errors.Is. The error that wraps one of them states what failed and what
 // to do.
 var (
-	// ErrConfig reports a Config that New refuses.
+	// ErrConfig reports a Config or a Processor that New refuses.
 	ErrConfig = errors.New("invalid configuration")
 	// ErrLocked reports that another process uses the state directory.
 	ErrLocked = store.ErrLocked

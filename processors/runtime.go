@@ -40,10 +40,10 @@ type Runtime struct {
 }
 
 // New checks the configuration and the processor without asking a broker. It starts nothing. It
-// returns ErrConfig for a configuration that cannot work.
+// returns ErrConfig for a configuration, or a processor, that cannot work.
 func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 	if err := proc.Complete(); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	cfg.SetDefaults()
 	if err := cfg.check(); err != nil {
