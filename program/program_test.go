@@ -222,10 +222,18 @@ func TestRefused(t *testing.T) {
 		"nothing":        {nil, "there is no processor: give at least one"},
 		"one name":       {[]stream.Processor{split(), with(func(p *stream.Processor) { p.App = "split" })}, `two processors have the name "split"`},
 		"one changelog":  {[]stream.Processor{split(), with(func(p *stream.Processor) { p.Changelog = "split.changelog" })}, `processors "split" and "count" have the same changelog split.changelog`},
+		"output to a changelog": {
+			[]stream.Processor{with(func(p *stream.Processor) { p.Outputs = stream.OutputTopics("split.changelog") }), split()},
+			`processor "count" writes output split.changelog, which is the changelog of processor "split"`,
+		},
+		"dead letters to a changelog": {
+			[]stream.Processor{split(), with(func(p *stream.Processor) { p.DLQ = "split.changelog" })},
+			`processor "count" writes its dead letters to split.changelog, which is the changelog of processor "split"`,
+		},
 		"without inputs": {[]stream.Processor{split(), with(func(p *stream.Processor) { p.Inputs = nil })}, `processor "count" has no input topic: name at least one in Inputs`},
 		"without New":    {[]stream.Processor{split(), with(func(p *stream.Processor) { p.New = nil })}, `processor "count": New is nil: give the function`},
 	} {
-		if _, err := program.New(config(t, kafka.Cluster{Brokers: []string{"127.0.0.1:1"}}), x.list...); err == nil || !strings.Contains(err.Error(), x.want) {
+		if _, err := program.New(config(t, kafka.Cluster{Brokers: []string{"127.0.0.1:1"}}), x.list...); !errors.Is(err, processors.ErrConfig) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %s", what, err, x.want)
 		}
 	}

@@ -28,7 +28,22 @@ func checkList(list []stream.Processor) error {
 		}
 		changelogs[p.Changelog] = p.App
 	}
+	for _, p := range list {
+		p.SetDefaults()
+		if other, ok := changelogs[p.DLQ]; ok {
+			return writesChangelog(p.App, "its dead letters to", p.DLQ, other)
+		}
+		for _, o := range p.Outputs {
+			if other, ok := changelogs[o.Topic]; ok {
+				return writesChangelog(p.App, "output", o.Topic, other)
+			}
+		}
+	}
 	return nil
+}
+
+func writesChangelog(app, what, topic, other string) error {
+	return fmt.Errorf("%w: processor %q writes %s %s, which is the changelog of processor %q, and its tasks would restore these records as state: use another topic", processors.ErrConfig, app, what, topic, other)
 }
 
 // settingsOf returns the topics of a processor with the settings that the runtime compares at its

@@ -134,6 +134,8 @@ func (p *Processor) Complete() error {
 		return fmt.Errorf("processor %q: New is nil: give the function that makes a task's handler, or the functions of On", p.App)
 	case slices.Contains(p.Inputs, p.Changelog) || p.writes(p.Changelog):
 		return fmt.Errorf("processor %q: changelog %q is also an input or an output", p.App, p.Changelog)
+	case p.DLQ == p.Changelog:
+		return fmt.Errorf("processor %q: %q is both the changelog and the dead-letter topic: give each a topic of its own", p.App, p.Changelog)
 	}
 	p.nameTables()
 	return nil

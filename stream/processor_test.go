@@ -36,6 +36,7 @@ func TestComplete(t *testing.T) {
 			p.Outputs = []Output{{Name: "x", Topic: "a"}, {Name: "y", Topic: "a", Partitioner: first}}
 		}, "a topic has one partitioner"},
 		{"changelog is an output", func(p *Processor) { p.Changelog = "a" }, "is also an input or an output"},
+		{"changelog is the dead-letter topic", func(p *Processor) { p.DLQ = p.App + ".changelog" }, "is both the changelog and the dead-letter topic"},
 		{"changelog is an input", func(p *Processor) { p.Changelog = "in" }, "is also an input or an output"},
 		{"lateness", func(p *Processor) { p.Time.Lateness = -1 }, "lateness"},
 	} {
