@@ -35,7 +35,7 @@ func (r *Runtime) compareTopics(ctx context.Context, adm *kadm.Client) error {
 		return fmt.Errorf("list brokers: %w", err)
 	}
 	for _, t := range want {
-		settings := map[string]string{"cleanup.policy": t.Cleanup}
+		settings := map[string]string{"cleanup.policy": t.Settings()["cleanup.policy"]}
 		if n := min(r.cfg.MinInsync, len(brokers)); n > 0 {
 			settings["min.insync.replicas"] = strconv.Itoa(n)
 		}

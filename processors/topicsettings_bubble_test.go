@@ -80,6 +80,24 @@ func TestTopicSettings(t *testing.T) {
 	})
 }
 
+// TestTopicWithTwoPolicies: the settings of a topic are compared as it was created with them.
+func TestTopicWithTwoPolicies(t *testing.T) {
+	cfg, out := comparing()
+	cfg.MinInsync = 0
+	cfg.Topics = []stream.Topic{{Name: "out", Cleanup: stream.CleanupCompact, Config: map[string]string{"cleanup.policy": "compact,delete"}}}
+	o := ledgerOptions(1)
+	o.Config = cfg
+	processorstest.Run(t, o, func(t *testing.T, h *processorstest.Harness) {
+		alter(t, h, "out", "cleanup.policy", "compact,delete")
+		alter(t, h, "log", "cleanup.policy", "compact")
+		h.Start("a")
+		time.Sleep(time.Minute)
+		if n := out.count("topic_setting_differs"); n != 0 {
+			t.Errorf("%d differences, want none", n)
+		}
+	})
+}
+
 // TestChangelogDeletes: a process ends whose changelog loses records by their age or by the size of
 // the topic.
 func TestChangelogDeletes(t *testing.T) {

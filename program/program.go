@@ -40,8 +40,12 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 		return nil, err
 	}
 	cfg.setDefaults(len(list))
-	if _, err := kafkaadmin.DescribeTopics(list, cfg.Topics); err != nil {
+	topics, err := kafkaadmin.DescribeTopics(list, cfg.Topics)
+	if err != nil {
 		return nil, err
+	}
+	if cfg.Processors.Topics == nil {
+		cfg.Processors.Topics = topics
 	}
 	version := buildinfo.Read().Version
 	p := &Program{cfg: cfg, list: list, log: slogger.Choose(cfg.Processors.Log, cfg.Processors.Slog), registry: obs.NewRegistry(version)}
@@ -49,9 +53,6 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 	for _, proc := range list {
 		c := cfg.Processors
 		c.Metrics = metrics
-		if c.Topics == nil {
-			c.Topics = settingsOf(proc, cfg.Topics)
-		}
 		rt, err := processors.New(c, proc)
 		if err != nil {
 			return nil, err
@@ -72,9 +73,10 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 	if host, _, err := net.SplitHostPort(cfg.Advertise); err == nil {
 		serve.AllowedHosts = []string{host} // other processes send this name in the Host header
 	}
-	var err error
-	p.server, err = api.New(serve)
-	return p, err
+	if p.server, err = api.New(serve); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // Server is the API of the program, with its addresses; nil without Config.Listen and OpsListen.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -188,6 +189,24 @@ func TestSlog(t *testing.T) {
 	}
 }
 
+// TestOneDescription: a processor that reads the dead letters of another one compares their topic
+// with what the program creates.
+func TestOneDescription(t *testing.T) {
+	repair := count()
+	repair.App, repair.Inputs = "repair", []string{"split.dlq"}
+	p, err := program.New(config(t, kafka.Cluster{Brokers: []string{"127.0.0.1:1"}}), repair, split())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, app := range []string{"repair", "split"} {
+		list := p.Runtime(app).Config().Topics
+		i := slices.IndexFunc(list, func(t stream.Topic) bool { return t.Name == "split.dlq" })
+		if i < 0 || list[i].Cleanup != stream.CleanupCompact {
+			t.Errorf("%s compares %+v", app, list)
+		}
+	}
+}
+
 // TestFirstError: the error of one processor ends the other and names the one that failed.
 func TestFirstError(t *testing.T) {
 	cfg := config(t, broker(t))
@@ -219,9 +238,9 @@ func TestRefused(t *testing.T) {
 		list []stream.Processor
 		want string
 	}{
-		"nothing":        {nil, "there is no processor: give at least one"},
-		"one name":       {[]stream.Processor{split(), with(func(p *stream.Processor) { p.App = "split" })}, `two processors have the name "split"`},
-		"one changelog":  {[]stream.Processor{split(), with(func(p *stream.Processor) { p.Changelog = "split.changelog" })}, `processors "split" and "count" have the same changelog split.changelog`},
+		"nothing":       {nil, "there is no processor: give at least one"},
+		"one name":      {[]stream.Processor{split(), with(func(p *stream.Processor) { p.App = "split" })}, `two processors have the name "split"`},
+		"one changelog": {[]stream.Processor{split(), with(func(p *stream.Processor) { p.Changelog = "split.changelog" })}, `processors "split" and "count" have the same changelog split.changelog`},
 		"output to a changelog": {
 			[]stream.Processor{with(func(p *stream.Processor) { p.Outputs = stream.OutputTopics("split.changelog") }), split()},
 			`processor "count" writes output split.changelog, which is the changelog of processor "split"`,

@@ -46,20 +46,6 @@ func writesChangelog(app, what, topic, other string) error {
 	return fmt.Errorf("%w: processor %q writes %s %s, which is the changelog of processor %q, and its tasks would restore these records as state: use another topic", processors.ErrConfig, app, what, topic, other)
 }
 
-// settingsOf returns the topics of a processor with the settings that the runtime compares at its
-// start. It does not compare the partitions.
-func settingsOf(p stream.Processor, o kafkaadmin.TopicOptions) []stream.Topic {
-	list := kafkaadmin.ProcessorTopics(p, o.Partitions, o.Retention)
-	for i := range list {
-		for _, t := range o.Topics {
-			if t.Name == list[i].Name {
-				list[i] = t
-			}
-		}
-	}
-	return list
-}
-
 // prepareTopics creates the topics that are missing, with partitions that fit the others.
 func (p *Program) prepareTopics(ctx context.Context) error {
 	k := p.cfg.Processors.Kafka
