@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -90,7 +91,7 @@ func TestProcessesStartTogether(t *testing.T) {
 	for first := range 9 {
 		for second := range 10 {
 			for _, killed := range []bool{false, true} {
-				_, k := fake(t)
+				_, k := fake(t, kfake.NumBrokers(1))
 				a, b := startProcess(t, k, 2), startProcess(t, k, 3)
 				a.run(first)
 				b.run(second)

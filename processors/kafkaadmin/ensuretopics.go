@@ -66,9 +66,9 @@ func (e *ensurer) createAll(ctx context.Context) error {
 		}
 		first := slices.DeleteFunc(slices.Clone(want), func(t stream.Topic) bool { return !e.decides(t.Name) })
 		if !slices.ContainsFunc(first, func(t stream.Topic) bool { return !e.exists(t.Name) }) {
-			return e.create(ctx, want)
+			return createMissing(ctx, e.adm, e.have, want, e.defaults)
 		}
-		if err := e.create(ctx, first); err != nil {
+		if err := createMissing(ctx, e.adm, e.have, first, e.defaults); err != nil {
 			return err
 		}
 	}
@@ -110,21 +110,6 @@ func (e *ensurer) decides(topic string) bool {
 		}
 	}
 	return topic == first
-}
-
-// create creates those topics of want that do not exist.
-func (e *ensurer) create(ctx context.Context, want []stream.Topic) error {
-	var created []string
-	for _, t := range want {
-		if e.exists(t.Name) {
-			continue
-		}
-		if err := applyCreate(ctx, e.adm, create(t, e.defaults)); err != nil {
-			return err
-		}
-		created = append(created, t.Name)
-	}
-	return awaitVisible(ctx, e.adm, created)
 }
 
 // left returns the differences of topics, which are not changed.

@@ -2,7 +2,11 @@ package kafkaadmin
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
@@ -31,18 +35,41 @@ func ProcessorTopics(p stream.Processor, partitions int32, retention time.Durati
 }
 
 // CreateMissing creates those topics of want that do not exist. It leaves existing topics as they
-// are; the runtime checks them when it starts.
+// are; the runtime checks them when it starts. It needs the right to describe topics, and to create
+// those that are missing.
 func CreateMissing(ctx context.Context, k kafka.Cluster, want []stream.Topic, d Defaults) error {
-	steps, err := PlanTopics(ctx, k, want, d)
+	d.Names.setDefaults()
+	if err := d.check(); err != nil {
+		return err
+	}
+	cl, err := k.Client()
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	defer cl.Close()
+	var names []string
+	for _, t := range want {
+		names = append(names, t.Name)
+	}
+	adm := kadm.NewClient(cl)
+	have, err := existing(ctx, adm, names)
 	if err != nil {
 		return err
 	}
-	var create []TopicStep
-	seen := map[string]bool{}
-	for _, s := range steps {
-		if s.Kind == StepCreate && !seen[s.Topic] {
-			seen[s.Topic], create = true, append(create, s)
+	return createMissing(ctx, adm, have, want, d)
+}
+
+// createMissing creates those topics of want that have lacks, each once.
+func createMissing(ctx context.Context, adm *kadm.Client, have kadm.TopicDetails, want []stream.Topic, d Defaults) error {
+	var created []string
+	for _, t := range want {
+		if len(have[t.Name].Partitions) > 0 || slices.Contains(created, t.Name) {
+			continue
 		}
+		if err := applyCreate(ctx, adm, create(t, d)); err != nil {
+			return err
+		}
+		created = append(created, t.Name)
 	}
-	return ApplySteps(ctx, k, create)
+	return awaitVisible(ctx, adm, created)
 }

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/internal/topics"
@@ -157,5 +159,27 @@ func TestImpossibleReplication(t *testing.T) {
 	}
 	if err := ApplySteps(t.Context(), k, steps); !errors.Is(err, ErrReplication) {
 		t.Errorf("more replicas than brokers: %v", err)
+	}
+}
+
+// TestCreateMissing creates the topics that do not exist, each once, without the right to read
+// configurations.
+func TestCreateMissing(t *testing.T) {
+	c, k := fake(t, kfake.SeedTopics(3, "a"))
+	c.ControlKey(int16(kmsg.DescribeConfigs), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		t.Error("a configuration was asked for")
+		return nil, nil, false
+	})
+	want := []stream.Topic{stream.DataTopic("a", 1, time.Hour), stream.DataTopic("b", 2, time.Hour), stream.DataTopic("b", 4, time.Hour)}
+	if err := CreateMissing(t.Context(), k, want, Defaults{}); err != nil {
+		t.Fatal(err)
+	}
+	have, err := kadm.NewClient(client(t, k)).ListTopics(t.Context())
+	if err != nil || len(have["a"].Partitions) != 3 || len(have["b"].Partitions) != 2 {
+		t.Errorf("topics %v, %v", have, err)
+	}
+	if err := CreateMissing(t.Context(), k, want, Defaults{ReplicationFactor: 1, MinInsync: 2}); !errors.Is(err, ErrReplication) {
+		t.Error(err)
 	}
 }
