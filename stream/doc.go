@@ -4,18 +4,18 @@
 //	go get github.com/weirhq/weir@v0.1.0
 //
 // A whole program, which counts the records of a topic by their key, each exactly once, with its
-// go.mod (go mod tidy adds the indirect requirements):
+// go.mod as far as it matters (go mod tidy adds the indirect requirements):
 //
 //	module example.com/first
 //
-//	go 1.26
+//	go 1.26.0
 //
 //	require github.com/weirhq/weir v0.1.0
 //
 // main.go:
 //
-//	// Command first counts the records of topic clicks by their key, each exactly once, and writes
-//	// every new count to topic counts.
+//	// Command first counts the records of topic visits by their key, each exactly once, and writes
+//	// every new count to topic totals.
 //	package main
 //
 //	import (
@@ -29,14 +29,14 @@
 //	func main() {
 //		counts := state.NewTable(1, state.String{}, state.Uint64{})
 //		program.Main(stream.Processor{
-//			App: "first", Inputs: []string{"clicks"}, Outputs: stream.OutputTopics("counts"),
-//			New: stream.EachRecord(func(c *stream.Context, click *stream.Record) error {
-//				n, _, err := counts.Get(c, string(click.Key))
+//			App: "first", Inputs: []string{"visits"}, Outputs: stream.OutputTopics("totals"),
+//			New: stream.EachRecord(func(c *stream.Context, visit *stream.Record) error {
+//				n, _, err := counts.Get(c, string(visit.Key))
 //				if err != nil {
 //					return err
 //				}
-//				counts.Put(c, string(click.Key), n+1)
-//				c.Emit("counts", stream.Message{Key: click.Key, Value: strconv.AppendUint(nil, n+1, 10)})
+//				counts.Put(c, string(visit.Key), n+1)
+//				c.Emit("totals", stream.Message{Key: visit.Key, Value: strconv.AppendUint(nil, n+1, 10)})
 //				return nil
 //			}),
 //		})

@@ -19,7 +19,7 @@ func Build(t testing.TB) (dir string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	pattern := "github.com/weirhq/weir/examples/"
-	build := exec.CommandContext(ctx, "go", "build", "-o", dir, pattern+"wordcount", pattern+"sessions", pattern+"join", pattern+"leaseworker")
+	build := exec.CommandContext(ctx, "go", "build", "-o", dir, pattern+"first", pattern+"wordcount", pattern+"sessions", pattern+"join", pattern+"leaseworker")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the examples: %v\n%s", err, out)
 	}
