@@ -29,6 +29,8 @@
 //     error, which names its processor.
 //  2. Existing topics are never changed. One that does not fit the processors is an error before
 //     anything is created; a cleanup policy that differs is the log event topic_setting_differs.
+//     So is a missing changelog whose consumer group has committed offsets: the state is lost, and
+//     an operator decides.
 //  3. Processors of one program share nothing but the registry and the API: each is a consumer
 //     group of its own, and other processes may run some of them alone.
 //

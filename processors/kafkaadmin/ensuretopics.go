@@ -19,6 +19,10 @@ import (
 // Existing topics stay as they are. The steps that it returns are of kind StepConflict: differences
 // of topics that an operator should know of.
 //
+// The error wraps processors.ErrTopics, and nothing was created, if FitTopics returns it, if Kafka
+// deletes records of an existing changelog, and if a changelog does not exist although the group of
+// its processor has committed offsets.
+//
 // Processes with the same list may call it at the same time, and end at any moment, also with
 // different TopicOptions.Partitions: the topics get the number of one of them.
 func EnsureTopics(ctx context.Context, k kafka.Cluster, list []stream.Processor, o TopicOptions) (left []TopicStep, err error) {
@@ -64,6 +68,9 @@ func (e *ensurer) createAll(ctx context.Context) error {
 		if err := e.checkChangelogs(ctx); err != nil {
 			return err
 		}
+		if err := e.checkDeleted(ctx); err != nil {
+			return err
+		}
 		first := slices.DeleteFunc(slices.Clone(want), func(t stream.Topic) bool { return !e.decides(t.Name) })
 		if !slices.ContainsFunc(first, func(t stream.Topic) bool { return !e.exists(t.Name) }) {
 			return createMissing(ctx, e.adm, e.have, want, e.defaults)
@@ -96,6 +103,33 @@ func (e *ensurer) checkChangelogs(ctx context.Context) error {
 	for _, log := range logs {
 		if err := topics.CheckChangelog(log, configs[log]); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkDeleted returns ErrTopics if a changelog does not exist whose group has committed offsets: a
+// processor in another process has had a state.
+func (e *ensurer) checkDeleted(ctx context.Context) error {
+	for i := range e.list {
+		p := &e.list[i]
+		if e.exists(p.Changelog) {
+			continue
+		}
+		offsets, err := e.adm.FetchOffsets(ctx, p.App)
+		if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+			return fmt.Errorf("read the offsets of group %s: %w", p.App, err)
+		}
+		if len(offsets) == 0 {
+			continue
+		}
+		// Another process may have created the changelog and committed since the last read.
+		again, err := existing(ctx, e.adm, []string{p.Changelog})
+		if err != nil {
+			return err
+		}
+		if again[p.Changelog].Err != nil {
+			return fmt.Errorf("%w: changelog %s does not exist, and group %s has committed offsets: the changelog was deleted or has another name, and a new one would begin with an empty state behind the records that were read. Nothing was created. Name the right changelog in Processor.Changelog; or, to give the state up and read the inputs again, delete the offsets with kafka-consumer-groups.sh --delete --group %s", topics.ErrTopics, p.Changelog, p.App, p.App)
 		}
 	}
 	return nil

@@ -180,3 +180,30 @@ func TestExistingChangelogs(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDeletedChangelog: a changelog of a group with offsets is not created: the state is lost.
+func TestDeletedChangelog(t *testing.T) {
+	_, k := fake(t)
+	if _, err := EnsureTopics(t.Context(), k, chain(0), TopicOptions{Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	adm := kadm.NewClient(client(t, k))
+	offsets := kadm.Offsets{}
+	offsets.AddOffset("words", 0, 7, -1)
+	if err := adm.CommitAllOffsets(t.Context(), "count", offsets); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := EnsureTopics(t.Context(), k, chain(0), TopicOptions{Partitions: 1}); err != nil {
+		t.Errorf("with its changelog: %v", err)
+	}
+	if _, err := adm.DeleteTopics(t.Context(), "count.changelog", "split.dlq"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := EnsureTopics(t.Context(), k, chain(0), TopicOptions{Partitions: 1})
+	if want := "changelog count.changelog does not exist, and group count has committed offsets"; !errors.Is(err, processors.ErrTopics) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if have, err := adm.ListTopics(kafka.Uncached(t.Context())); err != nil || have.Has("count.changelog") || have.Has("split.dlq") {
+		t.Errorf("topics %v, %v", have.Names(), err)
+	}
+}
