@@ -6,6 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"flag"
+	"fmt"
+	"net"
+	"net/netip"
 	"runtime"
 	"strconv"
 	"strings"
@@ -36,21 +39,28 @@ type Config struct {
 	// Roots are the certificate authorities of the other processes. Defaults to the system's.
 	Roots *x509.CertPool
 	// Advertise is the address of the API for other processes, host:port. Defaults to the address
-	// on which the API listens.
+	// on which the API listens; it must be set if that is every interface.
 	Advertise string
 }
 
 // SetFlags adds the flags of Main to a set: -brokers, -dir, -instance, -partitions,
-// -replication-factor, -listen and -ops-listen. The flags set fields of c, and a flag that is not given has a default.
+// -replication-factor, -listen and -ops-listen. The flags set fields of c. The values that c has
+// are the defaults of the flags; an empty field gets the default of Main.
 func (c *Config) SetFlags(set *flag.FlagSet) {
-	c.Processors.Kafka.Brokers = []string{"127.0.0.1:9092"}
-	set.Func("brokers", "Kafka brokers, host:port, separated by commas (default 127.0.0.1:9092)", func(list string) error {
-		c.Processors.Kafka.Brokers = strings.Split(list, ",")
+	if len(c.Processors.Kafka.Brokers) == 0 {
+		c.Processors.Kafka.Brokers = []string{"127.0.0.1:9092"}
+	}
+	brokers := strings.Join(c.Processors.Kafka.Brokers, ",")
+	set.Func("brokers", "Kafka brokers, host:port, separated by commas (default "+brokers+")", func(list string) error {
+		c.Processors.Kafka.Brokers = nil
+		for broker := range strings.SplitSeq(list, ",") {
+			c.Processors.Kafka.Brokers = append(c.Processors.Kafka.Brokers, strings.TrimSpace(broker))
+		}
 		return nil
 	})
-	set.StringVar(&c.Processors.Dir, "dir", "data", "directory of the state; one process per directory")
-	set.StringVar(&c.Processors.Instance, "instance", "", "name of this process among those of the application (default: the host name)")
-	set.Func("partitions", "partitions of topics that fit no existing topic (default 12)", func(s string) error {
+	set.StringVar(&c.Processors.Dir, "dir", cmp.Or(c.Processors.Dir, "data"), "directory of the state; one process per directory")
+	set.StringVar(&c.Processors.Instance, "instance", c.Processors.Instance, "name of this process among those of the application (default: the host name)")
+	set.Func("partitions", fmt.Sprintf("partitions of topics that fit no existing topic (default %d)", cmp.Or(c.Topics.Partitions, 12)), func(s string) error {
 		n, err := strconv.ParseInt(s, 10, 32)
 		if err != nil || n < 1 {
 			return errors.New("use a whole number of at least 1")
@@ -58,9 +68,9 @@ func (c *Config) SetFlags(set *flag.FlagSet) {
 		c.Topics.Partitions = int32(n)
 		return nil
 	})
-	set.IntVar(&c.Topics.ReplicationFactor, "replication-factor", 0, "replicas of each partition of new topics (default 3, or the number of brokers)")
-	set.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address of the API for weir's commands; port 0: any free port, which the log has")
-	set.StringVar(&c.OpsListen, "ops-listen", "127.0.0.1:0", "address of /readyz and /metrics")
+	set.IntVar(&c.Topics.ReplicationFactor, "replication-factor", c.Topics.ReplicationFactor, "replicas of each partition of new topics; 0: 3, or the number of brokers")
+	set.StringVar(&c.Listen, "listen", cmp.Or(c.Listen, freePort), "address of the API for weir's commands; port 0: any free port, which the log has")
+	set.StringVar(&c.OpsListen, "ops-listen", cmp.Or(c.OpsListen, freePort), "address of /readyz and /metrics")
 }
 
 // setDefaults sets the fields that have defaults, for a number of processors.
@@ -77,3 +87,26 @@ const freePort = "127.0.0.1:0"
 
 // serves reports whether the program serves HTTP.
 func (c *Config) serves() bool { return c.Listen != "" || c.OpsListen != "" }
+
+// checkAddresses returns ErrConfig for addresses at which other processes could not reach the API.
+func (c *Config) checkAddresses() error {
+	if c.Advertise != "" {
+		host, port, err := net.SplitHostPort(c.Advertise)
+		switch {
+		case !c.serves():
+			return fmt.Errorf("%w: Advertise %q is the address of an API, and Listen is empty: set Listen, or remove Advertise", processors.ErrConfig, c.Advertise)
+		case err != nil || port == "" || everyInterface(host):
+			return fmt.Errorf("%w: Advertise %q is not host:port of one host: use a name or an address of this machine, with the port", processors.ErrConfig, c.Advertise)
+		}
+		return nil
+	}
+	if host, _, err := net.SplitHostPort(c.Listen); err == nil && everyInterface(host) {
+		return fmt.Errorf("%w: Listen %q is every interface, which is not an address that other processes can connect to: set Advertise to a name or an address of this machine, with the port", processors.ErrConfig, c.Listen)
+	}
+	return nil
+}
+
+func everyInterface(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "" || err == nil && addr.IsUnspecified()
+}

@@ -34,12 +34,15 @@ type Program struct {
 }
 
 // New checks the configuration and the processors, and makes a program of them. It starts nothing
-// and asks no broker. An error names the processor and what to change.
+// and asks no broker. The error is processors.ErrConfig, with the processor and what to change.
 func New(cfg Config, list ...stream.Processor) (*Program, error) {
 	if err := checkList(list); err != nil {
 		return nil, err
 	}
 	cfg.setDefaults(len(list))
+	if err := cfg.checkAddresses(); err != nil {
+		return nil, err
+	}
 	topics, err := kafkaadmin.DescribeTopics(list, cfg.Topics)
 	if err != nil {
 		return nil, err
@@ -74,7 +77,7 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 		serve.AllowedHosts = []string{host} // other processes send this name in the Host header
 	}
 	if p.server, err = api.New(serve); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", processors.ErrConfig, err)
 	}
 	return p, nil
 }
