@@ -27,10 +27,10 @@ type TopicOptions struct {
 	// which 2, 3, 4, 6 or 12 workers share evenly.
 	Partitions int32
 	// Retention is how long the records of inputs and outputs stay after their timestamps. Defaults
-	// to 7 days. It does not apply to a topic that one of the processors writes and another reads:
-	// Kafka keeps its records (stream.RetainAll), because a record that is older than the retention
-	// when it is written could be deleted before it is read. Such a topic grows until its records are
-	// deleted with kafka-delete-records.sh, or Topics has its description with a retention.
+	// to 7 days. A topic that one of the processors writes and another reads has no retention
+	// (stream.RetainAll): a record that is older than a retention when it is written could be
+	// deleted before it is read. Such a topic grows until its records are deleted with
+	// kafka-delete-records.sh, or until Topics has its description with a retention.
 	Retention time.Duration
 	// Topics replace the description of the topics with their names, such as an output that is
 	// compacted. Those with Partitions 0 get a number that fits. Each is a topic of a processor.
