@@ -32,7 +32,9 @@
 //     So is a missing changelog whose consumer group has committed offsets: the state is lost, and
 //     an operator decides.
 //  3. Processors of one program share nothing but the registry and the API: each is a consumer
-//     group of its own, and other processes may run some of them alone.
+//     group of its own, and other processes may run some of them alone, once the topics exist. A
+//     process with a part of the list knows fewer topics that belong together, and could create
+//     them with other numbers of partitions: let a process with the whole list create them.
 //
 // # What it does not do
 //

@@ -107,8 +107,8 @@ func (p *Program) Run(ctx context.Context) error {
 		defer app.State.Close()
 	}
 	if err := p.prepareTopics(ctx); err != nil {
-		if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-			return nil // stopped during its start
+		if ctx.Err() != nil && !errors.Is(err, processors.ErrTopics) && !errors.Is(err, processors.ErrConfig) {
+			return nil // stopped during its start: the error is one of the request that was cut
 		}
 		return err
 	}

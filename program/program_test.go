@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/processors"
@@ -218,12 +219,19 @@ func TestFirstError(t *testing.T) {
 	}
 }
 
-// TestStoppedAtStart: the end of the context is no error, also before a processor runs.
+// TestStoppedAtStart: the end of the context is no error, also before a processor runs, and also
+// if it ends by a deadline.
 func TestStoppedAtStart(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if err := program.Run(ctx, config(t, broker(t)), split(), count()); err != nil {
-		t.Error(err)
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	for _, ctx := range []context.Context{ctx, late} {
+		cfg := config(t, broker(t))
+		cfg.OpsListen = "127.0.0.1:0"
+		if err := program.Run(ctx, cfg, split(), count()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
