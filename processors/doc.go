@@ -87,6 +87,9 @@
 //
 // # Other packages
 //
+// Package program, beside this one, runs several processors in one process: it creates their
+// topics, and serves metrics and the API. Most programs need it alone.
+//
 // Package offline takes savepoints, replays inputs beside the live processor, and moves state to
 // another number of partitions. Package processorstest is the crash harness. DESIGN.md explains the
 // runtime, EVENTS.md its log.
