@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/internal/failpoint"
 	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -71,6 +75,9 @@ func (s *Replay) Prepare(ctx context.Context, from ReplayStart) error {
 	}
 	defer cl.Close()
 	if err := s.ensureNameFree(ctx, kadm.NewClient(cl)); err != nil {
+		return err
+	}
+	if err := s.ensureLiveTopics(ctx, kadm.NewClient(cl)); err != nil {
 		return err
 	}
 	s.state = replayState{Format: replayFormat, App: s.proc.App, Live: s.live.App, From: from.String(), Created: time.Now().UTC()}
@@ -136,6 +143,24 @@ func (s *Replay) ensureNameFree(ctx context.Context, adm *kadm.Client) error {
 		if t.Err == nil {
 			return fmt.Errorf("%w: topic %s exists, and %s has no replay %s: choose another name, or delete the topic if it is not needed", ErrReplay, t.Topic, s.cfg.Dir, s.proc.App)
 		}
+	}
+	return nil
+}
+
+// ensureLiveTopics returns ErrTopics if topics of the live application do not exist.
+func (s *Replay) ensureLiveTopics(ctx context.Context, adm *kadm.Client) error {
+	list, err := adm.ListTopics(kafka.Uncached(ctx), append(s.live.WrittenTopics(), s.live.Inputs...)...)
+	if err != nil {
+		return fmt.Errorf("read topics: %w", err)
+	}
+	var names []string
+	for _, t := range list.Sorted() {
+		if errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
+			names = append(names, t.Topic)
+		}
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("%w: topics of %s do not exist: %s. A replay reads the inputs of the live application, and takes partitions and settings from its other topics. Nothing was created. Check that the names and the brokers are those of the live application", processors.ErrTopics, s.live.App, strings.Join(names, ", "))
 	}
 	return nil
 }

@@ -302,6 +302,25 @@ func TestReplayRefuses(t *testing.T) {
 	})
 }
 
+// TestReplayOfMissingTopics: a live topic that does not exist is named, and nothing is created.
+func TestReplayOfMissingTopics(t *testing.T) {
+	runLedger(t, 1, func(t *testing.T, w *fixture) {
+		ctx, proc := context.Background(), ledger.Processor("in")
+		s := w.replay(w.Disk("a"), proc, "again")
+		adm := kadm.NewClient(w.Client())
+		if _, err := adm.DeleteTopics(ctx, "in", "out"); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Prepare(ctx, ReplayStart{})
+		if !errors.Is(err, processors.ErrTopics) || err == nil || !strings.Contains(err.Error(), "topics of "+ledger.App+" do not exist: in, out. ") || strings.Contains(err.Error(), "UNKNOWN") {
+			t.Error(err)
+		}
+		if list, err := adm.ListTopics(ctx); err != nil || list.Has("again.changelog") {
+			t.Errorf("topics %v, %v", list.Names(), err)
+		}
+	})
+}
+
 // TestReplayFromOffsetAndTime: a replay from an offset or a time folds the records from there on
 // alone.
 func TestReplayFromOffsetAndTime(t *testing.T) {
