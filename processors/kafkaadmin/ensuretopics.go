@@ -71,11 +71,12 @@ func (e *ensurer) createAll(ctx context.Context) error {
 		if err := e.checkDeleted(ctx); err != nil {
 			return err
 		}
-		first := slices.DeleteFunc(slices.Clone(want), func(t stream.Topic) bool { return !e.decides(t.Name) })
-		if !slices.ContainsFunc(first, func(t stream.Topic) bool { return !e.exists(t.Name) }) {
-			return createMissing(ctx, e.adm, e.have, want, e.defaults)
+		missing := lacking(e.have, want)
+		first := slices.DeleteFunc(slices.Clone(missing), func(t stream.Topic) bool { return !e.decides(t.Name) })
+		if len(first) == 0 {
+			return createTopics(ctx, e.adm, missing, e.defaults)
 		}
-		if err := createMissing(ctx, e.adm, e.have, first, e.defaults); err != nil {
+		if err := createTopics(ctx, e.adm, first, e.defaults); err != nil {
 			return err
 		}
 	}

@@ -56,20 +56,27 @@ func CreateMissing(ctx context.Context, k kafka.Cluster, want []stream.Topic, d 
 	if err != nil {
 		return err
 	}
-	return createMissing(ctx, adm, have, want, d)
+	return createTopics(ctx, adm, lacking(have, want), d)
 }
 
-// createMissing creates those topics of want that have lacks, each once.
-func createMissing(ctx context.Context, adm *kadm.Client, have kadm.TopicDetails, want []stream.Topic, d Defaults) error {
-	var created []string
+// lacking returns those topics of want that have lacks, each once.
+func lacking(have kadm.TopicDetails, want []stream.Topic) (missing []stream.Topic) {
 	for _, t := range want {
-		if len(have[t.Name].Partitions) > 0 || slices.Contains(created, t.Name) {
-			continue
+		if len(have[t.Name].Partitions) == 0 && !slices.ContainsFunc(missing, func(m stream.Topic) bool { return m.Name == t.Name }) {
+			missing = append(missing, t)
 		}
+	}
+	return missing
+}
+
+// createTopics creates topics and waits until they have leaders.
+func createTopics(ctx context.Context, adm *kadm.Client, list []stream.Topic, d Defaults) error {
+	var names []string
+	for _, t := range list {
 		if err := applyCreate(ctx, adm, create(t, d)); err != nil {
 			return err
 		}
-		created = append(created, t.Name)
+		names = append(names, t.Name)
 	}
-	return awaitVisible(ctx, adm, created)
+	return awaitVisible(ctx, adm, names)
 }
