@@ -17,17 +17,17 @@ import (
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 
-// Config configures a Program. Processors.Kafka and Processors.Dir must be set. The zero value of
+// Config configures a Program. Runtime.Kafka and Runtime.Dir must be set. The zero value of
 // every other field works.
 type Config struct {
-	// Processors configures the runtime of each processor. New sets Metrics, Topics if it is nil,
+	// Runtime configures the runtime of each processor. New sets Metrics, Topics if it is nil,
 	// and Endpoint if the API is served. Each processor keeps its state in the subdirectory of Dir
 	// with its name, and has sessions, caches and a ballast file of its own. Workers defaults to
 	// the number of CPUs divided by the number of processors, and at least 2.
-	Processors processors.Config
+	Runtime processors.Config
 	// Topics describes the topics that Run creates: their partitions, their replicas, their
 	// retention, and those that differ from the rest. Existing topics stay as they are. Its
-	// MinInsync and that of Processors default to each other.
+	// MinInsync and that of Runtime default to each other.
 	Topics kafkaadmin.TopicOptions
 	// Listen and OpsListen are the addresses, host:port, of the API for weir's commands and of
 	// /readyz and /metrics. If one of them is set, the other one defaults to a free port of
@@ -47,19 +47,19 @@ type Config struct {
 // -replication-factor, -listen and -ops-listen. The flags set fields of c. The values that c has
 // are the defaults of the flags; an empty field gets the default of Main.
 func (c *Config) SetFlags(set *flag.FlagSet) {
-	if len(c.Processors.Kafka.Brokers) == 0 {
-		c.Processors.Kafka.Brokers = []string{"127.0.0.1:9092"}
+	if len(c.Runtime.Kafka.Brokers) == 0 {
+		c.Runtime.Kafka.Brokers = []string{"127.0.0.1:9092"}
 	}
-	brokers := strings.Join(c.Processors.Kafka.Brokers, ",")
+	brokers := strings.Join(c.Runtime.Kafka.Brokers, ",")
 	set.Func("brokers", "Kafka brokers, host:port, separated by commas (default "+brokers+")", func(list string) error {
-		c.Processors.Kafka.Brokers = nil
+		c.Runtime.Kafka.Brokers = nil
 		for broker := range strings.SplitSeq(list, ",") {
-			c.Processors.Kafka.Brokers = append(c.Processors.Kafka.Brokers, strings.TrimSpace(broker))
+			c.Runtime.Kafka.Brokers = append(c.Runtime.Kafka.Brokers, strings.TrimSpace(broker))
 		}
 		return nil
 	})
-	set.StringVar(&c.Processors.Dir, "dir", cmp.Or(c.Processors.Dir, "data"), "directory of the state; one process per directory")
-	set.StringVar(&c.Processors.Instance, "instance", c.Processors.Instance, "name of this process among those of the application (default: the host name)")
+	set.StringVar(&c.Runtime.Dir, "dir", cmp.Or(c.Runtime.Dir, "data"), "directory of the state; one process per directory")
+	set.StringVar(&c.Runtime.Instance, "instance", c.Runtime.Instance, "name of this process among those of the application (default: the host name)")
 	set.Func("partitions", fmt.Sprintf("partitions of topics that fit no existing topic (default %d)", cmp.Or(c.Topics.Partitions, 12)), func(s string) error {
 		n, err := strconv.ParseInt(s, 10, 32)
 		if err != nil || n < 1 {
@@ -75,9 +75,9 @@ func (c *Config) SetFlags(set *flag.FlagSet) {
 
 // setDefaults sets the fields that have defaults, for a number of processors.
 func (c *Config) setDefaults(list int) {
-	c.Processors.Workers = cmp.Or(c.Processors.Workers, max(2, runtime.GOMAXPROCS(0)/max(1, list)))
-	c.Topics.MinInsync = cmp.Or(c.Topics.MinInsync, c.Processors.MinInsync)
-	c.Processors.MinInsync = c.Topics.MinInsync
+	c.Runtime.Workers = cmp.Or(c.Runtime.Workers, max(2, runtime.GOMAXPROCS(0)/max(1, list)))
+	c.Topics.MinInsync = cmp.Or(c.Topics.MinInsync, c.Runtime.MinInsync)
+	c.Runtime.MinInsync = c.Topics.MinInsync
 	if c.serves() {
 		c.Listen, c.OpsListen = cmp.Or(c.Listen, freePort), cmp.Or(c.OpsListen, freePort)
 	}

@@ -29,19 +29,19 @@ func parse(t *testing.T, c program.Config, args ...string) program.Config {
 // TestSetFlags: a flag that is not given leaves what the caller has set.
 func TestSetFlags(t *testing.T) {
 	c := parse(t, program.Config{})
-	if !slices.Equal(c.Processors.Kafka.Brokers, []string{"127.0.0.1:9092"}) || c.Processors.Dir != "data" || c.Listen != "127.0.0.1:0" || c.OpsListen != "127.0.0.1:0" || c.Topics.ReplicationFactor != 0 {
+	if !slices.Equal(c.Runtime.Kafka.Brokers, []string{"127.0.0.1:9092"}) || c.Runtime.Dir != "data" || c.Listen != "127.0.0.1:0" || c.OpsListen != "127.0.0.1:0" || c.Topics.ReplicationFactor != 0 {
 		t.Errorf("defaults: %+v", c)
 	}
 	own := program.Config{
-		Processors: processors.Config{Kafka: kafka.Cluster{Brokers: []string{"k1:9092", "k2:9092"}}, Dir: "state", Instance: "a"},
-		Topics:     kafkaadmin.TopicOptions{Partitions: 24, ReplicationFactor: 2}, Listen: "127.0.0.1:7000", OpsListen: "127.0.0.1:7001",
+		Runtime: processors.Config{Kafka: kafka.Cluster{Brokers: []string{"k1:9092", "k2:9092"}}, Dir: "state", Instance: "a"},
+		Topics:  kafkaadmin.TopicOptions{Partitions: 24, ReplicationFactor: 2}, Listen: "127.0.0.1:7000", OpsListen: "127.0.0.1:7001",
 	}
-	if c = parse(t, own); !slices.Equal(c.Processors.Kafka.Brokers, own.Processors.Kafka.Brokers) || c.Processors.Dir != "state" || c.Processors.Instance != "a" ||
+	if c = parse(t, own); !slices.Equal(c.Runtime.Kafka.Brokers, own.Runtime.Kafka.Brokers) || c.Runtime.Dir != "state" || c.Runtime.Instance != "a" ||
 		c.Topics.Partitions != 24 || c.Topics.ReplicationFactor != 2 || c.Listen != own.Listen || c.OpsListen != own.OpsListen {
 		t.Errorf("without flags: %+v", c)
 	}
 	c = parse(t, own, "-brokers", "a:1, b:2", "-partitions", "6", "-replication-factor", "3", "-dir", "d", "-instance", "i", "-listen", "127.0.0.1:1", "-ops-listen", "127.0.0.1:2")
-	if !slices.Equal(c.Processors.Kafka.Brokers, []string{"a:1", "b:2"}) || c.Topics.Partitions != 6 || c.Topics.ReplicationFactor != 3 || c.Processors.Dir != "d" || c.Processors.Instance != "i" || c.Listen != "127.0.0.1:1" || c.OpsListen != "127.0.0.1:2" {
+	if !slices.Equal(c.Runtime.Kafka.Brokers, []string{"a:1", "b:2"}) || c.Topics.Partitions != 6 || c.Topics.ReplicationFactor != 3 || c.Runtime.Dir != "d" || c.Runtime.Instance != "i" || c.Listen != "127.0.0.1:1" || c.OpsListen != "127.0.0.1:2" {
 		t.Errorf("with flags: %+v", c)
 	}
 }

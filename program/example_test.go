@@ -18,9 +18,9 @@ func ExampleRun() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := program.Run(ctx, program.Config{
-		Processors: processors.Config{Kafka: kafka.Cluster{Brokers: []string{"127.0.0.1:9092"}}, Dir: "data"},
-		Topics:     kafkaadmin.TopicOptions{Partitions: 24, Retention: 30 * 24 * time.Hour},
-		OpsListen:  "127.0.0.1:8081",
+		Runtime:   processors.Config{Kafka: kafka.Cluster{Brokers: []string{"127.0.0.1:9092"}}, Dir: "data"},
+		Topics:    kafkaadmin.TopicOptions{Partitions: 24, Retention: 30 * 24 * time.Hour},
+		OpsListen: "127.0.0.1:8081",
 	}, split(), count())
 	if err != nil {
 		fmt.Println(err)

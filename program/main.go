@@ -22,7 +22,7 @@ func Main(list ...stream.Processor) {
 	cfg.SetFlags(flag.CommandLine)
 	flag.Parse()
 	log := zerolog.New(os.Stderr).Level(zerolog.InfoLevel).With().Timestamp().Logger()
-	cfg.Processors.Log = &log
+	cfg.Runtime.Log = &log
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	if err := Run(ctx, cfg, list...); err != nil {

@@ -47,14 +47,14 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Processors.Topics == nil {
-		cfg.Processors.Topics = topics
+	if cfg.Runtime.Topics == nil {
+		cfg.Runtime.Topics = topics
 	}
 	version := buildinfo.Read().Version
-	p := &Program{cfg: cfg, list: list, log: slogger.Choose(cfg.Processors.Log, cfg.Processors.Slog), registry: obs.NewRegistry(version)}
+	p := &Program{cfg: cfg, list: list, log: slogger.Choose(cfg.Runtime.Log, cfg.Runtime.Slog), registry: obs.NewRegistry(version)}
 	metrics := processors.NewMetrics(p.registry)
 	for _, proc := range list {
-		c := cfg.Processors
+		c := cfg.Runtime
 		c.Metrics = metrics
 		rt, err := processors.New(c, proc)
 		if err != nil {
@@ -71,7 +71,7 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 	}
 	serve := api.Config{
 		Logger: *p.log, Listen: cfg.Listen, OpsListen: cfg.OpsListen, TLS: cfg.TLS, Token: cfg.Token, Registry: p.registry, Ready: p.ready,
-		Cluster: &local.ClusterInfo{Kafka: cfg.Processors.Kafka, Version: version}, Apps: p.apps, Find: local.Find(cfg.Processors.Kafka),
+		Cluster: &local.ClusterInfo{Kafka: cfg.Runtime.Kafka, Version: version}, Apps: p.apps, Find: local.Find(cfg.Runtime.Kafka),
 	}
 	if host, _, err := net.SplitHostPort(cfg.Advertise); err == nil {
 		serve.AllowedHosts = []string{host} // other processes send this name in the Host header

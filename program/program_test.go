@@ -62,8 +62,8 @@ func broker(t *testing.T, topics ...stream.Topic) kafka.Cluster {
 
 func config(t *testing.T, k kafka.Cluster) program.Config {
 	return program.Config{
-		Processors: processors.Config{Kafka: k, Dir: t.TempDir(), Instance: "one", Workers: 1},
-		Topics:     kafkaadmin.TopicOptions{Partitions: 2},
+		Runtime: processors.Config{Kafka: k, Dir: t.TempDir(), Instance: "one", Workers: 1},
+		Topics:  kafkaadmin.TopicOptions{Partitions: 2},
 	}
 }
 
@@ -140,7 +140,7 @@ func TestRun(t *testing.T) {
 		if rt := p.Runtime(app); rt == nil || rt.Partitions() != map[string]int32{"split": 3, "count": 2}[app] {
 			t.Errorf("runtime of %s: %v", app, rt)
 		}
-		if _, err := os.Stat(filepath.Join(cfg.Processors.Dir, app)); err != nil {
+		if _, err := os.Stat(filepath.Join(cfg.Runtime.Dir, app)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -168,7 +168,7 @@ func get(ctx context.Context, t *testing.T, p *program.Program, path string) str
 func TestSlog(t *testing.T) {
 	var out bytes.Buffer
 	cfg := config(t, broker(t))
-	cfg.OpsListen, cfg.Processors.Slog = "127.0.0.1:0", slog.NewJSONHandler(&out, nil)
+	cfg.OpsListen, cfg.Runtime.Slog = "127.0.0.1:0", slog.NewJSONHandler(&out, nil)
 	p, err := program.New(cfg, split(), count())
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestOneDescription(t *testing.T) {
 // TestFirstError: the error of one processor ends the other and names the one that failed.
 func TestFirstError(t *testing.T) {
 	cfg := config(t, broker(t))
-	if err := os.WriteFile(filepath.Join(cfg.Processors.Dir, "count"), nil, 0o600); err != nil { // where its directory should be
+	if err := os.WriteFile(filepath.Join(cfg.Runtime.Dir, "count"), nil, 0o600); err != nil { // where its directory should be
 		t.Fatal(err)
 	}
 	if err := program.Run(testlimit.Context(t), cfg, split(), count()); err == nil || !strings.HasPrefix(err.Error(), "processor count: ") {
@@ -265,8 +265,8 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	cfg := config(t, kafka.Cluster{Brokers: []string{"127.0.0.1:1"}})
-	cfg.Topics.Topics = []stream.Topic{{Name: "counts"}}
-	if _, err := program.New(cfg, count()); err == nil || !strings.Contains(err.Error(), `topic "counts" of TopicOptions.Topics has the cleanup policy ""`) {
+	cfg.Topics.Replace = []stream.Topic{{Name: "counts"}}
+	if _, err := program.New(cfg, count()); err == nil || !strings.Contains(err.Error(), `topic "counts" of TopicOptions.Replace has the cleanup policy ""`) {
 		t.Error(err)
 	}
 }

@@ -48,7 +48,7 @@ func writesChangelog(app, what, topic, other string) error {
 
 // prepareTopics creates the topics that are missing, with partitions that fit the others.
 func (p *Program) prepareTopics(ctx context.Context) error {
-	k := p.cfg.Processors.Kafka
+	k := p.cfg.Runtime.Kafka
 	return kafka.Retry(ctx, k, kafka.FailoverTimeout, func() error {
 		topics, err := kafkaadmin.FitTopics(ctx, k, p.list, p.cfg.Topics)
 		if err != nil {

@@ -202,7 +202,7 @@ func words() stream.Processor {
 func testOwnProgram(t *testing.T, env []string, broker string) {
 	k := kafka.Cluster{Brokers: []string{broker}}
 	program, err := program.New(program.Config{
-		Listen: "127.0.0.1:0", Processors: processors.Config{Kafka: k, Dir: t.TempDir(), Instance: "own", Workers: 1},
+		Listen: "127.0.0.1:0", Runtime: processors.Config{Kafka: k, Dir: t.TempDir(), Instance: "own", Workers: 1},
 		Topics: kafkaadmin.TopicOptions{Partitions: 2, Retention: time.Hour},
 	}, words())
 	if err != nil {

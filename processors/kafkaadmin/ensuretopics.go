@@ -149,10 +149,10 @@ func (e *ensurer) decides(topic string) bool {
 
 // left returns the differences of topics, which are not changed.
 func (e *ensurer) left() (left []TopicStep) {
-	for _, t := range e.o.Topics {
+	for _, t := range e.o.Replace {
 		if has := e.partitionsOf(t.Name); t.Partitions > 0 && has > 0 && has != t.Partitions {
 			left = append(left, TopicStep{Kind: StepConflict, Topic: t.Name, Reason: fmt.Sprintf(
-				"it has %d partitions, and its description in TopicOptions.Topics states %d: change the description, or use another topic", has, t.Partitions)})
+				"it has %d partitions, and its description in TopicOptions.Replace states %d: change the description, or use another topic", has, t.Partitions)})
 		}
 	}
 	for i := range e.list {

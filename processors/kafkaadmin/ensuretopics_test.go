@@ -71,19 +71,19 @@ func TestRefusedOptions(t *testing.T) {
 		"ReplicationFactor -1 and MinInsync 0":                                                {ReplicationFactor: -1},
 		"ReplicationFactor 0 and MinInsync 65538":                                             {MinInsync: 1<<16 + 2},
 		"ReplicationFactor 3 and MinInsync -2":                                                {ReplicationFactor: 3, MinInsync: -2},
-		"TopicOptions.Topics has topic \"coutns\", which no processor reads or writes: remove it, or correct its name. Their topics are count.changelog, count.dlq, counts,": {
-			Topics: []stream.Topic{stream.DataTopic("coutns", 1, time.Hour)},
+		"TopicOptions.Replace has topic \"coutns\", which no processor reads or writes: remove it, or correct its name. Their topics are count.changelog, count.dlq, counts,": {
+			Replace: []stream.Topic{stream.DataTopic("coutns", 1, time.Hour)},
 		},
-		"TopicOptions.Topics has topic \"counts\" twice":   {Topics: []stream.Topic{stream.DataTopic("counts", 1, 0), stream.DataTopic("counts", 2, 0)}},
+		"TopicOptions.Replace has topic \"counts\" twice":  {Replace: []stream.Topic{stream.DataTopic("counts", 1, 0), stream.DataTopic("counts", 2, 0)}},
 		"by default, -1 partitions and a retention of 0s":  {Partitions: -1},
 		"by default, 0 partitions and a retention of -2ns": {Retention: -2},
-		"counts, -3 partitions and a retention of 0s":      {Topics: []stream.Topic{stream.DataTopic("counts", -3, 0)}},
-		"counts, 0 partitions and a retention of -1h0m0s":  {Topics: []stream.Topic{stream.DataTopic("counts", 0, -time.Hour)}},
-		"topic count.changelog of TopicOptions.Topics is a changelog or a dead-letter topic with cleanup.policy=delete: Kafka would delete records": {
-			Topics: []stream.Topic{stream.DataTopic("count.changelog", 0, time.Hour)},
+		"counts, -3 partitions and a retention of 0s":      {Replace: []stream.Topic{stream.DataTopic("counts", -3, 0)}},
+		"counts, 0 partitions and a retention of -1h0m0s":  {Replace: []stream.Topic{stream.DataTopic("counts", 0, -time.Hour)}},
+		"topic count.changelog of TopicOptions.Replace is a changelog or a dead-letter topic with cleanup.policy=delete: Kafka would delete records": {
+			Replace: []stream.Topic{stream.DataTopic("count.changelog", 0, time.Hour)},
 		},
-		"topic split.dlq of TopicOptions.Topics is a changelog or a dead-letter topic with cleanup.policy=compact,delete": {
-			Topics: []stream.Topic{{Name: "split.dlq", Cleanup: stream.CleanupCompact, Config: map[string]string{"cleanup.policy": "compact,delete"}}},
+		"topic split.dlq of TopicOptions.Replace is a changelog or a dead-letter topic with cleanup.policy=compact,delete": {
+			Replace: []stream.Topic{{Name: "split.dlq", Cleanup: stream.CleanupCompact, Config: map[string]string{"cleanup.policy": "compact,delete"}}},
 		},
 	} {
 		if _, err := DescribeTopics(chain(0), o); !errors.Is(err, processors.ErrConfig) || !strings.Contains(err.Error(), want) {
@@ -94,7 +94,7 @@ func TestRefusedOptions(t *testing.T) {
 
 // TestDescribedChangelog: the settings of a changelog are added to its description.
 func TestDescribedChangelog(t *testing.T) {
-	list, err := DescribeTopics(chain(0), TopicOptions{Topics: []stream.Topic{
+	list, err := DescribeTopics(chain(0), TopicOptions{Replace: []stream.Topic{
 		{Name: "count.changelog", Cleanup: stream.CleanupCompact, Config: map[string]string{"segment.bytes": "1048576"}},
 	}})
 	if err != nil {
@@ -115,11 +115,11 @@ func TestDescribedPartitions(t *testing.T) {
 	if _, err := kadm.NewClient(client(t, k)).CreateTopic(t.Context(), 4, 1, nil, "counts"); err != nil {
 		t.Fatal(err)
 	}
-	left, err := EnsureTopics(t.Context(), k, chain(0), TopicOptions{Topics: []stream.Topic{stream.DataTopic("counts", 1, 0), stream.DataTopic("words", 2, 0)}})
+	left, err := EnsureTopics(t.Context(), k, chain(0), TopicOptions{Replace: []stream.Topic{stream.DataTopic("counts", 1, 0), stream.DataTopic("words", 2, 0)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "leave topic counts: it has 4 partitions, and its description in TopicOptions.Topics states 1"; len(left) != 1 || !strings.HasPrefix(left[0].String(), want) {
+	if want := "leave topic counts: it has 4 partitions, and its description in TopicOptions.Replace states 1"; len(left) != 1 || !strings.HasPrefix(left[0].String(), want) {
 		t.Errorf("%v, want %s", left, want)
 	}
 }
@@ -134,7 +134,7 @@ func TestRetention(t *testing.T) {
 		{TopicOptions{}, "604800000 -1 604800000"},
 		{TopicOptions{Retention: time.Hour}, "3600000 -1 3600000"},
 		{TopicOptions{Retention: stream.RetainAll}, "-1 -1 -1"},
-		{TopicOptions{Topics: []stream.Topic{stream.DataTopic("words", 0, time.Hour)}}, "604800000 3600000 604800000"},
+		{TopicOptions{Replace: []stream.Topic{stream.DataTopic("words", 0, time.Hour)}}, "604800000 3600000 604800000"},
 	} {
 		list, err := DescribeTopics(chain(0), x.o)
 		if err != nil {

@@ -30,13 +30,13 @@ type TopicOptions struct {
 	// to 7 days. A topic that one of the processors writes and another reads has no retention
 	// (stream.RetainAll): a record that is older than a retention when it is written could be
 	// deleted before it is read. Such a topic grows until its records are deleted with
-	// kafka-delete-records.sh, or until Topics has its description with a retention.
+	// kafka-delete-records.sh, or until Replace has its description with a retention.
 	Retention time.Duration
-	// Topics replace the description of the topics with their names, such as an output that is
-	// compacted. Those with Partitions 0 get a number that fits. Each is a topic of a processor.
-	// The settings of a changelog and of a dead-letter topic are added to Topic.Config, where it has
-	// no value for them, and Kafka must not delete their records by age or size.
-	Topics []stream.Topic
+	// Replace has descriptions that replace those of the topics with their names, such as an output
+	// that is compacted. Topics with Partitions 0 get a number that fits. Each is a topic of a
+	// processor. The settings of a changelog and of a dead-letter topic are added to Topic.Config,
+	// where it has no value for them, and Kafka must not delete their records by age or size.
+	Replace []stream.Topic
 	// ReplicationFactor is the number of replicas of each partition of new topics. Defaults to 3,
 	// or to the number of brokers if there are fewer.
 	ReplicationFactor int
@@ -47,7 +47,7 @@ type TopicOptions struct {
 
 // check returns ErrConfig for options that no topic can have.
 func (o *TopicOptions) check() error {
-	for _, t := range append([]stream.Topic{{Name: "by default", Partitions: o.Partitions, Retention: o.Retention}}, o.Topics...) {
+	for _, t := range append([]stream.Topic{{Name: "by default", Partitions: o.Partitions, Retention: o.Retention}}, o.Replace...) {
 		if t.Partitions < 0 || t.Retention != 0 && t.Retention != stream.RetainAll && t.Retention < time.Millisecond {
 			return fmt.Errorf("%w: topics of TopicOptions: %s, %d partitions and a retention of %s: use a number of at least 1, or 0 for the default, and a retention of at least 1ms, or stream.RetainAll", processors.ErrConfig, t.Name, t.Partitions, t.Retention)
 		}
@@ -133,14 +133,14 @@ func newFit(list []stream.Processor, o TopicOptions) (*fit, error) {
 // checkDescribed returns ErrConfig for descriptions that no topic of the processors can have.
 func (f *fit) checkDescribed() error {
 	known := f.names()
-	for i, t := range f.o.Topics {
+	for i, t := range f.o.Replace {
 		switch {
 		case !slices.Contains(known, t.Name):
-			return fmt.Errorf("%w: TopicOptions.Topics has topic %q, which no processor reads or writes: remove it, or correct its name. Their topics are %s", processors.ErrConfig, t.Name, strings.Join(known, ", "))
-		case slices.ContainsFunc(f.o.Topics[:i], func(o stream.Topic) bool { return o.Name == t.Name }):
-			return fmt.Errorf("%w: TopicOptions.Topics has topic %q twice: remove one of them", processors.ErrConfig, t.Name)
+			return fmt.Errorf("%w: TopicOptions.Replace has topic %q, which no processor reads or writes: remove it, or correct its name. Their topics are %s", processors.ErrConfig, t.Name, strings.Join(known, ", "))
+		case slices.ContainsFunc(f.o.Replace[:i], func(o stream.Topic) bool { return o.Name == t.Name }):
+			return fmt.Errorf("%w: TopicOptions.Replace has topic %q twice: remove one of them", processors.ErrConfig, t.Name)
 		case t.Cleanup != stream.CleanupDelete && t.Cleanup != stream.CleanupCompact:
-			return fmt.Errorf("%w: topic %q of TopicOptions.Topics has the cleanup policy %q: set Cleanup to stream.CleanupDelete or stream.CleanupCompact", processors.ErrConfig, t.Name, t.Cleanup)
+			return fmt.Errorf("%w: topic %q of TopicOptions.Replace has the cleanup policy %q: set Cleanup to stream.CleanupDelete or stream.CleanupCompact", processors.ErrConfig, t.Name, t.Cleanup)
 		}
 	}
 	return nil
@@ -151,7 +151,7 @@ func (f *fit) checkKept() error {
 	for _, t := range f.describe(make([]int32, len(f.list))) {
 		kept := slices.ContainsFunc(f.list, func(p stream.Processor) bool { return t.Name == p.Changelog || t.Name == p.DLQ })
 		if s := t.Settings(); kept && topics.Deletes(s) {
-			return fmt.Errorf("%w: topic %s of TopicOptions.Topics is a changelog or a dead-letter topic with cleanup.policy=%s: Kafka would delete records that no other topic has. Set Cleanup to stream.CleanupCompact", processors.ErrConfig, t.Name, s["cleanup.policy"])
+			return fmt.Errorf("%w: topic %s of TopicOptions.Replace is a changelog or a dead-letter topic with cleanup.policy=%s: Kafka would delete records that no other topic has. Set Cleanup to stream.CleanupCompact", processors.ErrConfig, t.Name, s["cleanup.policy"])
 		}
 	}
 	return nil
@@ -210,16 +210,16 @@ func (f *fit) names() []string {
 	return slices.Compact(names)
 }
 
-// described returns the description of a topic in TopicOptions.Topics.
+// described returns the description of a topic in TopicOptions.Replace.
 func (f *fit) described(topic string) (stream.Topic, bool) {
-	if i := slices.IndexFunc(f.o.Topics, func(t stream.Topic) bool { return t.Name == topic }); i >= 0 {
-		return f.o.Topics[i], true
+	if i := slices.IndexFunc(f.o.Replace, func(t stream.Topic) bool { return t.Name == topic }); i >= 0 {
+		return f.o.Replace[i], true
 	}
 	return stream.Topic{}, false
 }
 
-// given returns the number of partitions that a topic has, or that TopicOptions.Topics states; 0 if
-// any number fits.
+// given returns the number of partitions that a topic has, or that TopicOptions.Replace states; 0
+// if any number fits.
 func (f *fit) given(topic string) int32 {
 	t, _ := f.described(topic)
 	return cmp.Or(f.partitionsOf(topic), t.Partitions)

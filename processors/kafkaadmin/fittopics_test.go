@@ -40,7 +40,7 @@ func TestFitTopics(t *testing.T) {
 			list: []stream.Processor{{App: "a", Inputs: []string{"x", "y"}}, {App: "b", Inputs: []string{"z"}}, {App: "c", Inputs: []string{"y", "z"}, Partitions: 7}},
 			want: "a.changelog 7, a.dlq 7, b.changelog 7, b.dlq 7, c.changelog 7, c.dlq 7, x 7, y 7, z 7",
 		},
-		"a described output":                            {list: chain(0), o: TopicOptions{Topics: []stream.Topic{{Name: "counts", Partitions: 1, Cleanup: stream.CleanupCompact}}}, want: "count.changelog 12, count.dlq 12, counts 1, lines 12, split.changelog 12, split.dlq 12, words 12"},
+		"a described output":                            {list: chain(0), o: TopicOptions{Replace: []stream.Topic{{Name: "counts", Partitions: 1, Cleanup: stream.CleanupCompact}}}, want: "count.changelog 12, count.dlq 12, counts 1, lines 12, split.changelog 12, split.dlq 12, words 12"},
 		"added, for the state":                          {list: []stream.Processor{{App: "a", Inputs: []string{"x"}, Partitions: 4}}, have: map[string]int32{"x": 6}, want: "a.changelog 4, a.dlq 4, x 4"},
 		"an output that its reader does not read whole": {list: chain(4), have: map[string]int32{"words": 8}, want: "processor count: words has 8 partitions, and count needs 4: they must be equal"},
 		"too few partitions":                            {list: chain(4), have: map[string]int32{"words": 2}, want: "processor count: words has 2 partitions, and count needs 4"},
@@ -88,7 +88,7 @@ func TestFitExistingTopics(t *testing.T) {
 	if _, err := adm.CreateTopic(t.Context(), 5, 1, nil, "lines"); err != nil {
 		t.Fatal(err)
 	}
-	o := TopicOptions{Partitions: 2, Retention: time.Hour, Topics: []stream.Topic{{Name: "counts", Cleanup: stream.CleanupCompact}}}
+	o := TopicOptions{Partitions: 2, Retention: time.Hour, Replace: []stream.Topic{{Name: "counts", Cleanup: stream.CleanupCompact}}}
 	list, err := FitTopics(t.Context(), k, chain(0), o)
 	if err != nil {
 		t.Fatal(err)
