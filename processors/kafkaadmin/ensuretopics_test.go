@@ -135,6 +135,8 @@ func TestRetention(t *testing.T) {
 		{TopicOptions{Retention: time.Hour}, "3600000 -1 3600000"},
 		{TopicOptions{Retention: stream.RetainAll}, "-1 -1 -1"},
 		{TopicOptions{Replace: []stream.Topic{stream.DataTopic("words", 0, time.Hour)}}, "604800000 3600000 604800000"},
+		{TopicOptions{Replace: []stream.Topic{stream.DataTopic("words", 8, 0), stream.DataTopic("lines", 8, 0)}}, "604800000 -1 604800000"},
+		{TopicOptions{Replace: []stream.Topic{{Name: "counts", Cleanup: stream.CleanupCompact}}}, "604800000 -1 "},
 	} {
 		list, err := DescribeTopics(chain(0), x.o)
 		if err != nil {

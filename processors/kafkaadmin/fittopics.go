@@ -33,9 +33,10 @@ type TopicOptions struct {
 	// kafka-delete-records.sh, or until Replace has its description with a retention.
 	Retention time.Duration
 	// Replace has descriptions that replace those of the topics with their names, such as an output
-	// that is compacted. Topics with Partitions 0 get a number that fits. Each is a topic of a
-	// processor. The settings of a changelog and of a dead-letter topic are added to Topic.Config,
-	// where it has no value for them, and Kafka must not delete their records by age or size.
+	// that is compacted. Topics with Partitions 0 get a number that fits, and those with Retention 0
+	// the retention above. Each is a topic of a processor. The settings of a changelog and of a
+	// dead-letter topic are added to Topic.Config, where it has no value for them, and Kafka must
+	// not delete their records by age or size.
 	Replace []stream.Topic
 	// ReplicationFactor is the number of replicas of each partition of new topics. Defaults to 3,
 	// or to the number of brokers if there are fewer.
@@ -293,6 +294,9 @@ func (f *fit) describe(tasks []int32) (all []stream.Topic) {
 			maps.Copy(config, t.Config)
 			maps.Copy(config, d.Config)
 			d.Config, d.Partitions = config, t.Partitions
+			if d.Cleanup == t.Cleanup {
+				d.Retention = cmp.Or(d.Retention, t.Retention)
+			}
 			t = d
 		}
 		t.Changelog = cmp.Or(t.Changelog, p.Changelog)
