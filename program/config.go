@@ -93,7 +93,7 @@ func (c *Config) checkAddresses() error {
 	if c.Advertise != "" {
 		host, port, err := net.SplitHostPort(c.Advertise)
 		switch {
-		case !c.serves():
+		case c.Listen == "":
 			return fmt.Errorf("%w: Advertise %q is the address of an API, and Listen is empty: set Listen, or remove Advertise", processors.ErrConfig, c.Advertise)
 		case err != nil || port == "" || everyInterface(host):
 			return fmt.Errorf("%w: Advertise %q is not host:port of one host: use a name or an address of this machine, with the port", processors.ErrConfig, c.Advertise)

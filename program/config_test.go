@@ -50,6 +50,7 @@ func TestSetFlags(t *testing.T) {
 func TestRefusedAddresses(t *testing.T) {
 	for want, change := range map[string]func(*program.Config){
 		`Advertise "a:1" is the address of an API, and Listen is empty`: func(c *program.Config) { c.Advertise = "a:1" },
+		`Advertise "a:2" is the address of an API, and Listen is empty`: func(c *program.Config) { c.OpsListen, c.Advertise = "127.0.0.1:0", "a:2" },
 		`Advertise "host" is not host:port`:                             func(c *program.Config) { c.Listen, c.Advertise = "127.0.0.1:0", "host" },
 		`Advertise "0.0.0.0:1" is not host:port of one host`:            func(c *program.Config) { c.Listen, c.Advertise = "127.0.0.1:0", "0.0.0.0:1" },
 		`Listen "0.0.0.0:1" is every interface`:                         func(c *program.Config) { c.Listen = "0.0.0.0:1" },

@@ -39,10 +39,10 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 	if err := checkList(list); err != nil {
 		return nil, err
 	}
-	cfg.setDefaults(len(list))
 	if err := cfg.checkAddresses(); err != nil {
 		return nil, err
 	}
+	cfg.setDefaults(len(list))
 	topics, err := kafkaadmin.DescribeTopics(list, cfg.Topics)
 	if err != nil {
 		return nil, err
