@@ -145,7 +145,7 @@ func TestTopicsChecked(t *testing.T) {
 		}
 		began := time.Now()
 		err := h.StartWith("a", cfg, ledger.Processor("missing")).Await()
-		if !errors.Is(err, processors.ErrTopics) || !strings.Contains(err.Error(), "topic missing") {
+		if !errors.Is(err, processors.ErrTopics) || !strings.Contains(err.Error(), "do not exist: missing. ") {
 			t.Errorf("a missing topic: %v", err)
 		}
 		if took := time.Since(began); took < processors.TopicsWait || took > processors.TopicsWait+time.Second {
