@@ -33,9 +33,9 @@ type TopicOptions struct {
 	// kafka-delete-records.sh, or until Replace has its description with a retention.
 	Retention time.Duration
 	// Replace has descriptions that replace those of the topics with their names, such as an output
-	// that is compacted. Topics with Partitions 0 get a number that fits, and those with Retention 0
-	// the retention above. Each is a topic of a processor. The settings of a changelog and of a
-	// dead-letter topic are added to Topic.Config, where it has no value for them, and Kafka must
+	// that is compacted. Topics with Partitions 0 get a number that fits, and topics with Retention
+	// 0 get the retention above. Each is a topic of a processor. The settings of a changelog and of
+	// a dead-letter topic are added to Topic.Config, where it has no value for them, and Kafka must
 	// not delete their records by age or size.
 	Replace []stream.Topic
 	// ReplicationFactor is the number of replicas of each partition of new topics. Defaults to 3,
