@@ -66,7 +66,7 @@ func processorConfig(c *config.Config, k kafka.Cluster, log *zerolog.Logger, mem
 	p := c.Processor
 	return processors.Config{
 		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: log,
-		Workers:         memory.Workers, CommitInterval: p.CommitInterval, CommitIntervalMax: p.CommitIntervalMax,
+		Workers: memory.Workers, CommitInterval: p.CommitInterval, CommitIntervalMax: p.CommitIntervalMax,
 		CommitRecords: p.CommitRecords, CommitBytes: int(memory.Changes), StandbyHandlerBytes: memory.Handlers, PollRecords: p.PollRecords, PoisonLimit: p.PoisonLimit,
 		Standbys: p.Standbys, SessionTimeout: p.SessionTimeout, TransactionTimeout: p.TransactionTimeout,
 		CacheBytes: memory.Cache, MemtableBytes: memory.WriteBuffers, FetchBytes: int32(memory.Fetch),
