@@ -53,8 +53,8 @@ func Unreachable(err error) bool {
 
 // Connect is Client, and returns when one of the brokers has answered. All are asked at the same
 // time, and the client begins with the one that answered first: another may hold its first request
-// up. If all fail, the error is that of one, a refusal before others. If some accept connections and
-// answer nothing for 10 s, the error is a *NoAnswerError.
+// up. If all fail, the error is that of one, a refusal before others. If some accept connections
+// and answer nothing for 10 s, the error is a *NoAnswerError.
 func (k Cluster) Connect(ctx context.Context, opts ...kgo.Opt) (*kgo.Client, error) {
 	seed, err := k.firstAnswer(ctx)
 	if err != nil {
