@@ -43,3 +43,41 @@ func TestContextLogAndCount(t *testing.T) {
 		t.Errorf("counted: %v, %v", &n, err)
 	}
 }
+
+// TestRejectReasonIsText: a reason that is no text, such as a part of the record, becomes a label of
+// a metric without a panic.
+func TestRejectReasonIsText(t *testing.T) {
+	p := stream.Processor{App: "reasons", Inputs: []string{"in"}, New: stream.EachRecord(func(_ *stream.Context, r *stream.Record) error {
+		return stream.Rejectf(string(r.Value), "the reason is the record")
+	})}
+	metrics := processors.NewMetrics(nil)
+	processorstest.Run(t, processorstest.Options{Processor: p}, func(t *testing.T, h *processorstest.Harness) {
+		h.StartWith("a", processors.Config{Metrics: metrics}, p)
+		h.Produce("in", 2, "x", "bad\xff")
+		h.CaughtUp()
+		if n := len(h.Records("reasons.dlq")); n != 1 {
+			t.Errorf("%d dead letters", n)
+		}
+	})
+	var n dto.Metric
+	if err := metrics.Rejected.WithLabelValues("reasons", "bad\uFFFD").Write(&n); err != nil || n.GetCounter().GetValue() != 1 {
+		t.Errorf("rejected: %v, %v", &n, err)
+	}
+}
+
+// TestQuestionCounts: a question that does nothing but count is counted, at once.
+func TestQuestionCounts(t *testing.T) {
+	p := stream.Processor{App: "asked", Inputs: []string{"in"}, New: stream.EachRecord(func(*stream.Context, *stream.Record) error { return nil })}
+	metrics := processors.NewMetrics(nil)
+	processorstest.Run(t, processorstest.Options{Processor: p}, func(t *testing.T, h *processorstest.Harness) {
+		a := h.StartWith("a", processors.Config{Metrics: metrics}, p)
+		h.CaughtUp()
+		if err := processors.AskCommitted(t.Context(), a.Runtime(), 2, func(c *stream.Context) error { c.Count("asked", 1); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		var n dto.Metric
+		if err := metrics.Counts.WithLabelValues("asked", "asked").Write(&n); err != nil || n.GetCounter().GetValue() != 1 {
+			t.Errorf("counted: %v, %v", &n, err)
+		}
+	})
+}

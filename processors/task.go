@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -155,7 +156,7 @@ func (t *task) foldAll(b *stream.Batch) (err error) {
 		return handler.NewError(t.p, fmt.Errorf("fold from %s@%d: %w", b.Topic, b.Records[0].Offset, err))
 	}
 	for _, r := range b.Rejects {
-		t.rejects = append(t.rejects, deadLetter{topic: b.Topic, rec: b.Records[r.Index], reason: r.Reason, detail: r.Detail})
+		t.rejects = append(t.rejects, deadLetter{topic: b.Topic, rec: b.Records[r.Index], reason: strings.ToValidUTF8(r.Reason, "\uFFFD"), detail: r.Detail})
 	}
 	t.folded += len(b.Records)
 	return nil
@@ -339,7 +340,7 @@ func (t *task) due(now time.Time, tick time.Duration) bool {
 }
 
 func (t *task) hasChanges() bool {
-	return t.folded > 0 || len(t.rejects) > 0 || len(t.changes.List) > 0 || t.timers.changed() || t.offsetsMoved()
+	return t.folded > 0 || len(t.rejects) > 0 || len(t.changes.List) > 0 || len(t.changes.Counts) > 0 || t.timers.changed() || t.offsetsMoved()
 }
 
 // offsetsMoved reports whether an input offset is ahead of the committed one, be it by control

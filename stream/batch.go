@@ -35,8 +35,10 @@ type Batch struct {
 // Reject is a record that a handler refused. The runtime writes it to the dead-letter topic. The
 // handler's state must be as if the record had never arrived.
 type Reject struct {
-	Index  int    // in Batch.Records
-	Reason string // from a closed set, e.g. "negative_price": becomes a metric label and a header
+	Index int // in Batch.Records
+	// Reason is from a closed set, e.g. "negative_price": it becomes a metric label and a header.
+	// The runtime replaces what is not UTF-8 in it by U+FFFD.
+	Reason string
 	Detail string // explains the reason to a person
 }
 

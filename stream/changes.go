@@ -2,6 +2,7 @@ package stream
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -157,16 +158,28 @@ func (c *Changes) adopt(b *Changes) {
 
 // Count adds n to the counter weir_processor_counts_total{app, name} of the process, once the
 // transaction has committed. So a record that is tried again counts once, and a process that is
-// killed between the commit and the count misses it. name is from a closed set. n is not negative.
+// killed between the commit and the count misses it. name is from a closed set, see ValidName. n is
+// finite and not negative. Other names and numbers fail the Flush, see Err.
 func (c *Changes) Count(name string, n float64) {
-	if n < 0 {
-		c.Fail(fmt.Errorf("count %q by %g: a counter does not fall", name, n))
+	if err := checkCount(name, n); err != nil {
+		c.Fail(err)
 		return
 	}
 	if c.Counts == nil {
 		c.Counts = map[string]float64{}
 	}
 	c.Counts[name] += n
+}
+
+// checkCount returns an error for what a counter cannot take.
+func checkCount(name string, n float64) error {
+	switch {
+	case !ValidName(name):
+		return fmt.Errorf("count %q: it is not a legal name: use 1 to 200 letters, digits, '.', '_' or '-'", name)
+	case !(n >= 0) || math.IsInf(n, 1): // also NaN
+		return fmt.Errorf("count %q by %g: a counter does not fall, and is a finite number", name, n)
+	}
+	return nil
 }
 
 func (c *Changes) undeclared(output string) error {

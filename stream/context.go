@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -141,8 +142,14 @@ func (c *Context) Log() *slog.Logger {
 }
 
 // Count adds n to a counter, see Changes.Count. What a function counts for a record that it refuses
-// is undone.
-func (c *Context) Count(name string, n float64) { c.counts = append(c.counts, count{name, n}) }
+// is undone. A name or a number that a counter does not take fails the transaction.
+func (c *Context) Count(name string, n float64) {
+	if err := checkCount(name, n); err != nil {
+		c.Fail(err)
+		return
+	}
+	c.counts = append(c.counts, count{name, n})
+}
 
 // SetTimer makes t fire once: it is passed to the timer function of EachRecordWithTimers. A timer
 // is known by its clock, time and key; to set one that is set changes nothing. Key is copied. Where
@@ -188,13 +195,13 @@ func (c *Context) begin(topic string, nowMs int64) {
 	c.state.begin()
 }
 
-// end makes what the function did part of the transaction.
+// end makes what the function did part of the transaction, unless it has misused the Context.
 func (c *Context) end() error {
+	if c.err = cmp.Or(c.err, c.out.Err()); c.err != nil {
+		return c.err
+	}
 	for _, x := range c.counts {
 		c.out.Count(x.name, x.n)
-	}
-	if c.err == nil {
-		c.err = c.out.Err()
 	}
 	for _, x := range c.timers {
 		if x.set {
@@ -203,14 +210,12 @@ func (c *Context) end() error {
 			c.task.Timers.Cancel(x.timer)
 		}
 	}
-	return c.err
+	return nil
 }
 
 // undo takes back what the function did.
 func (c *Context) undo() error {
-	if c.err == nil {
-		c.err = c.out.Err()
-	}
+	c.err = cmp.Or(c.err, c.out.Err())
 	c.state.undo()
 	c.out.truncate(c.outStart)
 	return c.err

@@ -89,10 +89,10 @@ func (h *recordHandler) AskContext(fn any) (bool, error) {
 	h.context.begin("", 0)
 	err := ask(&h.context)
 	if err == nil {
-		err = h.context.err
+		err = h.context.end()
 	}
 	if err == nil {
-		return true, h.context.end()
+		return true, nil
 	}
 	_ = h.context.undo() // returns a misuse of the Context, which is err, or comes after it
 	return true, err

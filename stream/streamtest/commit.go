@@ -22,7 +22,7 @@ const (
 func (r *Runner) Commit(nowMs int64) {
 	r.tb.Helper()
 	r.flush(nowMs)
-	idle := !r.folded && len(r.changes.List) == 0 && !r.timers.changed()
+	idle := !r.folded && len(r.changes.List) == 0 && len(r.changes.Counts) == 0 && !r.timers.changed()
 	for i := range r.changes.List {
 		if c := &r.changes.List[i]; c.Op == stream.OpEmit {
 			r.outputs = append(r.outputs, cloneOutput(c))
