@@ -209,11 +209,12 @@ func (t *task) foldTimed(b *stream.Batch, limit int) error {
 	now, run, from := time.Now(), *b, 0
 	t.watermark.Active(b.Topic, now)
 	for i := range b.Records {
+		beforeMs := t.watermark.Ms()
 		if !t.watermark.Observe(b.Topic, t.eventTime(b.Topic, &b.Records[i])) || !t.watermark.Advance(now) {
 			continue
 		}
 		if i > from {
-			run.Records, run.Rejects, from = b.Records[from:i], nil, i
+			run.Records, run.Rejects, run.WatermarkMs, from = b.Records[from:i], nil, beforeMs, i
 			if err := t.fold(&run, limit); err != nil {
 				return err
 			}
@@ -222,7 +223,7 @@ func (t *task) foldTimed(b *stream.Batch, limit int) error {
 			return err
 		}
 	}
-	run.Records, run.Rejects = b.Records[from:], nil
+	run.Records, run.Rejects, run.WatermarkMs = b.Records[from:], nil, t.watermark.Ms()
 	return t.fold(&run, limit)
 }
 
@@ -259,8 +260,8 @@ func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 
 // fireDue fires the timers that are due at the end of a transaction.
 func (t *task) fireDue(now time.Time) error {
-	// Event time advances without records when an input becomes idle. A timer that a late record
-	// set in the past waits for the next grain, or for a transaction without records.
+	// Event time advances without records when an input becomes idle. A timer that was set in the
+	// past waits for the next grain, or for a transaction without records.
 	if t.watermark.Advance(now) || t.folded == 0 {
 		if err := t.fire(stream.EventTime, t.watermark.Ms()); err != nil {
 			return err

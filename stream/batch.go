@@ -28,6 +28,9 @@ type Batch struct {
 	Partition int32
 	Records   []Record
 	NowMs     int64 // wall time of the poll, Unix ms: for health figures only, never for state
+	// WatermarkMs is the event time of the task, Unix ms, where the handler is a TimerHandler: the
+	// timers up to it have fired. 0: there is none yet.
+	WatermarkMs int64
 
 	Rejects []Reject // set by the handler: the records that it refused
 }

@@ -140,8 +140,9 @@ func inputsOf(list []Callback) (topics []string) {
 
 // newHandler is the Processor.New of callbacks.
 func (a *callbacks) newHandler(t Task) (Handler, error) {
-	h := &timedRecordHandler{onTimer: a.timer}
-	h.recordHandler = recordHandler{context: Context{task: t, tableNames: t.tables, timed: true, kinds: a.onTimer, state: openTables{task: &t}}, onRecord: a.record}
+	h := &timedRecordHandler{recordHandler{
+		context: Context{task: t, tableNames: t.tables, timed: true, kinds: a.onTimer, state: openTables{task: &t}}, onRecord: a.record, onTimer: a.timer,
+	}}
 	if len(a.onTimer) == 0 { // the runtime does not look for timers
 		return &h.recordHandler, nil
 	}

@@ -138,7 +138,7 @@ func TestTimerKinds(t *testing.T) {
 	for i, v := range []string{"set", "set", "cancel", "pass"} {
 		r.AppendTo("in", stream.Record{Key: []byte([]string{"a", "b/c", "a", "z"}[i]), Value: []byte(v), TimeMs: []int64{0, 1000, 2000, 12_000}[i]})
 	}
-	want := []string{"long b/c at 5000", "short a at 5000", "short b/c at 5000", "short wall/pass at 1", "short wall/set at 1"}
+	want := []string{"long b/c at 5000", "short a at 5000", "short b/c at 5000", "long z at 5000", "short z at 5000", "short wall/pass at 1", "short wall/set at 1"}
 	if got := texts(r); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/weirhq/weir/stream/internal/plumbing"
 )
@@ -24,16 +25,18 @@ var ErrStopScan = errors.New("stop the scan")
 // numbers from 1 to 126.
 type Context struct {
 	tableNames
-	task  Task
-	topic string
-	nowMs int64
-	timed bool                                      // timers have a function
-	kinds map[TimerKind]func(*Context, Timer) error // of the functions of OnTimer; nil: timers have no kind
+	task        Task
+	topic       string
+	nowMs       int64
+	watermarkMs int64                                     // of the batch; 0: unknown
+	timed       bool                                      // timers have a function
+	kinds       map[TimerKind]func(*Context, Timer) error // of the functions of OnTimer; nil: timers have no kind
 
 	state    openTables
 	out      Changes // records to be written
 	outStart int     // of the current record, in out.List
 	timers   []timerChange
+	past     []Timer // set at or below watermarkMs: they fire next
 	counts   []count
 	encoded  []byte // of TypedOutput: room
 	err      error  // misuse in the current record
@@ -204,10 +207,17 @@ func (c *Context) end() error {
 		c.out.Count(x.name, x.n)
 	}
 	for _, x := range c.timers {
-		if x.set {
-			c.task.Timers.Set(x.timer)
-		} else {
+		same := func(t Timer) bool { return x.timer.Clock == t.Clock && compareTimers(x.timer, t) == 0 }
+		c.past = slices.DeleteFunc(c.past, same)
+		switch past := x.timer.Clock == EventTime && x.timer.AtMs <= c.watermarkMs; {
+		case !x.set:
 			c.task.Timers.Cancel(x.timer)
+		case past && c.watermarkMs > 0:
+			x.timer.AtMs = max(0, x.timer.AtMs)
+			c.task.Timers.Cancel(x.timer) // a question may have set it
+			c.past = append(c.past, x.timer)
+		default:
+			c.task.Timers.Set(x.timer)
 		}
 	}
 	return nil

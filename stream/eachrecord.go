@@ -40,11 +40,15 @@ func EachRecord(fn func(c *Context, r *Record) error) func(Task) (Handler, error
 // EachRecordWithTimers is EachRecord with a second function, which is called for each timer that is
 // due, in order of time and key. Timers that it sets and that are due at once fire after those that
 // were due. Its error abandons the transaction, a RejectError as any other.
+//
+// A timer of event time that a late record sets at or below the watermark fires right after the
+// record. So with one input the records alone decide which timers fire between which records. A
+// panic of such a timer is one of the record.
 func EachRecordWithTimers(onRecord func(c *Context, r *Record) error, onTimer func(c *Context, t Timer) error) func(Task) (Handler, error) {
 	return func(t Task) (Handler, error) {
-		h := &timedRecordHandler{onTimer: onTimer}
-		h.recordHandler = recordHandler{context: Context{task: t, tableNames: t.tables, timed: true, state: openTables{task: &t}}, onRecord: onRecord}
-		return h, nil
+		return &timedRecordHandler{recordHandler{
+			context: Context{task: t, tableNames: t.tables, timed: true, state: openTables{task: &t}}, onRecord: onRecord, onTimer: onTimer,
+		}}, nil
 	}
 }
 
@@ -52,19 +56,26 @@ func EachRecordWithTimers(onRecord func(c *Context, r *Record) error, onTimer fu
 type recordHandler struct {
 	context  Context
 	onRecord func(*Context, *Record) error
+	onTimer  func(*Context, Timer) error // nil: without timers
 }
+
+// maxPast is how often in a row timers may set timers at or below the watermark.
+const maxPast = 10_000
 
 // Fold implements Handler.
 func (h *recordHandler) Fold(b *Batch) error {
 	for i := range b.Records {
 		r := &b.Records[i]
 		h.context.begin(b.Topic, b.NowMs)
+		h.context.watermarkMs = b.WatermarkMs
 		err := h.onRecord(&h.context, r)
 		if rejected, ok := errors.AsType[*RejectError](err); ok {
 			b.Reject(i, rejected.Reason, rejected.Detail)
 			err = h.context.undo()
 		} else if err == nil {
-			err = h.context.end()
+			if err = h.context.end(); err == nil {
+				err = h.firePast(b.WatermarkMs)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("record at offset %d: %w", r.Offset, err)
@@ -87,6 +98,7 @@ func (h *recordHandler) AskContext(fn any) (bool, error) {
 		return false, nil
 	}
 	h.context.begin("", 0)
+	h.context.watermarkMs = 0
 	err := ask(&h.context)
 	if err == nil {
 		err = h.context.end()
@@ -102,14 +114,34 @@ func (h *recordHandler) AskContext(fn any) (bool, error) {
 func (h *recordHandler) PendingBytes() int { return h.context.state.bytes + h.context.out.Bytes() }
 
 // timedRecordHandler is the Handler of EachRecordWithTimers.
-type timedRecordHandler struct {
-	recordHandler
-	onTimer func(*Context, Timer) error
+type timedRecordHandler struct{ recordHandler }
+
+// OnTimer implements TimerHandler.
+func (h *timedRecordHandler) OnTimer(nowMs int64, due []Timer) error {
+	h.context.watermarkMs = 0 // the runtime fires what timers set
+	return h.fire(nowMs, due)
 }
 
-// OnTimer implements TimerHandler. A timer of due that an earlier one cancels does not fire; one
-// that an earlier one sets was set already.
-func (h *timedRecordHandler) OnTimer(nowMs int64, due []Timer) error {
+// firePast fires the timers that a record has set at or below the watermark, and those that they
+// set.
+func (h *recordHandler) firePast(watermarkMs int64) error {
+	for n := 0; len(h.context.past) > 0; n++ {
+		due := h.context.past
+		if n == maxPast {
+			return fmt.Errorf("timers have set timers at or below the watermark %d times in a row, the last for %d ms: the timer function keeps setting timers in the past", n, due[0].AtMs)
+		}
+		h.context.past = nil
+		slices.SortFunc(due, compareTimers)
+		if err := h.fire(watermarkMs, due); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fire calls the timer function. A timer of due that an earlier one cancels does not fire; one that
+// an earlier one sets was set already.
+func (h *recordHandler) fire(nowMs int64, due []Timer) error {
 	cancelled := map[int]bool{} // by index in due
 	for i, t := range due {
 		if cancelled[i] {

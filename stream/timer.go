@@ -77,7 +77,8 @@ func compareTimers(a, b Timer) int {
 //
 // A timer of WallTime whose time has passed fires at the end of the transaction. A timer of
 // EventTime fires when the watermark reaches its time. If it is set at or below the watermark, it
-// fires when the watermark advances, or after a second without records.
+// fires when the watermark advances, or after a second without records. Record functions have the
+// timers that they set in the past fired at once: see EachRecordWithTimers.
 //
 // The time is part of a timer's identity: to move a timer is to cancel it at its old time and to
 // set it at the new one. A state with a time to live needs one timer per key instead: OnTimer

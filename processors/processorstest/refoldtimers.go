@@ -106,6 +106,15 @@ func (t *refoldTimers) observe(h stream.Handler, topic string, r *stream.Record)
 	return t.fire(h, stream.EventTime, t.watermark.Ms(), nil)
 }
 
+// watermarkMs is the event time between two records, 0 where the log does not have their order:
+// what a late record sets in the past then fires at the end of the transaction.
+func (t *refoldTimers) watermarkMs() int64 {
+	if !t.refolder.orderKnown() {
+		return 0
+	}
+	return t.watermark.Ms()
+}
+
 // endTransaction fires what is due at the end of the transaction of m. removed are the rows that
 // the transaction removes from the changelog.
 func (t *refoldTimers) endTransaction(h stream.Handler, m *changelogpb.Marker, folded int, removed map[string]bool) error {

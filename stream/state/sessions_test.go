@@ -90,6 +90,34 @@ func TestSessionsAgainstSort(t *testing.T) {
 	}
 }
 
+// TestLateSessions: values that come after the end of their session are the same sessions, whether
+// a transaction without records comes between them or not.
+func TestLateSessions(t *testing.T) {
+	for _, idle := range []bool{false, true} {
+		p := visits()
+		p.Time.Lateness, p.Inputs, p.On = 0, []string{"clicks"}, append(p.On[:1:1], p.On[2])
+		r := streamtest.New(t, streamtest.Options{Processor: p})
+		for i, second := range []int64{900, 200, 210, 890} { // 890 joins the open session of 900
+			r.AppendTo("clicks", stream.Record{Key: []byte("a"), Value: []byte("x"), TimeMs: second * 1000})
+			r.FoldAll()
+			if idle {
+				r.Commit(int64(2000 * i))
+				r.Commit(int64(2000*i + 1000))
+			}
+		}
+		r.AppendTo("clicks", stream.Record{Key: []byte("b"), Value: []byte("x"), TimeMs: 1_000_000})
+		r.FoldAll()
+		r.Commit(10_000)
+		var got []string
+		for _, c := range r.TakeOutputs() {
+			got = append(got, string(c.Value))
+		}
+		if want := []string{"a 200-200: 1", "a 210-210: 1", "a 890-900: 2"}; !slices.Equal(got, want) {
+			t.Errorf("idle transactions: %t: got %q, want %q", idle, got, want)
+		}
+	}
+}
+
 // TestSessionsMergeInOrder: merge gets the run first that begins first, whatever comes first.
 func TestSessionsMergeInOrder(t *testing.T) {
 	s := state.NewSessions("words", state.Uint64{}, 30*time.Second, func(a, b string) string { return a + b })

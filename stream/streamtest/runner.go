@@ -131,24 +131,25 @@ func (r *Runner) FoldFrom(topic string, n int) int {
 		r.folded = true
 	}
 	for i := range records {
+		beforeMs := r.watermark.Ms()
 		if r.watermark.Observe(topic, r.processor.Time.Of(topic, &records[i])) && r.watermark.Advance(now) {
-			r.fold(topic, records[from:i])
+			r.fold(topic, records[from:i], beforeMs)
 			r.fire(stream.EventTime, r.watermark.Ms())
 			from = i
 		}
 	}
-	r.fold(topic, records[from:])
+	r.fold(topic, records[from:], r.watermark.Ms())
 	return len(records)
 }
 
 // fold passes the handler a batch of copies, and overwrites them afterwards: a handler must not
 // keep a record's memory.
-func (r *Runner) fold(topic string, records []stream.Record) {
+func (r *Runner) fold(topic string, records []stream.Record, watermarkMs int64) {
 	r.tb.Helper()
 	if len(records) == 0 {
 		return
 	}
-	b := stream.Batch{Topic: topic, Partition: r.partition, NowMs: r.nowMs, Records: slices.Clone(records)}
+	b := stream.Batch{Topic: topic, Partition: r.partition, NowMs: r.nowMs, WatermarkMs: watermarkMs, Records: slices.Clone(records)}
 	for i := range b.Records {
 		x := &b.Records[i]
 		x.Key, x.Value, x.Headers = bytes.Clone(x.Key), bytes.Clone(x.Value), slices.Clone(x.Headers)
