@@ -49,7 +49,7 @@ type Sink struct {
 	Retries int
 	// GiveUp takes a record whose calls have failed, with the error of the last one: it writes the
 	// record to another place, for example. It has the rules of Do, and is called until it returns
-	// nil. It must be set if Retries is.
+	// nil. It must be set if Retries is. Each record is a warning in the log, sink_gave_up.
 	GiveUp func(ctx context.Context, r *SinkRecord, last error) error
 	// SkipTrimmed continues at the first record that the topic still has, with a warning, where
 	// retention has deleted records before they were read. It is for actions that are requested
@@ -66,7 +66,8 @@ type SinkRecord struct {
 	Key, Value []byte
 	Headers    []Header // nil for most records
 	TimeMs     int64    // the record's own timestamp, Unix ms
-	// Attempt is the number of calls of Do for this record before, in this process.
+	// Attempt is the number of calls of Do for this record before, in this process. Calls of GiveUp
+	// do not count.
 	Attempt int
 }
 

@@ -29,6 +29,7 @@ type partition struct {
 
 	committed int64 // by this consumer; -1: nothing yet
 	retrying  int   // records that have failed and are not done
+	givenUp   int   // records that GiveUp has taken
 	lastErr   error // the last error of Do while records are retried
 	stopped   error // why it cannot be read
 
@@ -64,6 +65,7 @@ type Consumer struct {
 	nextTurn int
 	running  int // calls
 	outage   logthrottle.Tracker
+	gaveUp   bool // the last record that was retried was given up: the next success of Do ends the outage
 }
 
 // New makes a Consumer. It starts nothing.
@@ -237,10 +239,12 @@ func (c *Consumer) dispatch() {
 func (c *Consumer) call(p *partition, e *entry) {
 	r := e.SinkRecord // a copy: Do may keep it
 	var err error
-	if c.cfg.Retries > 0 && e.Attempt > c.cfg.Retries {
+	givesUp := c.cfg.Retries > 0 && e.Attempt > c.cfg.Retries
+	if givesUp {
 		err = c.cfg.GiveUp(p.ctx, &r, e.err)
 	} else if err = c.cfg.Do(p.ctx, &r); err != nil {
 		e.err = err
+		e.Attempt++
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,7 +255,11 @@ func (c *Consumer) call(p *partition, e *entry) {
 	case err != nil:
 		c.failed(p, e, err)
 	default:
-		c.done(p, e)
+		if givesUp {
+			p.givenUp++
+			c.cfg.Log.Warn().Err(e.err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Msg("sink_gave_up")
+		}
+		c.done(p, e, !givesUp)
 	}
 	if p.closing && p.running == 0 {
 		close(p.idle)
@@ -259,16 +267,17 @@ func (c *Consumer) call(p *partition, e *entry) {
 	c.dispatch()
 }
 
-// done records that a call succeeded. The mutex is held.
-func (c *Consumer) done(p *partition, e *entry) {
-	if e.Attempt > 0 {
+// done records that a call succeeded: that of Do, which shows that the other system is well, or that
+// of GiveUp. The mutex is held.
+func (c *Consumer) done(p *partition, e *entry, well bool) {
+	if e.failures > 0 {
 		if p.retrying--; p.retrying == 0 {
 			p.lastErr = nil
 		}
 	}
 	p.finish(e)
-	if e.Attempt > 0 {
-		c.recovered()
+	if e.failures > 0 || c.gaveUp {
+		c.recovered(well)
 	}
 	if p.paused && len(p.entries) <= c.cfg.Pending/2 && p.bytes <= c.cfg.PendingBytes/2 {
 		if p.paused = false; p.stopped != nil || p.failing {

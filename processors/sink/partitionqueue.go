@@ -14,7 +14,9 @@ type entry struct {
 	next  *entry // the next of the same key
 	done  bool
 	timer *time.Timer // of the next attempt
-	err   error       // of the last attempt
+	err   error       // of the last call of Do
+	// failures are the calls that have failed, of GiveUp, too. Attempt is the number of calls of Do.
+	failures int
 }
 
 // partitionQueue holds the records of one partition in order, from the first that is not done to

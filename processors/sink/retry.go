@@ -13,11 +13,11 @@ func (c *Consumer) failed(p *partition, e *entry, err error) {
 	if p.closing { // the next owner of the partition calls Do again
 		return
 	}
-	if p.lastErr = err; e.Attempt == 0 {
+	if p.lastErr = err; e.failures == 0 {
 		p.retrying++
 	}
-	pause := c.pause(e.Attempt)
-	e.Attempt++
+	pause := c.pause(e.failures)
+	e.failures++
 	c.logOutage(p, e, err)
 	e.timer = time.AfterFunc(pause, func() {
 		c.mu.Lock()
@@ -45,13 +45,16 @@ func (c *Consumer) logOutage(p *partition, e *entry, err error) {
 	}
 }
 
-// recovered logs the end of an outage once no record is being retried. It is a warning like the
-// begin, so that a log of warnings has both. The mutex is held.
-func (c *Consumer) recovered() {
+// recovered logs the end of an outage once no record is being retried and Do has succeeded. It is a
+// warning like the begin, so that a log of warnings has both. The mutex is held.
+func (c *Consumer) recovered(well bool) {
 	for _, p := range c.order {
 		if p.retrying > 0 {
 			return
 		}
+	}
+	if c.gaveUp = !well; c.gaveUp {
+		return
 	}
 	if n := c.outage.Success(time.Now()); n.Kind == logthrottle.End {
 		c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Dur("for_ms", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("sink_recovered")

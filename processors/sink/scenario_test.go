@@ -313,9 +313,45 @@ func TestGiveUp(t *testing.T) {
 		defer p.stop()
 		w.send(0, "bad", "good", "bad")
 		time.Sleep(time.Minute)
-		want := []string{topic + "[0]@0 attempt 4: the key is refused", topic + "[0]@0 attempt 5: the key is refused"}
+		want := []string{topic + "[0]@0 attempt 4: the key is refused", topic + "[0]@0 attempt 4: the key is refused"}
 		if !slices.Equal(given, want) || calls != 5 || l.count() != 2 || w.behind() != 0 {
 			t.Errorf("given up: %q, %d calls, %d records are done, %d are not committed", given, calls, l.count(), w.behind())
+		}
+	})
+}
+
+// TestGiveUpIsLogged holds that a record that is given up is in the log and in the status, and that
+// it is no recovery: the next success is.
+func TestGiveUpIsLogged(t *testing.T) {
+	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
+		l.refuse["bad"] = errors.New("the key is refused")
+		var lines bytes.Buffer
+		p := w.start("a", func(c *settings) {
+			events := zerolog.New(zerolog.SyncWriter(&lines))
+			c.Log, c.Do, c.Retries = &events, l.do, 8 // for more than two seconds
+			c.GiveUp = func(context.Context, *stream.SinkRecord, error) error { return nil }
+		})
+		defer p.stop()
+		events := func() (list []string) {
+			for line := range strings.Lines(lines.String()) {
+				if _, name, ok := strings.Cut(line, `"message":"sink_`); ok {
+					list = append(list, strings.TrimSuffix(strings.TrimSpace(name), `"}`))
+				}
+			}
+			return list
+		}
+		w.send(0, "bad")
+		time.Sleep(time.Minute)
+		if got, want := events(), []string{"failed", "gave_up"}; !slices.Equal(got, want) || !strings.Contains(lines.String(), `"error":"the key is refused"`) {
+			t.Errorf("events %q, want %q; log:\n%s", got, want, lines.String())
+		}
+		if s := p.Status(); len(s) == 0 || s[0].GivenUp != 1 || s[0].Retrying != 0 || s[0].Err != nil {
+			t.Errorf("status %+v", s)
+		}
+		w.send(0, "good")
+		time.Sleep(time.Second)
+		if got, want := events(), []string{"failed", "gave_up", "recovered"}; !slices.Equal(got, want) {
+			t.Errorf("events %q, want %q", got, want)
 		}
 	})
 }

@@ -21,6 +21,7 @@ type Status struct {
 	Running   int       // pending records for which Do is running
 	Retrying  int       // pending records that have failed; each holds up the later records of its key
 	Oldest    time.Time // timestamp of the oldest pending record, zero if there is none
+	GivenUp   int       // records that Sink.GiveUp has taken, since this process has the partition
 	Paused    bool      // fetching is paused, because the bounds of pending records are reached
 	Err       error     // the last error of a record that is being retried, nil if there is none
 	// Stopped is why the partition cannot be read until an operator decides where to continue, nil
@@ -35,7 +36,7 @@ func (c *Consumer) Status() []Status {
 	defer c.mu.Unlock()
 	list := make([]Status, 0, len(c.order))
 	for _, p := range c.order {
-		s := Status{Partition: p.n, Running: p.running, Retrying: p.retrying, Paused: p.paused, Err: p.lastErr, Stopped: p.stopped, Skipped: slices.Clone(p.skipped)}
+		s := Status{Partition: p.n, Running: p.running, Retrying: p.retrying, GivenUp: p.givenUp, Paused: p.paused, Err: p.lastErr, Stopped: p.stopped, Skipped: slices.Clone(p.skipped)}
 		for _, e := range p.entries {
 			if !e.done {
 				s.Pending++
