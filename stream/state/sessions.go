@@ -83,8 +83,8 @@ func (s *Sessions[K, V]) await(c *stream.Context, key K, x Session[V]) error {
 	return nil
 }
 
-// OnEnd makes fn the function for sessions that have ended. Each is passed to it once. Errors of fn
-// mean what they mean in stream.OnTimer.
+// OnEnd makes fn the function for sessions that have ended. Each is passed to it once, and is not in
+// the table any more: fn may call Add. Errors of fn mean what they mean in stream.OnTimer.
 func (s *Sessions[K, V]) OnEnd(fn func(c *stream.Context, key K, ended Session[V]) error) stream.Callback {
 	return stream.OnTimer(s.over, func(c *stream.Context, t stream.Timer) error {
 		key, err := s.open.keys.Decode(t.Key)
@@ -95,20 +95,24 @@ func (s *Sessions[K, V]) OnEnd(fn func(c *stream.Context, key K, ended Session[V
 		if err != nil || !ok {
 			return err
 		}
-		var others []Session[V]
+		var others, ended []Session[V]
 		for _, x := range list {
-			if x.LastMs+s.gapMs > t.AtMs {
-				others = append(others, x)
-				err = s.await(c, key, x)
-			} else {
-				err = fn(c, key, x)
+			if x.LastMs+s.gapMs <= t.AtMs {
+				ended = append(ended, x)
+				continue
 			}
-			if err != nil {
+			others = append(others, x)
+			if err := s.await(c, key, x); err != nil {
 				return err
 			}
 		}
 		if s.open.Put(c, key, others); len(others) == 0 {
 			s.open.Delete(c, key)
+		}
+		for _, x := range ended { // the table is complete: fn may add to it
+			if err := fn(c, key, x); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

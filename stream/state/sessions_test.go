@@ -118,6 +118,35 @@ func TestLateSessions(t *testing.T) {
 	}
 }
 
+// TestAddAtEnd: what the function of OnEnd adds to the same key is a session.
+func TestAddAtEnd(t *testing.T) {
+	s := state.NewSessions("visits", state.String{}, 30*time.Second, func(a, b string) string { return a + b })
+	p := stream.Processor{Tables: state.Tables(s), On: []stream.Callback{
+		stream.On("clicks", state.String{}, func(c *stream.Context, r *stream.Record, v string) error {
+			return s.Add(c, string(r.Key), r.TimeMs, v)
+		}),
+		s.OnEnd(func(c *stream.Context, key string, x state.Session[string]) error {
+			c.Emit("visits", stream.Message{Value: []byte(x.Value)})
+			if x.Value == "first" {
+				return s.Add(c, key, x.LastMs+3_600_000, "again")
+			}
+			return nil
+		}),
+	}}
+	r := streamtest.New(t, streamtest.Options{Processor: p})
+	r.AppendTo("clicks", stream.Record{Key: []byte("a"), Value: []byte("first"), TimeMs: 100_000})
+	r.AppendTo("clicks", stream.Record{Key: []byte("b"), Value: []byte("z"), TimeMs: 90_000_000})
+	r.FoldAll()
+	r.Commit(1)
+	var got []string
+	for _, c := range r.TakeOutputs() {
+		got = append(got, string(c.Value))
+	}
+	if want := []string{"first", "again"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestSessionsMergeInOrder: merge gets the run first that begins first, whatever comes first.
 func TestSessionsMergeInOrder(t *testing.T) {
 	s := state.NewSessions("words", state.Uint64{}, 30*time.Second, func(a, b string) string { return a + b })
