@@ -1,7 +1,9 @@
 package state
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weirhq/weir/stream"
@@ -38,6 +40,10 @@ type Sessions[K, V any] struct {
 // NewSessions describes the sessions with this name, which is that of their table and of the kind
 // of their timers. A session with several values has what merge makes of them: a and b are the
 // values of two runs, and a is the run that begins first. Values are stored as JSON.
+//
+// Let merge be associative and commutative, such as a sum, a maximum or a union of sets. Values come
+// in any order, and a late one can lie inside of a run: any other merge, such as the first value or
+// a list, depends on the order in which the values came.
 func NewSessions[K, V any](name string, keys Codec[K], gap time.Duration, merge func(a, b V) V) *Sessions[K, V] {
 	return &Sessions[K, V]{Named(name, keys, JSON[[]Session[V]]{}), gap.Milliseconds(), merge, stream.TimerKind(name)}
 }
@@ -70,7 +76,10 @@ func (s *Sessions[K, V]) Add(c *stream.Context, key K, atMs int64, v V) error {
 			return err
 		}
 	}
-	s.open.Put(c, key, append(others, all))
+	// In the order of their times, so that the row does not depend on the order of the values.
+	others = append(others, all)
+	slices.SortFunc(others, func(a, b Session[V]) int { return cmp.Compare(a.FirstMs, b.FirstMs) })
+	s.open.Put(c, key, others)
 	return nil
 }
 

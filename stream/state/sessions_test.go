@@ -118,6 +118,26 @@ func TestLateSessions(t *testing.T) {
 	}
 }
 
+// TestSessionRows: the row of a key does not depend on the order of its values.
+func TestSessionRows(t *testing.T) {
+	rows := map[string]bool{}
+	for _, seconds := range [][]int64{{80, 120, 160}, {120, 80, 160}, {160, 120, 80}} {
+		p := visits()
+		r := streamtest.New(t, streamtest.Options{Processor: p})
+		for _, second := range seconds {
+			r.AppendTo("clicks", stream.Record{Key: []byte("a"), Value: []byte("x"), TimeMs: second * 1000})
+		}
+		r.FoldAll()
+		r.Commit(1)
+		for _, v := range r.Table(p.Tables[0].Number) {
+			rows[string(v)] = true
+		}
+	}
+	if len(rows) != 1 {
+		t.Errorf("%d rows: %v", len(rows), rows)
+	}
+}
+
 // TestAddAtEnd: what the function of OnEnd adds to the same key is a session.
 func TestAddAtEnd(t *testing.T) {
 	s := state.NewSessions("visits", state.String{}, 30*time.Second, func(a, b string) string { return a + b })
