@@ -54,6 +54,9 @@ func sessions(lagMs int64) stream.Processor {
 		if len(r.Key) == 0 || v.Page == "" {
 			return stream.Rejectf("incomplete", "a click needs the user as its key, and a page")
 		}
+		if r.TimeMs < 0 { // it has no timestamp
+			return stream.Rejectf("no_time", "the time of the click is %d, before 1970", r.TimeMs)
+		}
 		list, _, err := open.Get(c, string(r.Key))
 		if err != nil {
 			return err

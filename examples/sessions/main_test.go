@@ -104,7 +104,7 @@ func TestCountry(t *testing.T) {
 // TestRejected: clicks that cannot be used are rejected, each with its reason.
 func TestRejected(t *testing.T) {
 	r := streamtest.New(t, streamtest.Options{Processor: sessions(0)})
-	for _, x := range []stream.Record{{Value: []byte(`{"page":"/"}`)}, {Key: []byte("ann"), Value: []byte(`{"page":`)}, {Key: []byte("ann"), Value: []byte(`{}`)}, {Key: []byte("ann")}} {
+	for _, x := range []stream.Record{{Value: []byte(`{"page":"/"}`)}, {Key: []byte("ann"), Value: []byte(`{"page":`)}, {Key: []byte("ann"), Value: []byte(`{}`)}, {Key: []byte("ann")}, {Key: []byte("ann"), Value: []byte(`{"page":"/"}`), TimeMs: -1}} {
 		r.AppendTo("clicks", x)
 	}
 	r.FoldAll()
@@ -113,7 +113,7 @@ func TestRejected(t *testing.T) {
 	for _, x := range r.TakeRejects() {
 		reasons = append(reasons, x.Reason)
 	}
-	if want := []string{"incomplete", "undecodable", "incomplete", "no_value"}; !slices.Equal(reasons, want) {
+	if want := []string{"incomplete", "undecodable", "incomplete", "no_value", "no_time"}; !slices.Equal(reasons, want) {
 		t.Errorf("rejected %q, want %q", reasons, want)
 	}
 }

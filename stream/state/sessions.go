@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -51,8 +52,16 @@ func NewSessions[K, V any](name string, keys Codec[K], gap time.Duration, merge 
 // Info describes the table for Processor.Tables: see Tables.
 func (s *Sessions[K, V]) Info() stream.TableInfo { return s.open.Info() }
 
-// Add adds a value at a time, Unix ms. Return its error from the record function.
+// ReasonSessionTime is the reason for which a record is rejected whose time no session can have.
+const ReasonSessionTime = "session_time"
+
+// Add adds a value at a time, Unix ms. Return its error from the record function: of a time before
+// 1970, such as the -1 of a record without a timestamp, or of one near the greatest number it is a
+// stream.RejectError.
 func (s *Sessions[K, V]) Add(c *stream.Context, key K, atMs int64, v V) error {
+	if atMs < 0 || atMs > math.MaxInt64-s.gapMs {
+		return stream.Rejectf(ReasonSessionTime, "the time is %d: sessions take Unix ms from 0 to %d", atMs, math.MaxInt64-s.gapMs)
+	}
 	list, _, err := s.open.Get(c, key)
 	if err != nil {
 		return err

@@ -2,8 +2,10 @@ package state_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,6 +137,22 @@ func TestSessionRows(t *testing.T) {
 	}
 	if len(rows) != 1 {
 		t.Errorf("%d rows: %v", len(rows), rows)
+	}
+}
+
+// TestSessionTimes: a record whose time no session can have is rejected, and stops nothing.
+func TestSessionTimes(t *testing.T) {
+	p := visits()
+	p.Time.Of = func(string, *stream.Record) int64 { return 0 }
+	r := streamtest.New(t, streamtest.Options{Processor: p})
+	for _, ms := range []int64{-1, math.MaxInt64, math.MaxInt64 - 29_999, 0} {
+		r.AppendTo("clicks", stream.Record{Key: []byte("a"), Value: []byte("x"), TimeMs: ms})
+	}
+	r.FoldAll()
+	r.Commit(1)
+	rejects := r.TakeRejects()
+	if len(rejects) != 3 || rejects[0].Reason != state.ReasonSessionTime || !strings.Contains(rejects[0].Detail, "-1") || len(r.Timers()) != 1 {
+		t.Errorf("rejected %+v, timers %v", rejects, r.Timers())
 	}
 }
 
