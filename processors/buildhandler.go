@@ -72,8 +72,25 @@ func (r *restorer) buildHandler(res *restoreResult) (err error) {
 	}
 	res.inbox.handler = res.handler
 	if _, timed := res.handler.(stream.TimerHandler); !timed {
-		res.timers.disable()
+		return r.checkNoTimers(res)
 	}
+	return nil
+}
+
+// checkNoTimers stops a partition whose handler would never fire the timers of its state.
+func (r *restorer) checkNoTimers(res *restoreResult) error {
+	for _, clock := range []stream.Clock{stream.EventTime, stream.WallTime} {
+		list, err := res.timers.stored(clock, never, 1)
+		if err != nil {
+			return err
+		}
+		if len(list) > 0 {
+			t := stream.Timer{Key: []byte(list[0][8:])}
+			kind, key := t.Kind()
+			return r.stop(fmt.Errorf("the state has timers, such as that of kind %q and key %q for %d ms, and the handler has no OnTimer: they would be lost. Another version of the program has set them: run it, or add a function that takes them, which may do nothing", kind, key, timerTime(list[0])))
+		}
+	}
+	res.timers.disable()
 	return nil
 }
 

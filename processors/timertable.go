@@ -22,9 +22,11 @@ func timerKeyJSON(key []byte) ([]byte, error) {
 	if stream.Clock(key[0]) == stream.WallTime {
 		clock = "wall"
 	}
+	kind, own := stream.Timer{Key: key[9:]}.Kind()
 	return json.Marshal(struct {
-		Clock string `json:"clock"`
-		AtMs  int64  `json:"at_ms"`
-		Key   string `json:"key"`
-	}{clock, int64(binary.BigEndian.Uint64(key[1:9])), string(key[9:])})
+		Clock string           `json:"clock"`
+		AtMs  int64            `json:"at_ms"`
+		Kind  stream.TimerKind `json:"kind,omitempty"`
+		Key   string           `json:"key"`
+	}{clock, int64(binary.BigEndian.Uint64(key[1:9])), kind, string(own)})
 }

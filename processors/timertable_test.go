@@ -14,6 +14,7 @@ func TestTimerTable(t *testing.T) {
 		want string
 	}{
 		{append([]byte{byte(stream.WallTime)}, timerKey(1234, []byte("user"))...), `{"clock":"wall","at_ms":1234,"key":"user"}`},
+		{append([]byte{byte(stream.WallTime)}, timerKey(1234, []byte("\xffkind/quiet\x00a/b"))...), `{"clock":"wall","at_ms":1234,"kind":"quiet","key":"a/b"}`},
 		{append([]byte{byte(stream.EventTime)}, timerKey(-1, nil)...), `{"clock":"event","at_ms":0,"key":""}`},
 	} {
 		if text, err := table.Key(c.key); err != nil || string(text) != c.want {

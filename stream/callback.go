@@ -81,6 +81,18 @@ func OnTimer(kind TimerKind, fn func(c *Context, t Timer) error) Callback {
 	return cb
 }
 
+// OnTimerWithoutKind makes fn the function for the timers without a kind: those of
+// Context.SetTimer, also of a version of the program whose handler was that of
+// EachRecordWithTimers. Without it such a timer stops the partition. Errors of fn mean what they
+// mean in EachRecordWithTimers.
+func OnTimerWithoutKind(fn func(c *Context, t Timer) error) Callback {
+	cb := Callback{onTimer: fn}
+	if fn == nil {
+		cb.err = errors.New("OnTimerWithoutKind has no function: give one")
+	}
+	return cb
+}
+
 // Decode returns the value that b encodes, such as the key of a record. Its errors are
 // RejectErrors, also if codec panics or b is nil: return them from the record function.
 func Decode[V any](codec Decoder[V], b []byte) (v V, err error) {
@@ -102,8 +114,8 @@ func Decode[V any](codec Decoder[V], b []byte) (v V, err error) {
 
 // callbacks are the functions of a processor.
 type callbacks struct {
-	onRecord map[string]func(*Context, *Record) error // by input
-	onTimer  map[TimerKind]func(*Context, Timer) error
+	onRecord map[string]func(*Context, *Record) error  // by input
+	onTimer  map[TimerKind]func(*Context, Timer) error // of kind "": timers without a kind
 }
 
 // newCallbacks returns an error if a function is missing, or if two have the same input or kind.
@@ -113,6 +125,8 @@ func newCallbacks(list []Callback) (*callbacks, error) {
 		switch {
 		case cb.err != nil:
 			return nil, cb.err
+		case cb.onTimer != nil && all.onTimer[cb.kind] != nil && cb.kind == "":
+			return nil, errors.New("two functions take the timers without a kind: give OnTimerWithoutKind once")
 		case cb.onTimer != nil && all.onTimer[cb.kind] != nil:
 			return nil, fmt.Errorf("two functions take the timers of kind %q: give each kind one function", cb.kind)
 		case cb.onTimer != nil:
@@ -141,7 +155,7 @@ func inputsOf(list []Callback) (topics []string) {
 // newHandler is the Processor.New of callbacks.
 func (a *callbacks) newHandler(t Task) (Handler, error) {
 	h := &timedRecordHandler{recordHandler{
-		context: Context{task: t, tableNames: t.tables, timed: true, kinds: a.onTimer, state: openTables{task: &t}}, onRecord: a.record, onTimer: a.timer,
+		context: Context{task: t, tableNames: t.tables, timed: a.onTimer[""] != nil, kinds: a.onTimer, state: openTables{task: &t}}, onRecord: a.record, onTimer: a.timer,
 	}}
 	if len(a.onTimer) == 0 { // the runtime does not look for timers
 		return &h.recordHandler, nil
@@ -158,11 +172,15 @@ func (a *callbacks) record(c *Context, r *Record) error {
 }
 
 func (a *callbacks) timer(c *Context, t Timer) error {
-	kind, key, ok := splitKind(t.Key)
+	kind, key := t.Kind()
 	fn := a.onTimer[kind]
-	if !ok || fn == nil {
-		return fmt.Errorf("a timer has key %q, which begins with no kind of a function: another version of the program has set it. Add OnTimer for its kind, or give the processor another App", t.Key)
+	switch {
+	case fn != nil:
+		t.Key = key
+		return fn(c, t)
+	case kind == "":
+		return fmt.Errorf("a timer with key %q has no kind: another version of the program has set it. Add OnTimerWithoutKind to Processor.On", t.Key)
+	default:
+		return fmt.Errorf("a timer has kind %q, which has no function: another version of the program has set it. Add OnTimer for its kind, with a function that does nothing if the timer is of no use", kind)
 	}
-	t.Key = key
-	return fn(c, t)
 }

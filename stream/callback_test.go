@@ -160,11 +160,87 @@ func TestTimerKindErrors(t *testing.T) {
 		if err := h.Fold(&stream.Batch{Topic: "in", Records: []stream.Record{{Value: []byte{}}}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
-		for _, key := range []string{"ann", "other/ann"} { // of an earlier version of the program
+		for key, want := range map[string]string{ // of an earlier version of the program
+			"ann": "Add OnTimerWithoutKind", "known/ann": "Add OnTimerWithoutKind", "\xffkind/other\x00ann": `kind "other", which has no function`,
+		} {
 			err := h.(stream.TimerHandler).OnTimer(1, []stream.Timer{{Key: []byte(key)}})
-			if err == nil || !strings.Contains(err.Error(), "begins with no kind of a function") {
-				t.Errorf("timer %s: %v", key, err)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("timer %q: %v, want %s", key, err, want)
 			}
+		}
+	}
+}
+
+// TestTimerKindOrder holds that timers of one time fire in the order of their kinds, then of their
+// keys, also where a kind begins as another one.
+func TestTimerKindOrder(t *testing.T) {
+	p := stream.Processor{On: []stream.Callback{stream.On("in", state.String{}, func(c *stream.Context, _ *stream.Record, _ string) error {
+		for _, kind := range []stream.TimerKind{"a.b", "a", "a-b"} {
+			kind.Set(c, stream.Timer{AtMs: 1, Key: []byte("2")})
+			kind.Set(c, stream.Timer{AtMs: 1, Key: []byte("1")})
+		}
+		return nil
+	})}}
+	for _, kind := range []stream.TimerKind{"a", "a.b", "a-b"} {
+		p.On = append(p.On, stream.OnTimer(kind, func(c *stream.Context, x stream.Timer) error {
+			c.Emit("out", stream.Message{Value: []byte(string(kind) + " " + string(x.Key))})
+			return nil
+		}))
+	}
+	r := streamtest.New(t, streamtest.Options{Processor: p})
+	r.AppendTo("in", stream.Record{Value: []byte{}}, stream.Record{Value: []byte{}, TimeMs: 5000})
+	r.FoldFrom("in", 1)
+	r.Commit(1)
+	r.FoldFrom("in", 1)
+	if got, want := texts(r), []string{"a 1", "a 2", "a-b 1", "a-b 2", "a.b 1", "a.b 2"}; !slices.Equal(got[:6], want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestTimersOfAnotherForm holds that no timer is lost when a program changes from EachRecordWithTimers
+// to functions with kinds, and back: it has a function, or is an error.
+func TestTimersOfAnotherForm(t *testing.T) {
+	const quiet stream.TimerKind = "quiet"
+	var got []string
+	take := func(form string) func(*stream.Context, stream.Timer) error {
+		return func(_ *stream.Context, x stream.Timer) error { got = append(got, form+" "+string(x.Key)); return nil }
+	}
+	set := func(c *stream.Context, r *stream.Record, _ string) error {
+		quiet.Set(c, stream.Timer{AtMs: 1, Key: r.Key})
+		c.SetTimer(stream.Timer{AtMs: 1, Key: []byte("quiet/" + string(r.Key))})
+		return nil
+	}
+	kinds := stream.Processor{App: "a", On: []stream.Callback{
+		stream.On("in", state.String{}, set), stream.OnTimer(quiet, take("quiet")), stream.OnTimerWithoutKind(take("none")),
+	}}
+	r := streamtest.New(t, streamtest.Options{Processor: kinds})
+	r.AppendTo("in", stream.Record{Key: []byte("ann"), Value: []byte{}})
+	r.FoldAll()
+	r.Commit(1)
+	stored := r.Timers()
+	if kind, key := stored[1].Kind(); len(stored) != 2 || kind != quiet || string(key) != "ann" {
+		t.Fatalf("timers %v", stored)
+	}
+	if err := handlerOf(t, kinds).(stream.TimerHandler).OnTimer(1, stored); err != nil || !slices.Equal(got, []string{"none quiet/ann", "quiet ann"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	old := handlerOf(t, stream.Processor{App: "a", Inputs: []string{"in"}, New: stream.EachRecordWithTimers(
+		func(c *stream.Context, _ *stream.Record) error {
+			c.SetTimer(stream.Timer{Key: stored[1].Key})
+			return nil
+		}, take("old"))}).(interface {
+		stream.Handler
+		stream.TimerHandler
+	})
+	if err := old.OnTimer(1, stored[:1]); err != nil || got[len(got)-1] != "old quiet/ann" {
+		t.Errorf("a timer without a kind: %q, %v", got, err)
+	}
+	for what, err := range map[string]error{
+		"timer":  old.OnTimer(1, stored[1:]),
+		"record": old.Fold(&stream.Batch{Topic: "in", Records: make([]stream.Record, 1)}),
+	} {
+		if err == nil || !strings.Contains(err.Error(), `kind "quiet"`) {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }
@@ -192,6 +268,8 @@ func TestCallbackErrors(t *testing.T) {
 		`two functions take the timers of kind "k"`:        {On: []stream.Callback{in, stream.OnTimer("k", timer), stream.OnTimer("k", timer)}},
 		`On("in") has no codec or no function`:             {On: []stream.Callback{stream.On("in", state.String{}, nil)}},
 		`OnBytes("raw") has no function`:                   {On: []stream.Callback{in, stream.OnBytes("raw", nil)}},
+		`two functions take the timers without a kind`:     {On: []stream.Callback{in, stream.OnTimerWithoutKind(timer), stream.OnTimerWithoutKind(timer)}},
+		`OnTimerWithoutKind has no function`:               {On: []stream.Callback{in, stream.OnTimerWithoutKind(nil)}},
 		`OnTimer("a/b"): give a function, and a kind`:      {On: []stream.Callback{in, stream.OnTimer("a/b", timer)}},
 		`a Callback is empty`:                              {On: []stream.Callback{in, {}}},
 		`input "more" has no function`:                     {Inputs: []string{"in", "more"}, On: []stream.Callback{in}},

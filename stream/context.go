@@ -29,7 +29,7 @@ type Context struct {
 	topic       string
 	nowMs       int64
 	watermarkMs int64                                     // of the batch; 0: unknown
-	timed       bool                                      // timers have a function
+	timed       bool                                      // timers without a kind have a function
 	kinds       map[TimerKind]func(*Context, Timer) error // of the functions of OnTimer; nil: timers have no kind
 
 	state    openTables
@@ -156,19 +156,24 @@ func (c *Context) Count(name string, n float64) {
 
 // SetTimer makes t fire once: it is passed to the timer function of EachRecordWithTimers. A timer
 // is known by its clock, time and key; to set one that is set changes nothing. Key is copied. Where
-// the functions are those of Processor.On, timers have a kind: see TimerKind.
+// the functions are those of Processor.On, timers have a kind, see TimerKind, or the function of
+// OnTimerWithoutKind takes them.
 func (c *Context) SetTimer(t Timer) { c.changeTimer(t, true) }
 
 // CancelTimer removes t. It is no error if t is not set.
 func (c *Context) CancelTimer(t Timer) { c.changeTimer(t, false) }
 
 func (c *Context) changeTimer(t Timer, set bool) {
+	kind, _ := t.Kind()
 	switch {
+	case !c.timed && c.kinds != nil:
+		c.Fail(errors.New("a timer is set without a kind: set it with TimerKind.Set, or add OnTimerWithoutKind to Processor.On"))
+		return
 	case !c.timed:
 		c.Fail(errors.New("a timer is set, and no function takes it: use EachRecordWithTimers"))
 		return
-	case c.kinds != nil:
-		c.Fail(errors.New("a timer is set without a kind: set it with TimerKind.Set"))
+	case kind != "":
+		c.Fail(fmt.Errorf("a timer is set with key %q, which begins as that of a timer of kind %q: set it with TimerKind.Set", t.Key, kind))
 		return
 	}
 	t.Key = bytes.Clone(t.Key)

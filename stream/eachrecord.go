@@ -47,8 +47,18 @@ func EachRecord(fn func(c *Context, r *Record) error) func(Task) (Handler, error
 func EachRecordWithTimers(onRecord func(c *Context, r *Record) error, onTimer func(c *Context, t Timer) error) func(Task) (Handler, error) {
 	return func(t Task) (Handler, error) {
 		return &timedRecordHandler{recordHandler{
-			context: Context{task: t, tableNames: t.tables, timed: true, state: openTables{task: &t}}, onRecord: onRecord, onTimer: onTimer,
+			context: Context{task: t, tableNames: t.tables, timed: true, state: openTables{task: &t}}, onRecord: onRecord, onTimer: withoutKind(onTimer),
 		}}, nil
+	}
+}
+
+// withoutKind refuses timers that a handler of Processor.On has set: onTimer does not know their keys.
+func withoutKind(onTimer func(*Context, Timer) error) func(*Context, Timer) error {
+	return func(c *Context, t Timer) error {
+		if kind, _ := t.Kind(); kind != "" {
+			return fmt.Errorf("a timer has kind %q, and EachRecordWithTimers has timers without one: a version of the program with Processor.On has set it. Run that version, or one with OnTimer for the kind", kind)
+		}
+		return onTimer(c, t)
 	}
 }
 

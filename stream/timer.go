@@ -39,8 +39,13 @@ type Timer struct {
 //
 //	quiet.Set(c, stream.Timer{AtMs: r.TimeMs + gapMs, Key: r.Key})
 //
-// The kind is a part of the timer's identity. The store has it before the key, as in "quiet/ann".
-// Of timers that are due at the same time, those of the least kind fire first.
+// The kind is a part of the timer's identity. The store has it before the key, see Timer.Kind.
+// Timers of one clock and one time fire in the order of their kinds, and those of a kind in the
+// order of their keys.
+//
+// A processor that had a handler of EachRecordWithTimers has timers without a kind:
+// OnTimerWithoutKind takes them. The other way, back to an earlier version of a program, a handler
+// of EachRecordWithTimers stops the partition at a timer with a kind, so that none is lost.
 type TimerKind string
 
 // Set makes t fire once, as Context.SetTimer: it is passed to the function of the kind.
@@ -50,21 +55,30 @@ func (k TimerKind) Set(c *Context, t Timer) { k.change(c, t, true) }
 func (k TimerKind) Cancel(c *Context, t Timer) { k.change(c, t, false) }
 
 func (k TimerKind) change(c *Context, t Timer, set bool) {
-	if c.kinds[k] == nil {
+	if k == "" || c.kinds[k] == nil {
 		c.Fail(fmt.Errorf("a timer of kind %q is set, and no function takes it: add OnTimer to Processor.On, which has the kinds %q", k, slices.Sorted(maps.Keys(c.kinds))))
 		return
 	}
-	t.Key = append(append(append(make([]byte, 0, len(k)+1+len(t.Key)), k...), kindEnd), t.Key...)
+	t.Key = fmt.Appendf(nil, "%s%s%c%s", kindPrefix, k, kindEnd, t.Key)
 	c.timers = append(c.timers, timerChange{t, set})
 }
 
-// kindEnd ends the kind in the key of a timer. No kind contains it.
-const kindEnd = '/'
+// The key of a timer with a kind begins with kindPrefix, which no text does, the kind and kindEnd,
+// which is less than all that a kind contains: so kinds are in order.
+const (
+	kindPrefix = "\xffkind/"
+	kindEnd    = '\x00'
+)
 
-// splitKind returns the kind and the key of a timer with a kind.
-func splitKind(b []byte) (kind TimerKind, key []byte, ok bool) {
-	before, key, ok := bytes.Cut(b, []byte{kindEnd})
-	return TimerKind(before), key, ok
+// Kind returns the kind and the key of a timer as the store has it, for handlers that are not those
+// of Processor.On. A timer without a kind has kind "" and its own key.
+func (t Timer) Kind() (kind TimerKind, key []byte) {
+	if rest, ok := bytes.CutPrefix(t.Key, []byte(kindPrefix)); ok {
+		if name, key, ok := bytes.Cut(rest, []byte{kindEnd}); ok {
+			return TimerKind(name), key
+		}
+	}
+	return "", t.Key
 }
 
 // compareTimers orders timers of one clock as they fire.
