@@ -21,8 +21,8 @@ var ErrStopScan = errors.New("stop the scan")
 // Everything done through a Context is part of the open transaction: it is committed together with
 // the record, or not at all. What the function did for a record that it refuses is undone.
 //
-// Package stream/state has typed tables by name. Get, Put, Delete, Scan and Range know tables by
-// numbers from 1 to 126.
+// Package stream/state has typed tables. Get, Put, Delete, Scan and Range know tables by numbers
+// from 1 to 126.
 type Context struct {
 	tableNames
 	task        Task

@@ -54,7 +54,7 @@
 //
 // This one adds up the orders of each customer in cents, and writes each new sum:
 //
-//	sums := state.Named("sums", state.String{}, state.Int64{})
+//	sums := state.Named(1, "sums", state.String{}, state.Int64{})
 //	out := stream.NewTypedOutput("sums", state.Decimal{})
 //	processor := stream.Processor{
 //		App: "sums", Outputs: stream.OutputTopics("sums"), Tables: state.Tables(sums),

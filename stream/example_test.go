@@ -25,7 +25,7 @@ func show(r *streamtest.Runner) {
 
 // The stock of a shop: state in a typed table, an output by name, and records that are refused.
 func ExampleEachRecord() {
-	stock := state.Named("stock", state.String{}, state.Int64{})
+	stock := state.Named(1, "stock", state.String{}, state.Int64{})
 	processor := stream.Processor{
 		App: "stock", Inputs: []string{"movements"}, Outputs: stream.OutputTopics("stock"), Tables: state.Tables(stock),
 		New: stream.EachRecord(func(c *stream.Context, r *stream.Record) error {
@@ -66,7 +66,7 @@ func ExampleOn() {
 		Cents int64  `json:"cents"`
 		Name  string `json:"name"`
 	}
-	names := state.Named("names", state.String{}, state.String{})
+	names := state.Named(1, "names", state.String{}, state.String{})
 	named := stream.NewTypedOutput("named", state.JSON[order]{})
 	processor := stream.Processor{
 		App: "named-orders", Outputs: stream.OutputTopics("named"), Tables: state.Tables(names),
@@ -96,7 +96,7 @@ func ExampleOn() {
 // The first record of a key in ten seconds of event time passes, the others do not.
 func ExampleEachRecordWithTimers() {
 	const windowMs = 10_000
-	seen := state.Named("seen", state.String{}, state.Bytes{})
+	seen := state.Named(1, "seen", state.String{}, state.Bytes{})
 	processor := stream.Processor{
 		App: "distinct", Inputs: []string{"alerts"}, Outputs: stream.OutputTopics("distinct"), Tables: state.Tables(seen),
 		New: stream.EachRecordWithTimers(

@@ -78,9 +78,9 @@ type Processor struct {
 	// false until the last one, which must come also without further input. A replay is compared
 	// and promoted only where both states are settled. Defaults to always.
 	Settled func(get Get) (bool, error)
-	// Tables are the tables by name, and how keys and values are shown: state.Tables(open, users).
-	// A table of state.Named must be in it. Others are optional: commands ask for them by number,
-	// and show values as bytes.
+	// Tables are the tables with their names, and how keys and values are shown: state.Tables(open,
+	// users). A table of state.Named must be in it. Others are optional: commands ask for them by
+	// number, and show values as bytes. Numbers and names are unique.
 	Tables []TableInfo
 }
 

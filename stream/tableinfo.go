@@ -35,7 +35,7 @@ func (p *Processor) checkTables() error {
 		case same >= 0 && p.Tables[same].Name == t.Name:
 			return fmt.Errorf("processor %q: two tables are named %q: give each table a name of its own, and list it once", p.App, t.Name)
 		case same >= 0:
-			return fmt.Errorf("processor %q: tables %q and %q both have number %d, which state.Named makes of a name: give one of them another name, or a number of its own with state.NewTable", p.App, p.Tables[same].Name, t.Name, t.Number)
+			return fmt.Errorf("processor %q: tables %q and %q both have number %d: give each table a number of its own, and keep that of the table that has rows", p.App, p.Tables[same].Name, t.Name, t.Number)
 		}
 	}
 	return nil

@@ -23,8 +23,8 @@ const (
 )
 
 func join() stream.Processor {
-	orders := state.Named("orders", state.String{}, state.String{})
-	payments := state.Named("payments", state.String{}, state.String{})
+	orders := state.Named(1, "orders", state.String{}, state.String{})
+	payments := state.Named(2, "payments", state.String{}, state.String{})
 	paid := stream.NewTypedOutput("paid", state.String{})
 	// side handles one of the inputs: it looks for the other side, or waits for it.
 	side := func(mine, other *state.Table[string, string], text func(mine, other string) string) func(*stream.Context, *stream.Record, string) error {

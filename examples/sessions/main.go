@@ -39,8 +39,8 @@ type session struct {
 
 // sessions ends sessions also by the clock, lagMs after their end, if lagMs is not 0.
 func sessions(lagMs int64) stream.Processor {
-	open := state.Named("open", state.String{}, state.JSON[[]session]{}) // by user
-	countries := state.Named("countries", state.String{}, state.String{})
+	open := state.Named(1, "open", state.String{}, state.JSON[[]session]{}) // by user
+	countries := state.Named(2, "countries", state.String{}, state.String{})
 	ended := stream.NewTypedOutput("sessions", state.JSON[session]{})
 
 	// await sets the timers that end a session.

@@ -32,7 +32,7 @@ func split() stream.Processor {
 
 // count keeps the number of each word in table counts.
 func count() stream.Processor {
-	counts := state.Named("counts", state.String{}, state.Uint64{})
+	counts := state.Named(1, "counts", state.String{}, state.Uint64{})
 	return stream.Processor{
 		App: "wordcount", Inputs: []string{"words"}, Outputs: stream.OutputTopics("counts"),
 		Tables: state.Tables(counts),

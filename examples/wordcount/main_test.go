@@ -21,7 +21,7 @@ func TestCount(t *testing.T) {
 	r.FoldAll()
 	r.Commit(2000)
 
-	counts := state.Named("counts", state.String{}, state.Uint64{})
+	counts := state.Named(1, "counts", state.String{}, state.Uint64{})
 	for word, want := range map[string]uint64{"to": 2, "be": 2, "or": 1, "not": 1} {
 		if n, _, err := counts.Get(r, word); n != want || err != nil {
 			t.Errorf("%s: %d, %v, want %d", word, n, err, want)

@@ -14,7 +14,7 @@ import (
 // is exact when it is killed at every failpoint. Run folds its inputs again and compares.
 func TestCallbacksSurviveKills(t *testing.T) {
 	const report stream.TimerKind = "report"
-	sums := state.Named("sums", state.String{}, state.Decimal{})
+	sums := state.Named(1, "sums", state.String{}, state.Decimal{})
 	out := stream.NewTypedOutput("sums", state.JSON[map[string]int64]{})
 	p := stream.Processor{
 		App: "sums", Outputs: stream.OutputTopics("sums"), Tables: state.Tables(sums),

@@ -4,10 +4,10 @@
 //	your code ──▶ Table ────────────▶ Codecs ────────▶ *stream.Context or *stream.Changes
 //	          ◀──       ◀────────────        ◀──────── *stream.Context or stream.Get, stream.Range
 //
-// A Table describes a table: its name and its codecs. It holds no state, is safe for concurrent
+// A Table describes a table: its number, its name and its codecs. It holds no state, is safe for concurrent
 // use, and is made once per program. Processor.Tables lists the tables: state.Tables(counts).
 //
-//	counts := state.Named("counts", state.String{}, state.Uint64{})
+//	counts := state.Named(1, "counts", state.String{}, state.Uint64{})
 //	n, ok, err := counts.Get(c, "word") // c is the *stream.Context of a record function
 //	counts.Put(c, "word", n+1)
 //
@@ -30,5 +30,5 @@
 // # Evolution
 //
 // Stored rows outlive the program that wrote them. A codec must read what its earlier versions
-// wrote; another codec needs a table with another name or number.
+// wrote; another codec needs a table with another number.
 package state

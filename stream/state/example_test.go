@@ -21,8 +21,8 @@ func ExampleSessions() {
 		FirstMs int64  `json:"first_ms"`
 		Country string `json:"country"`
 	}
-	countries := state.Named("countries", state.String{}, state.String{})
-	visits := state.NewSessions("visits", state.String{}, 30*time.Second, func(a, b int) int { return a + b })
+	countries := state.Named(2, "countries", state.String{}, state.String{})
+	visits := state.NewSessions(1, "visits", state.String{}, 30*time.Second, func(a, b int) int { return a + b })
 	out := stream.NewTypedOutput("visits", state.JSON[visit]{})
 	processor := stream.Processor{
 		App: "visits", Outputs: stream.OutputTopics("visits"), Tables: state.Tables(countries, visits),

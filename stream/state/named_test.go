@@ -1,43 +1,19 @@
 package state_test
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirhq/weir/stream"
 	"github.com/weirhq/weir/stream/state"
 	"github.com/weirhq/weir/stream/streamtest"
 )
 
-// TestNamedNumbers holds that a name has the same number for ever: stored rows are found by it.
-func TestNamedNumbers(t *testing.T) {
-	for name, want := range map[string]byte{"open": 118, "countries": 50, "counts": 74, "a": 125} {
-		if got := state.Named(name, state.String{}, state.String{}).Number(); got != want {
-			t.Errorf("table %s has number %d, and had %d", name, got, want)
-		}
-	}
-	seen := map[byte]bool{}
-	for i := range 5000 {
-		seen[state.Named(fmt.Sprint("table-", i), state.String{}, state.String{}).Number()] = true
-	}
-	if least, most := slices.Min(numbers(seen)), slices.Max(numbers(seen)); len(seen) != 126 || least != stream.FirstTable || most != stream.TimerTable-1 {
-		t.Errorf("%d numbers from %d to %d", len(seen), least, most)
-	}
-}
-
-func numbers(m map[byte]bool) (list []byte) {
-	for n := range m {
-		list = append(list, n)
-	}
-	return list
-}
-
-// TestNamedTables holds that tables by name are kept apart, and that their names are in errors and
+// TestNamedTables holds that tables with names are kept apart, and that their names are in errors and
 // in the descriptions.
 func TestNamedTables(t *testing.T) {
-	one, two := state.Named("one", state.String{}, state.Uint64{}), state.Named("two", state.String{}, state.Uint64{})
+	one, two := state.Named(1, "one", state.String{}, state.Uint64{}), state.Named(2, "two", state.String{}, state.Uint64{})
 	p := stream.Processor{Tables: state.Tables(one, two), On: []stream.Callback{
 		stream.On("in", state.String{}, func(c *stream.Context, r *stream.Record, _ string) error {
 			one.Put(c, string(r.Key), 1)
@@ -64,16 +40,16 @@ func TestNamedTables(t *testing.T) {
 }
 
 // TestUndeclaredTable holds that a named table that the processor does not list is refused by each
-// operation: two names might make one number unnoticed.
+// operation: another table might have its number unnoticed.
 func TestUndeclaredTable(t *testing.T) {
-	other := state.Named("other", state.String{}, state.String{})
+	other := state.Named(1, "other", state.String{}, state.String{})
 	for name, use := range map[string]func(c *stream.Context) error{
 		"get":    func(c *stream.Context) error { _, _, err := other.Get(c, "k"); return err },
 		"put":    func(c *stream.Context) error { other.Put(c, "k", "v"); return nil },
 		"delete": func(c *stream.Context) error { other.Delete(c, "k"); return nil },
 		"scan":   func(c *stream.Context) error { return other.Scan(c, nil) },
 	} {
-		listed := state.Named("listed", state.String{}, state.String{})
+		listed := state.Named(2, "listed", state.String{}, state.String{})
 		p := stream.Processor{App: "a", Inputs: []string{"in"}, Tables: state.Tables(listed), New: stream.EachRecord(
 			func(c *stream.Context, _ *stream.Record) error { return use(c) })}
 		if err := p.Complete(); err != nil {
@@ -90,21 +66,43 @@ func TestUndeclaredTable(t *testing.T) {
 	}
 }
 
-// TestNamesOfOneNumber holds that a processor with two names of one number does not start.
-func TestNamesOfOneNumber(t *testing.T) {
-	byNumber := map[byte]string{}
-	for i := 0; ; i++ {
-		name := fmt.Sprint("table-", i)
-		table := state.Named(name, state.String{}, state.String{})
-		first, taken := byNumber[table.Number()]
-		if !taken {
-			byNumber[table.Number()] = name
-			continue
+// TestTablesAreApart holds that a processor with two tables of one number or of one name does not
+// start, nor one with a number of the runtime.
+func TestTablesAreApart(t *testing.T) {
+	table := func(number byte, name string) *state.Table[string, string] {
+		return state.Named(number, name, state.String{}, state.String{})
+	}
+	for want, tables := range map[string][]stream.TableInfo{
+		`tables "a" and "b" both have number 7`: state.Tables(table(7, "a"), table(7, "b")),
+		`two tables are named "a"`:              state.Tables(table(7, "a"), table(8, "a")),
+		`table "timers" has number 127`:         state.Tables(table(127, "timers")),
+		`table "none" has number 0`:             state.Tables(table(0, "none")),
+		`tables "a" and "b" both have number 9`: state.Tables(table(9, "a"), state.NewSessions(9, "b", state.String{}, time.Second, func(a, b int) int { return a + b })),
+	} {
+		p := stream.Processor{App: "a", Inputs: []string{"in"}, Tables: tables, New: stream.EachRecord(nil)}
+		if err := p.Complete(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
 		}
-		p := stream.Processor{App: "a", Inputs: []string{"in"}, Tables: state.Tables(state.Named(first, state.String{}, state.String{}), table), New: stream.EachRecord(nil)}
-		if err := p.Complete(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("tables %q and %q both have number", first, name)) {
-			t.Errorf("error %v", err)
+	}
+}
+
+// TestRowsBelongToTheNumber holds that a table with another name has its rows, and that one of
+// another number has none, whatever its name is.
+func TestRowsBelongToTheNumber(t *testing.T) {
+	old := state.Named(3, "old", state.String{}, state.String{})
+	r := streamtest.New(t, streamtest.Options{Processor: stream.Processor{Tables: state.Tables(old), New: stream.EachRecord(
+		func(c *stream.Context, _ *stream.Record) error { old.Put(c, "k", "v"); return nil })}})
+	r.Append(nil)
+	r.FoldAll()
+	r.Commit(1)
+	for _, x := range []struct {
+		number byte
+		name   string
+		has    bool
+	}{{3, "old", true}, {3, "new", true}, {4, "old", false}} {
+		v, ok, err := state.Named(x.number, x.name, state.String{}, state.String{}).Get(r, "k")
+		if ok != x.has || err != nil {
+			t.Errorf("table %d %s: %q, %t, %v", x.number, x.name, v, ok, err)
 		}
-		return
 	}
 }

@@ -21,7 +21,7 @@ type Session[V any] struct {
 // is nearer than a gap to the next one. It ends when event time has passed its last value by the
 // gap:
 //
-//	visits := state.NewSessions("visits", state.String{}, 30*time.Second, func(a, b int) int { return a + b })
+//	visits := state.NewSessions(1, "visits", state.String{}, 30*time.Second, func(a, b int) int { return a + b })
 //
 //	err := visits.Add(c, string(r.Key), r.TimeMs, 1) // in the function of an input
 //
@@ -38,15 +38,15 @@ type Sessions[K, V any] struct {
 	over  stream.TimerKind
 }
 
-// NewSessions describes the sessions with this name, which is that of their table and of the kind
-// of their timers. A session with several values has what merge makes of them: a and b are the
+// NewSessions describes the sessions with this number and name of their table, see Named. The name
+// is also the kind of their timers, which are stored with it: it does not change. A session with several values has what merge makes of them: a and b are the
 // values of two runs, and a is the run that begins first. Values are stored as JSON.
 //
 // Let merge be associative and commutative, such as a sum, a maximum or a union of sets. Values come
 // in any order, and a late one can lie inside of a run: any other merge, such as the first value or
 // a list, depends on the order in which the values came.
-func NewSessions[K, V any](name string, keys Codec[K], gap time.Duration, merge func(a, b V) V) *Sessions[K, V] {
-	return &Sessions[K, V]{Named(name, keys, JSON[[]Session[V]]{}), gap.Milliseconds(), merge, stream.TimerKind(name)}
+func NewSessions[K, V any](number byte, name string, keys Codec[K], gap time.Duration, merge func(a, b V) V) *Sessions[K, V] {
+	return &Sessions[K, V]{Named(number, name, keys, JSON[[]Session[V]]{}), gap.Milliseconds(), merge, stream.TimerKind(name)}
 }
 
 // Info describes the table for Processor.Tables: see Tables.

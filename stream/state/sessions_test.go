@@ -16,7 +16,7 @@ import (
 
 // visits emits the sessions of each key: the values, and the times in seconds.
 func visits() stream.Processor {
-	s := state.NewSessions("visits", state.String{}, 30*time.Second, func(a, b string) string { return a + b })
+	s := state.NewSessions(1, "visits", state.String{}, 30*time.Second, func(a, b string) string { return a + b })
 	return stream.Processor{
 		Tables: state.Tables(s), Time: stream.EventTimeConfig{Lateness: time.Hour},
 		On: []stream.Callback{
@@ -158,7 +158,7 @@ func TestSessionTimes(t *testing.T) {
 
 // TestAddAtEnd: what the function of OnEnd adds to the same key is a session.
 func TestAddAtEnd(t *testing.T) {
-	s := state.NewSessions("visits", state.String{}, 30*time.Second, func(a, b string) string { return a + b })
+	s := state.NewSessions(1, "visits", state.String{}, 30*time.Second, func(a, b string) string { return a + b })
 	p := stream.Processor{Tables: state.Tables(s), On: []stream.Callback{
 		stream.On("clicks", state.String{}, func(c *stream.Context, r *stream.Record, v string) error {
 			return s.Add(c, string(r.Key), r.TimeMs, v)
@@ -187,7 +187,7 @@ func TestAddAtEnd(t *testing.T) {
 
 // TestSessionsMergeInOrder: merge gets the run first that begins first, whatever comes first.
 func TestSessionsMergeInOrder(t *testing.T) {
-	s := state.NewSessions("words", state.Uint64{}, 30*time.Second, func(a, b string) string { return a + b })
+	s := state.NewSessions(1, "words", state.Uint64{}, 30*time.Second, func(a, b string) string { return a + b })
 	r := streamtest.New(t, streamtest.Options{Processor: stream.Processor{
 		Tables: state.Tables(s),
 		Time:   stream.EventTimeConfig{Lateness: time.Minute},

@@ -3,7 +3,6 @@ package state
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"sync"
 
@@ -29,7 +28,7 @@ type Ranger interface {
 	Range(table byte, from, to []byte, fn func(key, value []byte) error) error
 }
 
-// Table describes one table: its name or number, and the codecs of its keys and values. It is safe
+// Table describes one table: its number, its name if it has one, and the codecs of its keys and values. It is safe
 // for concurrent use.
 type Table[K, V any] struct {
 	number  byte
@@ -39,15 +38,12 @@ type Table[K, V any] struct {
 	scratch sync.Pool // of *[]byte
 }
 
-// Named describes the table of a processor with this name, which Processor.Tables must have, see
-// Tables. The store knows a table by a number, which is made of the name: a table with another name
-// is another table, and has no rows. In rare cases two names make one number. The processor then
-// does not start, and one of the tables needs another name, or a number of its own from NewTable.
-func Named[K, V any](name string, keys Codec[K], values Codec[V]) *Table[K, V] {
-	h := fnv.New32a()
-	h.Write([]byte(name)) //nolint:gosec // a hash takes all bytes
-	logged := uint32(stream.TimerTable - stream.FirstTable)
-	return &Table[K, V]{number: stream.FirstTable + byte(h.Sum32()%logged), name: name, keys: keys, values: values}
+// Named describes a table of a processor by its number and its name. Processor.Tables must have it,
+// see Tables. The store knows a table by its number, from 1 to 126: its rows belong to the number, and
+// a number is not used again for rows of other codecs. The name is for people: it is in the texts of
+// errors, in commands and in the API, and can change.
+func Named[K, V any](number byte, name string, keys Codec[K], values Codec[V]) *Table[K, V] {
+	return &Table[K, V]{number: number, name: name, keys: keys, values: values}
 }
 
 // Tables describes tables of Named for Processor.Tables.
@@ -59,8 +55,8 @@ func Tables(list ...interface{ Info() stream.TableInfo }) []stream.TableInfo {
 	return infos
 }
 
-// NewTable describes table number of a processor, for handlers that read and write tables by
-// numbers, too. Tables are numbered from 1 to 126, or from 128 to 255 where they are local, see
+// NewTable describes table number of a processor without a name, which Processor.Tables need not
+// have. Tables are numbered from 1 to 126, or from 128 to 255 where they are local, see
 // stream.FirstLocalTable.
 func NewTable[K, V any](number byte, keys Codec[K], values Codec[V]) *Table[K, V] {
 	return &Table[K, V]{number: number, keys: keys, values: values}
@@ -190,8 +186,8 @@ func (t *Table[K, V]) scan(r Ranger, from, to []byte, fn func(key K, v V) error)
 	return err
 }
 
-// check returns an error if the processor of a record function does not have the table. Two names
-// that make one number are noticed at the start only where both are in Processor.Tables.
+// check returns an error if the processor of a record function does not have the table. Two tables of
+// one number are noticed at the start only where both are in Processor.Tables.
 func (t *Table[K, V]) check(of any) error {
 	if t.name == "" {
 		return nil
