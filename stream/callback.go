@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+
+	"github.com/weirhq/weir/stream/internal/plumbing"
 )
 
 // Decoder makes a value of bytes. The codecs of package stream/state are Decoders. It must not keep
@@ -24,6 +26,8 @@ const (
 	ReasonCodecPanic = "codec_panic"
 	// ReasonNoValue: the value is null. In a compacted topic such a record deletes its key.
 	ReasonNoValue = "no_value"
+	// ReasonNoKey: the key is null, where state.Keep needs it.
+	ReasonNoKey = "no_key"
 )
 
 // maxStack bounds the stack of a codec that panicked, in bytes.
@@ -36,8 +40,11 @@ type Callback struct {
 	onRecord func(c *Context, r *Record) error
 	kind     TimerKind
 	onTimer  func(c *Context, t Timer) error
-	err      error // what is missing
+	missing
 }
+
+// missing is for this package and package state: it holds the error of what is missing.
+type missing = plumbing.Missing
 
 // On makes fn the function for the records of an input, whose values codec decodes.
 //
@@ -49,7 +56,7 @@ type Callback struct {
 func On[V any](topic string, codec Decoder[V], fn func(c *Context, r *Record, v V) error) Callback {
 	cb := Callback{topic: topic}
 	if codec == nil || fn == nil {
-		cb.err = fmt.Errorf("On(%q) has no codec or no function: give both", topic)
+		cb.Err = fmt.Errorf("On(%q) has no codec or no function: give both", topic)
 	}
 	cb.onRecord = func(c *Context, r *Record) error {
 		v, err := Decode(codec, r.Value)
@@ -66,7 +73,7 @@ func On[V any](topic string, codec Decoder[V], fn func(c *Context, r *Record, v 
 func OnBytes(topic string, fn func(c *Context, r *Record) error) Callback {
 	cb := Callback{topic: topic, onRecord: fn}
 	if fn == nil {
-		cb.err = fmt.Errorf("OnBytes(%q) has no function: give one", topic)
+		cb.Err = fmt.Errorf("OnBytes(%q) has no function: give one", topic)
 	}
 	return cb
 }
@@ -76,7 +83,7 @@ func OnBytes(topic string, fn func(c *Context, r *Record) error) Callback {
 func OnTimer(kind TimerKind, fn func(c *Context, t Timer) error) Callback {
 	cb := Callback{kind: kind, onTimer: fn}
 	if fn == nil || !ValidName(string(kind)) {
-		cb.err = fmt.Errorf("OnTimer(%q): give a function, and a kind of 1 to 200 letters, digits, '.', '_' or '-'", kind)
+		cb.Err = fmt.Errorf("OnTimer(%q): give a function, and a kind of 1 to 200 letters, digits, '.', '_' or '-'", kind)
 	}
 	return cb
 }
@@ -88,7 +95,7 @@ func OnTimer(kind TimerKind, fn func(c *Context, t Timer) error) Callback {
 func OnTimerWithoutKind(fn func(c *Context, t Timer) error) Callback {
 	cb := Callback{onTimer: fn}
 	if fn == nil {
-		cb.err = errors.New("OnTimerWithoutKind has no function: give one")
+		cb.Err = errors.New("OnTimerWithoutKind has no function: give one")
 	}
 	return cb
 }
@@ -123,8 +130,8 @@ func newCallbacks(list []Callback) (*callbacks, error) {
 	all := &callbacks{map[string]func(*Context, *Record) error{}, map[TimerKind]func(*Context, Timer) error{}}
 	for _, cb := range list {
 		switch {
-		case cb.err != nil:
-			return nil, cb.err
+		case cb.Err != nil:
+			return nil, cb.Err
 		case cb.onTimer != nil && all.onTimer[cb.kind] != nil && cb.kind == "":
 			return nil, errors.New("two functions take the timers without a kind: give OnTimerWithoutKind once")
 		case cb.onTimer != nil && all.onTimer[cb.kind] != nil:

@@ -52,7 +52,8 @@
 //	processors ─┤──OnTimer: timers that are due───────────────▶├─ Handler (memory only)
 //	            └◀─Changes: state and output records, at Flush─┘
 //
-// This one adds up the orders of each customer in cents, and writes each new sum:
+// This one adds up the orders of each customer in cents, and writes each new sum. The key of an
+// order is its customer, so that all orders of a customer are in one partition:
 //
 //	sums := state.Named(1, "sums", state.String{}, state.Int64{})
 //	out := stream.NewTypedOutput("sums", state.Decimal{})
@@ -63,11 +64,11 @@
 //				if o.Cents < 0 {
 //					return stream.Rejectf("negative", "the order costs %d", o.Cents)
 //				}
-//				sum, _, err := sums.Get(c, o.Customer)
+//				sum, _, err := sums.Get(c, string(r.Key))
 //				if err != nil {
 //					return err
 //				}
-//				sums.Put(c, o.Customer, sum+o.Cents)
+//				sums.Put(c, string(r.Key), sum+o.Cents)
 //				out.Emit(c, stream.Message{Key: r.Key}, sum+o.Cents)
 //				return nil
 //			}),

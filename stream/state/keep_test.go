@@ -28,7 +28,7 @@ func TestKeep(t *testing.T) {
 	if err := prices.Scan(r, func(key string, v int64) error { rows[key] = v; return nil }); err != nil || len(rows) != 1 || rows["pen"] != 3 {
 		t.Errorf("%v, %v", rows, err)
 	}
-	if x := r.TakeRejects(); len(x) != 2 || x[0].Reason != stream.ReasonUndecodable || x[1].Reason != stream.ReasonNoValue {
+	if x := r.TakeRejects(); len(x) != 2 || x[0].Reason != stream.ReasonUndecodable || x[1].Reason != stream.ReasonNoKey {
 		t.Errorf("rejected: %+v", x)
 	}
 }

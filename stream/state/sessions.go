@@ -45,6 +45,8 @@ type Sessions[K, V any] struct {
 // Let merge be associative and commutative, such as a sum, a maximum or a union of sets. Values come
 // in any order, and a late one can lie inside of a run: any other merge, such as the first value or
 // a list, depends on the order in which the values came.
+//
+// A processor does not start with a gap below 1 ms or without merge.
 func NewSessions[K, V any](number byte, name string, keys Codec[K], gap time.Duration, merge func(a, b V) V) *Sessions[K, V] {
 	return &Sessions[K, V]{Named(number, name, keys, JSON[[]Session[V]]{}), gap.Milliseconds(), merge, stream.TimerKind(name)}
 }
@@ -104,7 +106,7 @@ func (s *Sessions[K, V]) await(c *stream.Context, key K, x Session[V]) error {
 // OnEnd makes fn the function for sessions that have ended. Each is passed to it once, and is not in
 // the table any more: fn may call Add. Errors of fn mean what they mean in stream.OnTimer.
 func (s *Sessions[K, V]) OnEnd(fn func(c *stream.Context, key K, ended Session[V]) error) stream.Callback {
-	return stream.OnTimer(s.over, func(c *stream.Context, t stream.Timer) error {
+	cb := stream.OnTimer(s.over, func(c *stream.Context, t stream.Timer) error {
 		key, err := s.open.keys.Decode(t.Key)
 		if err != nil {
 			return fmt.Errorf("sessions %s: decode the key of a timer: %w", s.open, err)
@@ -134,4 +136,8 @@ func (s *Sessions[K, V]) OnEnd(fn func(c *stream.Context, key K, ended Session[V
 		}
 		return nil
 	})
+	if cb.Err == nil && (s.gapMs < 1 || s.merge == nil || fn == nil) {
+		cb.Err = fmt.Errorf("sessions %s have a gap of %d ms, merge is set: %t, and the function of OnEnd: %t: give a gap of at least 1ms and both functions", s.open, s.gapMs, s.merge != nil, fn != nil)
+	}
+	return cb
 }

@@ -156,6 +156,30 @@ func TestSessionTimes(t *testing.T) {
 	}
 }
 
+// TestSessionsAreComplete holds that a processor with sessions that cannot work does not start.
+func TestSessionsAreComplete(t *testing.T) {
+	merge := func(a, b int) int { return a + b }
+	end := func(*stream.Context, string, state.Session[int]) error { return nil }
+	for want, x := range map[string]struct {
+		gap   time.Duration
+		merge func(a, b int) int
+		end   func(*stream.Context, string, state.Session[int]) error
+	}{
+		"a gap of 0 ms":                {time.Microsecond, merge, end},
+		"a gap of -1000 ms":            {-time.Second, merge, end},
+		"merge is set: false":          {time.Second, nil, end},
+		"the function of OnEnd: false": {time.Second, merge, nil},
+	} {
+		s := state.NewSessions(1, "s", state.String{}, x.gap, x.merge)
+		p := stream.Processor{App: "a", Tables: state.Tables(s), On: []stream.Callback{
+			stream.On("in", state.String{}, func(*stream.Context, *stream.Record, string) error { return nil }), s.OnEnd(x.end),
+		}}
+		if err := p.Complete(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 // TestAddAtEnd: what the function of OnEnd adds to the same key is a session.
 func TestAddAtEnd(t *testing.T) {
 	s := state.NewSessions(1, "visits", state.String{}, 30*time.Second, func(a, b string) string { return a + b })

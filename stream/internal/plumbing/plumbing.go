@@ -44,3 +44,6 @@ func (t TableNames) CheckTable(number byte, name string) error {
 	}
 	return fmt.Errorf("table %q is not in Processor.Tables: add it, as in state.Tables(%s)", name, name)
 }
+
+// Missing is the error of what a callback needs and does not have.
+type Missing struct{ Err error } // nil: it is complete
