@@ -44,8 +44,8 @@ func TestContextLogAndCount(t *testing.T) {
 	}
 }
 
-// TestRejectReasonIsText: a reason that is no text, such as a part of the record, becomes a label of
-// a metric without a panic.
+// TestRejectReasonIsText: a reason that is no text, such as a part of the record, becomes a label
+// of a metric without a panic.
 func TestRejectReasonIsText(t *testing.T) {
 	p := stream.Processor{App: "reasons", Inputs: []string{"in"}, New: stream.EachRecord(func(_ *stream.Context, r *stream.Record) error {
 		return stream.Rejectf(string(r.Value), "the reason is the record")

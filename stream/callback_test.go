@@ -197,8 +197,8 @@ func TestTimerKindOrder(t *testing.T) {
 	}
 }
 
-// TestTimersOfAnotherForm holds that no timer is lost when a program changes from EachRecordWithTimers
-// to functions with kinds, and back: it has a function, or is an error.
+// TestTimersOfAnotherForm holds that no timer is lost when a program changes from
+// EachRecordWithTimers to functions with kinds, and back: it has a function, or is an error.
 func TestTimersOfAnotherForm(t *testing.T) {
 	const quiet stream.TimerKind = "quiet"
 	var got []string

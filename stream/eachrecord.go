@@ -52,7 +52,8 @@ func EachRecordWithTimers(onRecord func(c *Context, r *Record) error, onTimer fu
 	}
 }
 
-// withoutKind refuses timers that a handler of Processor.On has set: onTimer does not know their keys.
+// withoutKind refuses timers that a handler of Processor.On has set: onTimer does not know their
+// keys.
 func withoutKind(onTimer func(*Context, Timer) error) func(*Context, Timer) error {
 	return func(c *Context, t Timer) error {
 		if kind, _ := t.Kind(); kind != "" {

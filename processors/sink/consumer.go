@@ -267,8 +267,8 @@ func (c *Consumer) call(p *partition, e *entry) {
 	c.dispatch()
 }
 
-// done records that a call succeeded: that of Do, which shows that the other system is well, or that
-// of GiveUp. The mutex is held.
+// done records that a call succeeded: that of Do, which shows that the other system is well, or
+// that of GiveUp. The mutex is held.
 func (c *Consumer) done(p *partition, e *entry, well bool) {
 	if e.failures > 0 {
 		if p.retrying--; p.retrying == 0 {

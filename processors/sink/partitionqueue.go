@@ -15,7 +15,7 @@ type entry struct {
 	done  bool
 	timer *time.Timer // of the next attempt
 	err   error       // of the last call of Do
-	// failures are the calls that have failed, of GiveUp, too. Attempt is the number of calls of Do.
+	// failures are the calls that have failed, of GiveUp, too. Attempt counts calls of Do.
 	failures int
 }
 

@@ -4,8 +4,9 @@
 //	your code ──▶ Table ────────────▶ Codecs ────────▶ *stream.Context or *stream.Changes
 //	          ◀──       ◀────────────        ◀──────── *stream.Context or stream.Get, stream.Range
 //
-// A Table describes a table: its number, its name and its codecs. It holds no state, is safe for concurrent
-// use, and is made once per program. Processor.Tables lists the tables: state.Tables(counts).
+// A Table describes a table: its number, its name and its codecs. It holds no state, is safe for
+// concurrent use, and is made once per program. Processor.Tables lists the tables:
+// state.Tables(counts).
 //
 //	counts := state.Named(1, "counts", state.String{}, state.Uint64{})
 //	n, ok, err := counts.Get(c, "word") // c is the *stream.Context of a record function

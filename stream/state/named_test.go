@@ -10,8 +10,8 @@ import (
 	"github.com/weirhq/weir/stream/streamtest"
 )
 
-// TestNamedTables holds that tables with names are kept apart, and that their names are in errors and
-// in the descriptions.
+// TestNamedTables holds that tables with names are kept apart, and that their names are in errors
+// and in the descriptions.
 func TestNamedTables(t *testing.T) {
 	one, two := state.Named(1, "one", state.String{}, state.Uint64{}), state.Named(2, "two", state.String{}, state.Uint64{})
 	p := stream.Processor{Tables: state.Tables(one, two), On: []stream.Callback{

@@ -39,15 +39,16 @@ type Sessions[K, V any] struct {
 }
 
 // NewSessions describes the sessions with this number and name of their table, see Named. The name
-// is also the kind of their timers, which are stored with it: it does not change. A session with several values has what merge makes of them: a and b are the
-// values of two runs, and a is the run that begins first. Values are stored as JSON.
+// is also the kind of their timers, which are stored with it: it does not change. A session with
+// several values has what merge makes of them: a and b are the values of two runs, and a is the run
+// that begins first. Values are stored as JSON.
 //
-// Let merge be associative and commutative, such as a sum, a maximum or a union of sets. Values come
-// in any order, and a late one can lie inside of a run: any other merge, such as the first value or
-// a list, depends on the order in which the values came.
+// Let merge be associative and commutative, such as a sum, a maximum or a union of sets. Values
+// come in any order, and a late one can lie inside of a run: any other merge, such as the first
+// value or a list, depends on the order in which the values came.
 //
 // A processor does not start with a gap below 1 ms or without merge.
-func NewSessions[K, V any](number byte, name string, keys Codec[K], gap time.Duration, merge func(a, b V) V) *Sessions[K, V] {
+func NewSessions[K, V any](number byte, name string, keys Codec[K], gap time.Duration, merge func(a, b V) V) *Sessions[K, V] { //nolint:revive // all five are needed, each has a type of its own
 	return &Sessions[K, V]{Named(number, name, keys, JSON[[]Session[V]]{}), gap.Milliseconds(), merge, stream.TimerKind(name)}
 }
 
@@ -103,8 +104,8 @@ func (s *Sessions[K, V]) await(c *stream.Context, key K, x Session[V]) error {
 	return nil
 }
 
-// OnEnd makes fn the function for sessions that have ended. Each is passed to it once, and is not in
-// the table any more: fn may call Add. Errors of fn mean what they mean in stream.OnTimer.
+// OnEnd makes fn the function for sessions that have ended. Each is passed to it once, and is not
+// in the table any more: fn may call Add. Errors of fn mean what they mean in stream.OnTimer.
 func (s *Sessions[K, V]) OnEnd(fn func(c *stream.Context, key K, ended Session[V]) error) stream.Callback {
 	cb := stream.OnTimer(s.over, func(c *stream.Context, t stream.Timer) error {
 		key, err := s.open.keys.Decode(t.Key)

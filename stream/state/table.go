@@ -28,8 +28,8 @@ type Ranger interface {
 	Range(table byte, from, to []byte, fn func(key, value []byte) error) error
 }
 
-// Table describes one table: its number, its name if it has one, and the codecs of its keys and values. It is safe
-// for concurrent use.
+// Table describes one table: its number, its name if it has one, and the codecs of its keys and
+// values. It is safe for concurrent use.
 type Table[K, V any] struct {
 	number  byte
 	name    string // "" for a table of NewTable
@@ -39,9 +39,9 @@ type Table[K, V any] struct {
 }
 
 // Named describes a table of a processor by its number and its name. Processor.Tables must have it,
-// see Tables. The store knows a table by its number, from 1 to 126: its rows belong to the number, and
-// a number is not used again for rows of other codecs. The name is for people: it is in the texts of
-// errors, in commands and in the API, and can change.
+// see Tables. The store knows a table by its number, from 1 to 126: its rows belong to the number,
+// and a number is not used again for rows of other codecs. The name is for people: it is in the
+// texts of errors, in commands and in the API, and can change.
 func Named[K, V any](number byte, name string, keys Codec[K], values Codec[V]) *Table[K, V] {
 	return &Table[K, V]{number: number, name: name, keys: keys, values: values}
 }
@@ -186,8 +186,8 @@ func (t *Table[K, V]) scan(r Ranger, from, to []byte, fn func(key K, v V) error)
 	return err
 }
 
-// check returns an error if the processor of a record function does not have the table. Two tables of
-// one number are noticed at the start only where both are in Processor.Tables.
+// check returns an error if the processor of a record function does not have the table. Two tables
+// of one number are noticed at the start only where both are in Processor.Tables.
 func (t *Table[K, V]) check(of any) error {
 	if t.name == "" {
 		return nil
