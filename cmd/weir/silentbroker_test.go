@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -89,7 +90,8 @@ func TestRefusedConnection(t *testing.T) {
 	broker := clitest.FreeAddr(t)
 	env := []string{"WEIR_DATA_DIR=" + t.TempDir(), "WEIR_KAFKA_BROKERS=" + broker}
 	expect(t, env, cli.ExitUnavailable, "connection refused", "lag")
-	line := background(t, env, `{"level":"warn","brokers":["`+broker+`"],"error":"unable to dial: dial tcp `+broker, "run", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	waiting := append(slices.Clone(env), "WEIR_INSTANCE=waiting") // another one than that of weir dev
+	line := background(t, waiting, `{"level":"warn","brokers":["`+broker+`"],"error":"unable to dial: dial tcp `+broker, "run", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
 	if !strings.Contains(line, "brokers_waiting") {
 		t.Errorf("no event in %s", line)
 	}
