@@ -95,7 +95,13 @@ func (f *FailedFetch) Due() bool {
 func Resume(cl *kgo.Client, at Position) {
 	Seek(cl, at)
 	cl.ResumeFetchPartitions(map[string][]int32{at.Topic: {at.Partition}})
+	// The client can lose this request to fetch while SetOffsets restarts its fetches, and would
+	// then fetch nothing until another. To resume no topic makes it look again.
+	time.AfterFunc(wakeAfter, func() { cl.ResumeFetchTopics() })
 }
+
+// wakeAfter is the time after which a client looks again for partitions to fetch.
+const wakeAfter = 100 * time.Millisecond
 
 // Seek sets a client to positions, each of another partition, with an offset that is not negative.
 // No record behind them has been returned, but an error may have moved the client: past a batch of
