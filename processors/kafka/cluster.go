@@ -27,10 +27,11 @@ func (k Cluster) Client(opts ...kgo.Opt) (*kgo.Client, error) { return k.client(
 // client is Client. accepted is called when a broker has accepted a connection that is encrypted.
 func (k Cluster) client(accepted func(), opts ...kgo.Opt) (*kgo.Client, error) {
 	base := []kgo.Opt{kgo.SeedBrokers(k.Brokers...), kgo.ClientID("weir"), kgo.MaxDecompressBatchBytes(MaxBatchBytes)}
+	all := slices.Concat(base, k.Options)
 	if k.tls != nil {
-		base = append(base, kgo.Dialer(dialTLS(k.tls, accepted)))
+		all = append(all, kgo.Dialer(dialTLS(k.tls, accepted)))
 	}
-	return kgo.NewClient(slices.Concat(base, k.Options, opts)...)
+	return kgo.NewClient(append(all, opts...)...)
 }
 
 // Decompressor returns the decompressor of a client of Cluster.Client, for answers that its caller

@@ -14,7 +14,10 @@ import (
 )
 
 // WithTLS encrypts every connection.
-func (k *Cluster) WithTLS(cfg *tls.Config) { k.tls = cfg }
+func (k *Cluster) WithTLS(cfg *tls.Config) {
+	k.tls = cfg
+	k.WithDialer(dialTLS(cfg, func() {}))
+}
 
 // dialLimit bounds the making of a connection, with its handshake.
 const dialLimit = 10 * time.Second
