@@ -128,8 +128,13 @@ func testLag(t *testing.T, env []string) {
 	var apps []string
 	rows(t, env, func(list []map[string]any) bool {
 		apps = nil
+		owners := map[string]map[any]bool{} // by application
 		for _, r := range list {
 			app := r["app"].(string)
+			if owners[app] == nil {
+				owners[app] = map[any]bool{}
+			}
+			owners[app][r["process"]] = true
 			if !slices.Contains(apps, app) {
 				apps = append(apps, app)
 			}
@@ -137,7 +142,8 @@ func testLag(t *testing.T, env []string) {
 				return false
 			}
 		}
-		return true
+		// The processes share the partitions: none moves any more.
+		return len(owners["lease-liberator"]) == 2 && len(owners["lease-dedup"]) == 2 && len(owners["lease-balancer"]) == 2
 	}, "lag")
 	want := []string{"spendcounter", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer", "lease-executor.eu", "lease-executor.us"}
 	if !slices.Equal(apps, want) {

@@ -333,6 +333,7 @@ func TestGiveUpIsLogged(t *testing.T) {
 		})
 		defer p.stop()
 		events := func() (list []string) {
+			synctest.Wait()
 			for line := range strings.Lines(lines.String()) {
 				if _, name, ok := strings.Cut(line, `"message":"sink_`); ok {
 					list = append(list, strings.TrimSuffix(strings.TrimSpace(name), `"}`))
