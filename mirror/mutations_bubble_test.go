@@ -56,6 +56,9 @@ func TestJudge(t *testing.T) {
 // TestMutations: a mirror that resumes one record too early or too late, or at the start, is
 // noticed.
 func TestMutations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes under the race detector, and finds no data race that TestKills does not find")
+	}
 	for name, mutate := range map[string]func(*position){
 		"none":      func(*position) {},
 		"too early": func(p *position) { p.Next = max(0, p.Next-1) },
