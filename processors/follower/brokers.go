@@ -2,13 +2,11 @@ package follower
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -22,19 +20,10 @@ type brokerState struct {
 	skips  map[id]skip
 }
 
-// topicState describes a topic. err is why its partitions are not known.
+// topicState describes a topic, and how long tombstones are kept at least.
 type topicState struct {
-	id    kadm.TopicID
-	err   error
-	keeps time.Duration // how long tombstones are kept at least
-	parts map[int32]partitionState
-}
-
-// partitionState has the first offset of a partition, and the end of its committed records.
-type partitionState struct {
-	start, end int64
-	leader     int32
-	err        error
+	kafka.TopicLog
+	keeps time.Duration
 }
 
 // skip is a range of offsets without records.
@@ -42,7 +31,6 @@ type skip struct{ from, to int64 }
 
 const (
 	askEvery    = time.Second
-	damageEvery = 30 * time.Second
 	askTimeout  = 10 * time.Second
 	configEvery = 5 * time.Minute
 )
@@ -81,58 +69,23 @@ func (f *Follower) newAsker(cl *kgo.Client) *asker {
 func (a *asker) ask(ctx context.Context) (*brokerState, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	st := &brokerState{topics: map[string]topicState{}, skips: map[id]skip{}}
+	// The time is that of the wall clock, which also runs while the machine sleeps.
+	st := &brokerState{at: time.Now().Round(0), topics: map[string]topicState{}, skips: map[id]skip{}}
 	adm := kadm.NewClient(a.cl)
-	details, err := adm.ListTopics(kafka.Uncached(ctx), a.names...)
+	logs, err := kafka.DescribeLogs(ctx, adm, a.names...)
 	if err != nil {
-		return nil, fmt.Errorf("describe topics: %w", err)
-	}
-	starts, err := adm.ListStartOffsets(ctx, a.names...)
-	if unanswered(err) {
-		return nil, fmt.Errorf("read the first offsets: %w", err)
-	}
-	st.at = time.Now().Round(0) // by the wall clock, which also runs while the machine sleeps
-	ends, err := adm.ListCommittedOffsets(ctx, a.names...)
-	if unanswered(err) {
-		return nil, fmt.Errorf("read the end offsets: %w", err)
+		return nil, err
 	}
 	a.readConfigs(ctx, adm)
-	for _, name := range a.names {
-		d, known := details[name]
-		t := topicState{id: d.ID, err: d.Err, keeps: defaultKeeps, parts: map[int32]partitionState{}}
+	for name, l := range logs {
+		keeps, known := a.keeps[name]
 		if !known {
-			t.err = kerr.UnknownTopicOrPartition
+			keeps = defaultKeeps
 		}
-		if keeps, known := a.keeps[name]; known {
-			t.keeps = keeps
-		}
-		for n, p := range d.Partitions {
-			t.parts[n] = offsetsOf(id{name, n}, p.Leader, starts, ends)
-		}
-		st.topics[name] = t
+		st.topics[name] = topicState{l, keeps}
 	}
 	a.findSkips(ctx, st)
 	return st, nil
-}
-
-// unanswered reports whether err means that no broker answered. The partitions of a broker that did
-// not answer have no offsets.
-func unanswered(err error) bool {
-	var shards *kadm.ShardErrors
-	return err != nil && (!errors.As(err, &shards) || shards.AllFailed)
-}
-
-func offsetsOf(at id, leader int32, starts, ends kadm.ListedOffsets) partitionState {
-	start, ok1 := starts.Lookup(at.topic, at.n)
-	end, ok2 := ends.Lookup(at.topic, at.n)
-	s := partitionState{start: start.Offset, end: end.Offset, leader: leader, err: start.Err}
-	if s.err == nil {
-		s.err = end.Err
-	}
-	if s.err == nil && !(ok1 && ok2) {
-		s.err = fmt.Errorf("the brokers reported no offsets of %s[%d]", at.topic, at.n)
-	}
-	return s
 }
 
 // readConfigs reads how long tombstones are kept. Without an answer the former values stay.
@@ -175,7 +128,7 @@ func keepsOf(c kadm.ResourceConfig) time.Duration {
 // Compaction can leave a batch without records at the end of the log. The client passes it without
 // reporting it, so it is read here. A damaged batch may be gone as well, and takes time to decode.
 func (a *asker) findSkips(ctx context.Context, st *brokerState) {
-	now, damagedToo := map[id]int64{}, time.Since(a.damageAt) >= damageEvery
+	now, damagedToo := map[id]int64{}, time.Since(a.damageAt) >= kafka.UnreadableRetry
 	if damagedToo {
 		a.damageAt = time.Now()
 	}
@@ -188,13 +141,14 @@ func (a *asker) findSkips(ctx context.Context, st *brokerState) {
 			now[at] = p.at()
 		}
 	}
+	maps.DeleteFunc(a.last, func(at id, _ int64) bool { return a.f.parts[at] == nil })
 	a.f.mu.RUnlock()
 	for at, next := range now {
 		t := st.topics[at.topic]
-		s, known := t.parts[at.n]
+		s, known := t.Partitions[at.n]
 		before, seen := a.last[at]
 		a.last[at] = next
-		if known && s.err == nil && seen && before == next && next < s.end {
+		if known && s.Err == nil && seen && before == next && next < s.End {
 			if to := a.skipEmpty(ctx, at, t, next); to > next {
 				st.skips[at] = skip{next, to}
 			}
@@ -208,12 +162,12 @@ func (a *asker) skipEmpty(ctx context.Context, at id, topic topicState, next int
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxWaitMillis, req.MaxBytes, req.IsolationLevel = 100, 1<<20, 1
 	t := kmsg.NewFetchRequestTopic()
-	t.Topic, t.TopicID = at.topic, topic.id
+	t.Topic, t.TopicID = at.topic, topic.ID
 	p := kmsg.NewFetchRequestTopicPartition()
 	p.Partition, p.FetchOffset, p.PartitionMaxBytes, p.CurrentLeaderEpoch = at.n, next, 1<<20, -1
 	t.Partitions = append(t.Partitions, p)
 	req.Topics = append(req.Topics, t)
-	raw, err := a.cl.Broker(int(topic.parts[at.n].leader)).Request(ctx, req)
+	raw, err := a.cl.Broker(int(topic.Partitions[at.n].Leader)).Request(ctx, req)
 	resp, ok := raw.(*kmsg.FetchResponse)
 	if err != nil || !ok || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
 		return next

@@ -132,18 +132,18 @@ func (s *session) plan(st *brokerState) error {
 	begin := map[string]map[int32]kgo.Offset{}
 	for _, topic := range f.cfg.Topics {
 		t := st.topics[topic.Name]
-		if t.err != nil || len(t.parts) == 0 {
-			s.wait(topic.Name, t.err)
+		if t.Err != nil || len(t.Partitions) == 0 {
+			s.wait(topic.Name, t.Err)
 			continue
 		}
-		topicID := t.id.String()
+		topicID := t.ID.String()
 		if err := s.dropFormer(topic.Name, topicID); err != nil {
 			return err
 		}
 		f.mu.Lock()
 		delete(f.missing, topic.Name)
 		f.mu.Unlock()
-		for n, ps := range t.parts {
+		for n, ps := range t.Partitions {
 			at := id{topic.Name, n}
 			p := s.partition(topic, n, topicID)
 			again, err := s.look(p, ps, st)
@@ -243,15 +243,15 @@ func (s *session) partition(topic Topic, n int32, topicID string) *partition {
 
 // look takes what the brokers report about a partition. It returns true if the partition is to be
 // read and is not.
-func (s *session) look(p *partition, ps partitionState, st *brokerState) (begin bool, err error) {
+func (s *session) look(p *partition, ps kafka.PartitionLog, st *brokerState) (begin bool, err error) {
 	f := s.f
 	f.mu.Lock()
-	if ps.err != nil {
-		p.reason = ps.err.Error()
+	if ps.Err != nil {
+		p.reason = ps.Err.Error()
 		f.mu.Unlock()
 		return false, nil //nolint:nilerr // its status has the reason, and the others go on
 	}
-	p.end, p.endAt = ps.end, st.at
+	p.end, p.endAt = ps.End, st.at
 	if p.active {
 		p.reason = ""
 	}
@@ -291,17 +291,17 @@ func (s *session) tooLate(topic string, keeps time.Duration) error {
 
 // start returns the offset at which the reading of a partition begins. It begins a load unless the
 // rows can be continued.
-func (s *session) start(p *partition, ps partitionState, t topicState) (kgo.Offset, error) {
+func (s *session) start(p *partition, ps kafka.PartitionLog, t topicState) (kgo.Offset, error) {
 	why := ""
 	switch {
 	case p.slot < 0:
 		why = "new"
 	case p.reload != "":
 		why = p.reload
-	case ps.start > p.Next:
-		why = fmt.Sprintf("the log starts at %d, behind the position %d", ps.start, p.Next)
-	case ps.end < p.Next:
-		why = fmt.Sprintf("the log ends at %d, before the position %d", ps.end, p.Next)
+	case ps.Start > p.Next:
+		why = fmt.Sprintf("the log starts at %d, behind the position %d", ps.Start, p.Next)
+	case ps.End < p.Next:
+		why = fmt.Sprintf("the log ends at %d, before the position %d", ps.End, p.Next)
 	case p.tombstonesLost(t.keeps):
 		why = tooOld
 	}
@@ -313,7 +313,7 @@ func (s *session) start(p *partition, ps partitionState, t topicState) (kgo.Offs
 		}
 		level.Str("topic", p.Topic).Int32("partition", p.Partition).Str("why", why).Msg("follower_loading")
 		var err error
-		if l, err = s.f.newLoad(p.endAt, ps.start, ps.end); err != nil {
+		if l, err = s.f.newLoad(p.endAt, ps.Start, ps.End); err != nil {
 			return kgo.Offset{}, err
 		}
 	}

@@ -38,7 +38,10 @@ func (k Cluster) client(accepted func(), opts ...kgo.Opt) (*kgo.Client, error) {
 // decodes. It refuses batches of more than MaxBatchBytes; that of kgo.DefaultDecompressor takes two
 // gigabytes for one.
 func Decompressor(cl *kgo.Client) kgo.Decompressor {
-	d, _ := cl.OptValue(kgo.WithDecompressor).(kgo.Decompressor)
+	d, ok := cl.OptValue(kgo.WithDecompressor).(kgo.Decompressor)
+	if !ok || d == nil {
+		d = kgo.DefaultDecompressor() // this version of the library does not show its option
+	}
 	return d
 }
 

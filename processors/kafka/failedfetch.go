@@ -21,15 +21,14 @@ type Position struct {
 // partition counts as one that cannot be read.
 const UnreadableAfter = 30 * time.Second
 
-const (
-	// fetchRetry is the time until a partition is fetched again after an error that may pass. The
-	// client itself would fetch it again at once.
-	fetchRetry = time.Second
-	// finalRetry is the same time for a partition that cannot be read. Readers that go on trying
-	// continue when a replica becomes the leader whose copy of a damaged batch is whole. Each try
-	// may decompress MaxBatchBytes.
-	finalRetry = 30 * time.Second
-)
+// UnreadableRetry is the time until a partition that cannot be read is fetched again. Readers
+// that keep trying continue when a replica becomes the leader whose copy of a batch is whole.
+// Each try may decompress MaxBatchBytes.
+const UnreadableRetry = 30 * time.Second
+
+// fetchRetry is the time until a partition is fetched again after an error that may pass. The
+// client itself would fetch it again at once.
+const fetchRetry = time.Second
 
 // FailedFetch follows a partition that a client cannot read at a position. The zero value is that
 // of a partition without a failure. A reader calls Failed for each error of the partition, and
@@ -57,7 +56,7 @@ func (f *FailedFetch) Failed(ctx context.Context, k Cluster, at Position, err er
 		return nil
 	}
 	if StopsPartition(err) {
-		f.retryAt = now.Add(finalRetry)
+		f.retryAt = now.Add(UnreadableRetry)
 		if large := new(kgo.ErrDecompressTooLarge); errors.As(err, &large) {
 			return &DamagedBatchError{at.Topic, at.Partition, large.Offset, large.NextOffset, kgo.ErrMaxDecompress}
 		}
@@ -75,7 +74,7 @@ func (f *FailedFetch) Failed(ctx context.Context, k Cluster, at Position, err er
 	}
 	damaged := new(DamagedBatchError)
 	if err := k.CheckBatch(ctx, at); errors.As(err, &damaged) {
-		f.retryAt = now.Add(finalRetry)
+		f.retryAt = now.Add(UnreadableRetry)
 		return damaged
 	}
 	f.since = now // brokers or the network are the reason

@@ -135,47 +135,47 @@ func (s *session) plan(a answer) error {
 
 // look takes what the brokers report about a partition, and returns whether it can be read. The
 // mutex is held.
-func (s *session) look(p *Partition, t topicState) bool {
-	b, known := t.parts[p.n]
+func (s *session) look(p *Partition, t kafka.TopicLog) bool {
+	b, known := t.Partitions[p.n]
 	switch {
-	case errors.Is(t.err, kerr.UnknownTopicOrPartition):
+	case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
 		p.wait(fmt.Sprintf("topic %s does not exist: it is read when it has been created", p.topic))
 		return false
-	case t.err != nil:
-		p.wait(t.err.Error())
+	case t.Err != nil:
+		p.wait(t.Err.Error())
 		return p.active // the topic was not described this time
-	case p.at.Topic != TopicID{} && p.at.Topic != t.id:
-		p.halt(&RecreatedError{p.topic, p.n, p.at.Topic, t.id})
+	case p.at.Topic != TopicID{} && p.at.Topic != TopicID(t.ID):
+		p.halt(&RecreatedError{p.topic, p.n, p.at.Topic, TopicID(t.ID)})
 		return false
-	case s.r.cfg.Partitions > 0 && len(t.parts) != s.r.cfg.Partitions:
-		p.halt(&PartitionsError{p.topic, len(t.parts), s.r.cfg.Partitions})
+	case s.r.cfg.Partitions > 0 && len(t.Partitions) != s.r.cfg.Partitions:
+		p.halt(&PartitionsError{p.topic, len(t.Partitions), s.r.cfg.Partitions})
 		return false
 	case !known:
-		p.wait(fmt.Sprintf("topic %s has %d partitions, and none with number %d", p.topic, len(t.parts), p.n))
+		p.wait(fmt.Sprintf("topic %s has %d partitions, and none with number %d", p.topic, len(t.Partitions), p.n))
 		return false
-	case b.err != nil:
+	case b.Err != nil:
 		if !p.active {
-			p.wait(b.err.Error())
+			p.wait(b.Err.Error())
 		}
 		return p.active
 	}
-	p.end = b.end
+	p.end = b.End
 	switch {
 	case p.active: // the client notices the rest
 	case p.at.Next < 0:
-		p.at.Next, p.at.Epoch = b.start, -1
-	case b.start > p.at.Next:
-		p.halt(&kafka.UnreadableError{Topic: p.topic, Partition: p.n, Offset: p.at.Next, Lost: b.start - p.at.Next, Resume: b.start, Err: kerr.OffsetOutOfRange})
+		p.at.Next, p.at.Epoch = b.Start, -1
+	case b.Start > p.at.Next:
+		p.halt(&kafka.UnreadableError{Topic: p.topic, Partition: p.n, Offset: p.at.Next, Lost: b.Start - p.at.Next, Resume: b.Start, Err: kerr.OffsetOutOfRange})
 		return false
-	case b.end < p.at.Next:
-		p.halt(&TruncatedError{p.topic, p.n, p.at.Next, b.end})
+	case b.End < p.at.Next:
+		p.halt(&TruncatedError{p.topic, p.n, p.at.Next, b.End})
 		return false
 	}
-	p.at.Topic = t.id
+	p.at.Topic = TopicID(t.ID)
 	if p.taken.Next < 0 {
 		p.taken = p.at
 	}
-	p.taken.Topic = t.id
+	p.taken.Topic = TopicID(t.ID)
 	return true
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/weirhq/weir/processors/changelogpb"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -34,7 +35,7 @@ func FetchGroupState(ctx context.Context, adm *kadm.Client, proc *stream.Process
 	if f.offsets, err = adm.FetchOffsets(kadm.RequireStable(ctx), proc.App); err != nil {
 		return nil, fmt.Errorf("fetch committed offsets of %s: %w", proc.App, err)
 	}
-	if f.inputStarts, err = adm.ListStartOffsets(ctx, proc.Inputs...); allShardsFailed(err) {
+	if f.inputStarts, err = adm.ListStartOffsets(ctx, proc.Inputs...); kafka.NoneAnswered(err) {
 		return nil, fmt.Errorf("read start of the inputs: %w", err)
 	}
 	return f, nil
@@ -43,7 +44,7 @@ func FetchGroupState(ctx context.Context, adm *kadm.Client, proc *stream.Process
 // InputStarts returns the start offset of partition p of each topic.
 func InputStarts(ctx context.Context, adm *kadm.Client, topics []string, p int32) (map[string]int64, error) {
 	list, err := adm.ListStartOffsets(ctx, topics...)
-	if allShardsFailed(err) {
+	if kafka.NoneAnswered(err) {
 		return nil, fmt.Errorf("read start of the inputs: %w", err)
 	}
 	starts := map[string]int64{}
@@ -62,10 +63,10 @@ func FetchTopicState(ctx context.Context, adm *kadm.Client, proc *stream.Process
 		return nil, err
 	}
 	f := &BrokerState{proc: proc, IDs: ids}
-	if f.changelogStarts, err = adm.ListStartOffsets(ctx, proc.Changelog); allShardsFailed(err) {
+	if f.changelogStarts, err = adm.ListStartOffsets(ctx, proc.Changelog); kafka.NoneAnswered(err) {
 		return nil, fmt.Errorf("read start of %s: %w", proc.Changelog, err)
 	}
-	if f.changelogEnds, err = adm.ListEndOffsets(ctx, proc.Changelog); allShardsFailed(err) {
+	if f.changelogEnds, err = adm.ListEndOffsets(ctx, proc.Changelog); kafka.NoneAnswered(err) {
 		return nil, fmt.Errorf("read end of %s: %w", proc.Changelog, err)
 	}
 	return f, nil
@@ -85,13 +86,6 @@ func TopicIDs(ctx context.Context, p *stream.Processor, adm *kadm.Client) (map[s
 		ids[name] = bytes.Clone(t.ID[:])
 	}
 	return ids, nil
-}
-
-// allShardsFailed reports whether err means that no broker answered. Otherwise the answers of the
-// other brokers are usable.
-func allShardsFailed(err error) bool {
-	var some *kadm.ShardErrors
-	return err != nil && (!errors.As(err, &some) || some.AllFailed)
 }
 
 // OffsetsStable returns an error unless the group's offsets of a partition are known and no
