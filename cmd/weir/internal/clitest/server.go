@@ -19,7 +19,14 @@ func (c cluster) Cluster(context.Context) (*weirpb.GetClusterResponse, error) {
 // Server serves settings and nothing else until the test ends. It returns its address.
 func Server(t *testing.T, settings *weirpb.GetClusterResponse) string {
 	t.Helper()
-	server, err := api.New(api.Config{Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0", Cluster: cluster{settings}})
+	return Serve(t, api.Config{Cluster: cluster{settings}}).Addr()
+}
+
+// Serve serves an API at free ports until the test ends.
+func Serve(t *testing.T, cfg api.Config) *api.Server {
+	t.Helper()
+	cfg.Listen, cfg.OpsListen = "127.0.0.1:0", "127.0.0.1:0"
+	server, err := api.New(cfg)
 	if err == nil {
 		err = server.Listen(t.Context())
 	}
@@ -35,5 +42,5 @@ func Server(t *testing.T, settings *weirpb.GetClusterResponse) string {
 			t.Error(err)
 		}
 	})
-	return server.Addr()
+	return server
 }

@@ -128,23 +128,9 @@ func serveSpend(t *testing.T) (*spendState, []string) {
 	}
 	s.spends[1].Hours = []*eventspb.HourSpend{{Hour: 384_454, ChargedMicros: 1_000_000, Events: 1}}
 	router := api.NewRouter(api.RouterConfig{State: s, Peers: s})
-	server, err := api.New(api.Config{Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0", Spend: s, Adjustments: s, Cluster: s, SpendApp: "spendcounter", Apps: []api.App{{Name: "spendcounter", Tasks: s, State: router}}})
-	if err == nil {
-		err = server.Listen(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- server.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		router.Close()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(router.Close)
+	apps := []api.App{{Name: "spendcounter", Tasks: s, State: router}}
+	server := clitest.Serve(t, api.Config{Spend: s, Adjustments: s, Cluster: s, SpendApp: "spendcounter", Apps: apps})
 	return s, []string{"WEIR_SERVER=" + server.Addr()}
 }
 
