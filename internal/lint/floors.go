@@ -14,7 +14,7 @@ type floor struct {
 func floors() []floor {
 	return []floor{
 		{0, []string{"events", "stream", "lease", "internal", "dynamotest"}},
-		{1, coreFolders()},
+		{1, append(coreFolders(), "spendcache/selection")},
 		{2, []string{"processors", "lease/table", "agent", "bridge", "executor", "mirror"}},
 		{3, []string{"api", "spendcache"}},
 		{4, []string{"bench", "cmd/weir/internal/node", "program"}},

@@ -65,7 +65,8 @@ func (r *Reader) topics() (names []string) {
 	return names
 }
 
-// ask returns the logs of the topics of the open partitions. Its error means that no broker answers.
+// ask returns the logs of the topics of the open partitions. Its error means that no broker
+// answers.
 func (r *Reader) ask(ctx context.Context, adm *kadm.Client) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -1,0 +1,150 @@
+package selection
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// Dataset is what a reader knows of one datacentre's dataset of a shard.
+type Dataset struct {
+	// Health is the newest health record.
+	Health *eventspb.SpendHistogram
+	// Age is the time since it was written, by the reader's clock: since it arrived, or longer if
+	// it may have been in the topic before the reader began.
+	Age time.Duration
+}
+
+// window is the length of the window of the counts.
+const window = time.Minute
+
+// Assessment compares a dataset with the other candidates.
+type Assessment struct {
+	DC    string
+	Known bool // there is a health record
+	Age   time.Duration
+	Count uint64 // events of the last 60 s by ingest time
+	Lost  uint64 // records of which no copy has arrived, of all time
+
+	Candidate bool          // the health record is not stale
+	Lag       time.Duration // greatest over the origins, against the newest candidate
+	Origin    string        // the origin with that lag
+	Never     bool          // the dataset has no event of Origin, and another candidate has
+	Deficit   float64       // missing part of the count, against the greatest of a candidate
+	Fresh     bool
+	Complete  bool
+}
+
+// Healthy reports whether the dataset is a candidate, fresh and complete.
+func (a *Assessment) Healthy() bool { return a.Candidate && a.Fresh && a.Complete }
+
+// Misses returns which part of the last 60 s the dataset misses, from 0 on: its deficit, or its lag
+// divided by 60 s if that is greater.
+func (a *Assessment) Misses() float64 {
+	return max(a.Deficit, a.Lag.Seconds()/window.Seconds())
+}
+
+// Shard is the comparison of a shard's datasets.
+type Shard struct {
+	// Datasets are in order of preference: the reader's own, then as they follow it in the ring.
+	Datasets []Assessment
+	// Few reports that no candidate has Config.MinEvents. Their deficits decide nothing.
+	Few bool
+	// Best is the index of the dataset to choose without a history; -1 without a candidate.
+	Best int
+}
+
+// assess compares the datasets of a shard.
+func (s *Selector) assess(datasets []Dataset) Shard {
+	byDC := map[string]Dataset{}
+	for _, d := range datasets {
+		// Of two records of one datacentre the newer one counts, whatever their order.
+		if old, twice := byDC[d.Health.GetWriterDc()]; !twice || d.Age < old.Age {
+			byDC[d.Health.GetWriterDc()] = d
+		}
+	}
+	shard := Shard{Datasets: make([]Assessment, len(s.order)), Best: -1}
+	newest := map[string]int64{} // by origin: the greatest watermark of a candidate
+	var most uint64
+	for i, dc := range s.order {
+		a, d := &shard.Datasets[i], byDC[dc]
+		a.DC = dc
+		if d.Health == nil {
+			continue
+		}
+		a.Known, a.Age, a.Candidate = true, d.Age, d.Age < s.cfg.Stale
+		for _, o := range d.Health.Origins {
+			if !slices.Contains(s.order, o.GetDc()) {
+				continue
+			}
+			a.Count += o.GetCount_60S()
+			a.Lost += o.GetLost()
+			if a.Candidate {
+				newest[o.GetDc()] = max(newest[o.GetDc()], o.GetWatermarkMs())
+			}
+		}
+		if a.Candidate {
+			most = max(most, a.Count)
+		}
+	}
+	shard.Few = most < s.cfg.MinEvents
+	least := uint64(1<<64 - 1) // records lost by a fresh dataset
+	for i := range shard.Datasets {
+		a := &shard.Datasets[i]
+		if !a.Candidate {
+			continue
+		}
+		a.measureLag(byDC[a.DC].Health, newest, s.order)
+		if a.Fresh = a.Lag < s.cfg.Lag; a.Fresh {
+			least = min(least, a.Lost)
+		}
+		if most > 0 && a.Count < most {
+			a.Deficit = float64(most-a.Count) / float64(most)
+		}
+	}
+	for i := range shard.Datasets {
+		a := &shard.Datasets[i]
+		if a.Complete = a.Deficit < s.cfg.Deficit; shard.Few {
+			a.Deficit, a.Complete = 0, a.Lost <= least
+		}
+		if a.Candidate && (shard.Best < 0 || prefer(a, &shard.Datasets[shard.Best])) {
+			shard.Best = i
+		}
+	}
+	return shard
+}
+
+// measureLag sets the lag. Origins are looked at in order, so that of two equal lags the same one
+// is named each time.
+func (a *Assessment) measureLag(h *eventspb.SpendHistogram, newest map[string]int64, order []string) {
+	for _, dc := range order {
+		if newest[dc] <= 0 {
+			continue // no candidate has an event of this origin
+		}
+		var has int64
+		if i := slices.IndexFunc(h.Origins, func(o *eventspb.OriginHealth) bool { return o.GetDc() == dc }); i >= 0 {
+			has = h.Origins[i].GetWatermarkMs()
+		}
+		lag, never := unheard, has <= 0
+		if !never {
+			lag = time.Duration(min(newest[dc]-has, unheard.Milliseconds())) * time.Millisecond
+		}
+		if lag > a.Lag {
+			a.Lag, a.Origin, a.Never = lag, dc, never
+		}
+	}
+}
+
+// unheard is the greatest lag, and that of a dataset without any event of an origin of which
+// another has some. It is longer than the window: such a dataset misses all of it.
+const unheard = 24 * time.Hour
+
+// prefer reports whether a is to be chosen before b, which is before a in order of preference.
+func prefer(a, b *Assessment) bool {
+	if a.Healthy() || b.Healthy() {
+		return !b.Healthy()
+	}
+	return cmp.Or(cmp.Compare(a.Misses(), b.Misses()), cmp.Compare(b.Count, a.Count)) < 0
+}
