@@ -77,7 +77,7 @@ func reservedRules() []reserved {
 			use: "call a function of processors, or add one there",
 		},
 		{
-			deps: []string{"github.com/aws"}, users: []string{"agent", "bridge", "executor", "dynamotest", "lease/table", "test", "examples"},
+			deps: []string{"github.com/aws"}, users: []string{"agent", "bridge", "executor", "dynamotest", "lease/table", "lease/admin", "test", "examples"},
 			why: "few packages make requests to DynamoDB",
 			use: "call agent or lease/table, or add a function there",
 		},

@@ -11,12 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/api/leasestatus"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/admin"
 	"github.com/weirhq/weir/lease/table"
 )
 

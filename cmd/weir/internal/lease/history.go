@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/api/leasestatus"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/lease/admin"
 )
 
 // Values of --from.

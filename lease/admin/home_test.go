@@ -19,9 +19,9 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/weirhq/weir/agent"
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/admin"
 	leasetable "github.com/weirhq/weir/lease/table"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/lease/admin"
 )
 
 // BenchmarkStock leases from pools of different sizes, with ten thousand resources per bucket: the

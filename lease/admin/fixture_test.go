@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/lease/admin"
 )
 
 const table = "leases"

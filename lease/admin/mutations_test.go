@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/admin"
 	leasetable "github.com/weirhq/weir/lease/table"
 )
 

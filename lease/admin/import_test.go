@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/agent"
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/lease/admin"
 )
 
 func lines(from, to int) string {

@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/weirhq/weir/agent"
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/lease/admin"
 )
 
 // agent returns an agent of a region.

@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/weirhq/weir/agent"
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/admin"
 	leasetable "github.com/weirhq/weir/lease/table"
 )
 
