@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirhq/weir/api/leasestatus"
 	"github.com/weirhq/weir/balancer"
 	"github.com/weirhq/weir/balancer/backtest"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/lease/status"
 )
 
 // newBalancerCmd returns `weir balancer`.
@@ -54,7 +54,7 @@ func newBalancerPlanCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := leasestatus.Headroom(cmd.Context(), k, leasestatus.Query{Client: q.client, Pool: q.pool})
+			all, err := status.Headroom(cmd.Context(), k, status.Query{Client: q.client, Pool: q.pool})
 			if err != nil {
 				return cli.Fail(cli.ExitUnavailable, "cannot read the state of the pools", err, leaseTopicsRemedy)
 			}

@@ -1,4 +1,4 @@
-package leasestatus
+package status
 
 import (
 	"cmp"
