@@ -16,7 +16,7 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
-	"github.com/weirhq/weir/internal/ingest"
+	"github.com/weirhq/weir/events/ingest"
 	"github.com/weirhq/weir/lease/admin"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
-	"github.com/weirhq/weir/internal/ingest"
+	"github.com/weirhq/weir/events/ingest"
 	"github.com/weirhq/weir/lease/admin"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weirhq/weir/internal/ingest"
+	"github.com/weirhq/weir/events/ingest"
 )
 
 // printer is a sink that prints. A real sink produces the records to Kafka.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/events/loadgen"
 )
 
 // A loop that produces 5,000 events per second. The caller has the clock and the producer.
