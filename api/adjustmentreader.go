@@ -1,4 +1,4 @@
-package local
+package api
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
@@ -17,21 +16,21 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Adjustments implements api.AdjustmentSource.
-func (f *SpendReader) Adjustments(ctx context.Context, q api.AdjustmentQuery) (*api.AdjustmentPage, error) {
+// Adjustments implements AdjustmentSource.
+func (f *SpendReader) Adjustments(ctx context.Context, q AdjustmentQuery) (*AdjustmentPage, error) {
 	prefix := spendcounter.ReferencePrefix(q.Account)
 	p := events.Shard(q.Account, f.Shards)
 	from := prefix
 	if q.After != "" {
 		from = append(append(bytes.Clone(prefix), q.After...), 0)
 	}
-	page, err := f.State.Page(ctx, api.PageQuery{
+	page, err := f.State.Page(ctx, PageQuery{
 		Partition: p, Table: spendcounter.TableReferences, From: from, To: stream.PrefixEnd(prefix), Limit: q.Limit, MaxStaleness: q.MaxStaleness,
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := &api.AdjustmentPage{AsOf: page.AsOf, More: page.More}
+	out := &AdjustmentPage{AsOf: page.AsOf, More: page.More}
 	days := dayReader{state: f.State, partition: p, account: q.Account, maxStaleness: q.MaxStaleness, known: map[string]bool{}}
 	for _, e := range page.Entries {
 		a, err := spendcounter.ParseReference(e.Value)
@@ -69,7 +68,7 @@ func (r *dayReader) overRefunded(ctx context.Context, a *spendpb.AppliedAdjustme
 	if over, ok := r.known[string(key)]; ok {
 		return over, nil
 	}
-	page, err := r.state.Page(ctx, api.PageQuery{
+	page, err := r.state.Page(ctx, PageQuery{
 		Partition: r.partition, Table: spendcounter.TableSpend, From: key, To: append(bytes.Clone(key), 0), Limit: 1, MaxStaleness: r.maxStaleness,
 	})
 	if err != nil {
@@ -91,4 +90,4 @@ func (r *dayReader) overRefunded(ctx context.Context, a *spendpb.AppliedAdjustme
 	return over, nil
 }
 
-var _ api.AdjustmentSource = (*SpendReader)(nil)
+var _ AdjustmentSource = (*SpendReader)(nil)

@@ -1,4 +1,4 @@
-package local
+package api
 
 import (
 	"context"
@@ -10,30 +10,28 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/spendcounter"
 	"github.com/weirhq/weir/stream"
 )
 
-// SpendReader implements api.SpendSource with the state of all partitions, in this and in other
-// processes.
+// SpendReader implements SpendSource and AdjustmentSource with the state of all partitions, in this
+// and in other processes.
 type SpendReader struct {
-	State  pager
-	Kafka  kafka.Cluster
-	Inputs []string
+	State  pager // a Router
 	DC     string
 	Shards int32
+	// Ends returns the end offsets of the spend counter's inputs, by topic and partition.
+	Ends func(context.Context) (map[string]map[int32]int64, error)
 }
 
-// Spend implements api.SpendSource.
-func (f *SpendReader) Spend(ctx context.Context, q api.SpendQuery, fn func(*eventspb.Spend, *weirpb.AsOf) error) ([]*weirpb.AsOf, error) {
+// Spend implements SpendSource.
+func (f *SpendReader) Spend(ctx context.Context, q SpendQuery, fn func(*eventspb.Spend, *weirpb.AsOf) error) ([]*weirpb.AsOf, error) {
 	var mu sync.Mutex
 	var all []*weirpb.AsOf
-	err := api.EachPartition(ctx, f.shards(q.Account), func(ctx context.Context, p int32) error {
+	err := eachPartition(ctx, f.shards(q.Account), func(ctx context.Context, p int32) error {
 		entries, asOf, err := f.campaign(ctx, p, q)
 		if err != nil {
 			return err
@@ -61,7 +59,7 @@ func (f *SpendReader) Spend(ctx context.Context, q api.SpendQuery, fn func(*even
 
 // campaign reads the campaign days of a campaign in a partition, of one account or of all accounts
 // that have the campaign, from one snapshot.
-func (f *SpendReader) campaign(ctx context.Context, p int32, q api.SpendQuery) ([]api.Entry, *weirpb.AsOf, error) {
+func (f *SpendReader) campaign(ctx context.Context, p int32, q SpendQuery) ([]Entry, *weirpb.AsOf, error) {
 	const tries = 10
 	for range tries {
 		r := &snapshotReader{state: f.State, partition: p, maxStaleness: q.MaxStaleness}
@@ -70,7 +68,7 @@ func (f *SpendReader) campaign(ctx context.Context, p int32, q api.SpendQuery) (
 			return entries, r.asOf, err
 		}
 	}
-	return nil, nil, fmt.Errorf("partition %d: a commit came between two pages of %[3]d records in each of %[2]d attempts: try again", p, tries, api.MaxPageKeys)
+	return nil, nil, fmt.Errorf("partition %d: a commit came between two pages of %[3]d records in each of %[2]d attempts: try again", p, tries, MaxPageKeys)
 }
 
 // snapshotReader reads ranges of one partition page by page, all from one snapshot.
@@ -83,13 +81,13 @@ type snapshotReader struct {
 
 // pager reads one page of a partition.
 type pager interface {
-	Page(context.Context, api.PageQuery) (*api.Page, error)
+	Page(context.Context, PageQuery) (*Page, error)
 }
 
 // errCommitted means that a commit happened between two pages.
 var errCommitted = errors.New("a commit came between two pages")
 
-func (r *snapshotReader) campaign(ctx context.Context, q api.SpendQuery) (entries []api.Entry, err error) {
+func (r *snapshotReader) campaign(ctx context.Context, q SpendQuery) (entries []Entry, err error) {
 	accounts := []string{q.Account}
 	if q.Account == "" {
 		index, err := r.all(ctx, spendcounter.TableCampaigns, spendcounter.IndexPrefix(q.Campaign))
@@ -116,8 +114,8 @@ func (r *snapshotReader) campaign(ctx context.Context, q api.SpendQuery) (entrie
 }
 
 // all returns the entries of a table whose keys begin with prefix.
-func (r *snapshotReader) all(ctx context.Context, table byte, prefix []byte) (entries []api.Entry, err error) {
-	q := api.PageQuery{Partition: r.partition, Table: table, From: prefix, To: stream.PrefixEnd(prefix), Limit: api.MaxPageKeys, MaxStaleness: r.maxStaleness}
+func (r *snapshotReader) all(ctx context.Context, table byte, prefix []byte) (entries []Entry, err error) {
+	q := PageQuery{Partition: r.partition, Table: table, From: prefix, To: stream.PrefixEnd(prefix), Limit: MaxPageKeys, MaxStaleness: r.maxStaleness}
 	for {
 		page, err := r.state.Page(ctx, q)
 		if err != nil {
@@ -148,13 +146,13 @@ func (f *SpendReader) shards(account string) []int32 {
 	return all
 }
 
-// WaitProduced implements api.SpendSource.
+// WaitProduced implements SpendSource.
 func (f *SpendReader) WaitProduced(ctx context.Context, account string) error {
-	ends, err := kafka.EndOffsets(ctx, f.Kafka, f.Inputs...)
+	ends, err := f.Ends(ctx)
 	if err != nil {
 		return err
 	}
-	return api.EachPartition(ctx, f.shards(account), func(ctx context.Context, p int32) error {
+	return eachPartition(ctx, f.shards(account), func(ctx context.Context, p int32) error {
 		want := map[string]int64{}
 		for topic, end := range ends {
 			want[topic] = end[p]
@@ -172,8 +170,8 @@ func (f *SpendReader) await(ctx context.Context, p int32, want map[string]int64)
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for lost := time.Now(); ; {
-		page, err := f.State.Page(ctx, api.PageQuery{Partition: p, Table: spendcounter.TableTask, Limit: 1})
-		var gaps *api.PartitionsError
+		page, err := f.State.Page(ctx, PageQuery{Partition: p, Table: spendcounter.TableTask, Limit: 1})
+		var gaps *PartitionsError
 		switch {
 		case err == nil:
 			lost = time.Now()
@@ -185,7 +183,7 @@ func (f *SpendReader) await(ctx context.Context, p int32, want map[string]int64)
 				return nil
 			}
 			if why := page.AsOf.GetServedBy().GetStopped(); why != "" {
-				return gap(p, "stopped", why)
+				return &PartitionsError{Gaps: []PartitionGap{{Partition: p, State: stateStopped, Reason: why}}}
 			}
 		case !errors.As(err, &gaps) || time.Since(lost) > maxWait:
 			return err
@@ -200,12 +198,12 @@ func (f *SpendReader) await(ctx context.Context, p int32, want map[string]int64)
 	}
 }
 
-// Health implements api.SpendSource.
+// Health implements SpendSource.
 func (f *SpendReader) Health(ctx context.Context, fn func(*eventspb.SpendHistogram) error) error {
 	var mu sync.Mutex
-	return api.EachPartition(ctx, f.shards(""), func(ctx context.Context, p int32) error {
+	return eachPartition(ctx, f.shards(""), func(ctx context.Context, p int32) error {
 		key := spendcounter.HealthKey(f.DC, p)
-		page, err := f.State.Page(ctx, api.PageQuery{Partition: p, Table: spendcounter.TableHealth, From: key, To: append(slices.Clone(key), 0), Limit: 1})
+		page, err := f.State.Page(ctx, PageQuery{Partition: p, Table: spendcounter.TableHealth, From: key, To: append(slices.Clone(key), 0), Limit: 1})
 		if err != nil || len(page.Entries) == 0 {
 			return err
 		}
@@ -219,4 +217,4 @@ func (f *SpendReader) Health(ctx context.Context, fn func(*eventspb.SpendHistogr
 	})
 }
 
-var _ api.SpendSource = (*SpendReader)(nil)
+var _ SpendSource = (*SpendReader)(nil)
