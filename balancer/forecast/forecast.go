@@ -1,4 +1,4 @@
-package balancer
+package forecast
 
 import (
 	"math"
@@ -19,17 +19,18 @@ const (
 	// plus the EWMA of the difference of the last minutes from it. Without a history it is EWMA.
 	Seasonal
 
-	methods = 3
+	// Methods is the number of methods.
+	Methods = 3
 )
 
 // String returns the name of the method, as in settings.
 func (m Method) String() string {
-	return [...]string{"ewma", "holt", "seasonal"}[m%methods]
+	return [...]string{"ewma", "holt", "seasonal"}[m%Methods]
 }
 
 // ParseMethod returns a method by its name; false for "auto", an empty name or an unknown one.
 func ParseMethod(name string) (m Method, ok bool) {
-	for m := range Method(methods) {
+	for m := range Method(Methods) {
 		if m.String() == name {
 			return m, true
 		}
@@ -80,8 +81,8 @@ type Series struct {
 	recentArrivals recentArrivals // of the last eight seconds
 
 	past      [pendingForecasts]scoredForecast // forecasts to score, by stride
-	score     [methods]float64
-	square    [methods]float64 // mean of the squared errors
+	score     [Methods]float64
+	square    [Methods]float64 // mean of the squared errors
 	samples   float64          // scored forecasts
 	swungAway float64          // arrivals a second that a swing has taken from here
 }
@@ -90,7 +91,7 @@ type Series struct {
 type scoredForecast struct {
 	total float64 // Series.total at the step
 	step  int64   // 0: no forecast
-	rate  [methods]float32
+	rate  [Methods]float32
 }
 
 // Add counts n arrivals at a time. An arrival before the open step counts in the open step.
@@ -102,8 +103,11 @@ func (s *Series) Add(atMs int64, n float64, p *Profile) {
 	s.recentArrivals.add(atMs, n)
 }
 
-// empty reports whether no arrival was ever seen.
-func (s *Series) empty() bool { return s.step == 0 }
+// Empty reports whether no arrival was ever seen.
+func (s *Series) Empty() bool { return s.step == 0 }
+
+// Arrivals returns the number of all arrivals.
+func (s *Series) Arrivals() float64 { return s.total + s.count }
 
 // Recent returns the arrivals a second of the last seconds before a time. It shows a burst long
 // before the forecast does.
@@ -118,9 +122,9 @@ func (s *Series) decayedRate(atMs int64) float64 {
 	return s.recent * math.Exp2(-float64(atMs-s.recentMs)/recentHalfLife)
 }
 
-// Advance closes the steps before a time.
-func (s *Series) Advance(atMs int64, p *Profile) {
-	step := atMs / stepMs
+// Advance closes the steps before a time, and reports whether there were any.
+func (s *Series) Advance(atMs int64, p *Profile) (closed bool) {
+	before, step := s.step, atMs/stepMs
 	switch {
 	case s.step == 0:
 		s.step = step
@@ -131,6 +135,7 @@ func (s *Series) Advance(atMs int64, p *Profile) {
 	for s.step < step {
 		s.close(p)
 	}
+	return s.step != before
 }
 
 // close ends the open step.

@@ -1,10 +1,10 @@
-package balancer
+package forecast
 
-// ChooseMethod returns the method for a pool's forecast. now is the present method, series are the
+// Choose returns the method for a pool's forecast. now is the present method, series are the
 // pool's in all regions. Another method must have been clearly better for an hour at least, by the
 // cost of forecasts that were too low or too high.
-func ChooseMethod(now Method, series []*Series) Method {
-	var score [methods]float64
+func Choose(now Method, series []*Series) Method {
+	var score [Methods]float64
 	samples := 0.0
 	for _, s := range series {
 		samples = max(samples, s.samples)
@@ -16,7 +16,7 @@ func ChooseMethod(now Method, series []*Series) Method {
 		return now
 	}
 	best := now
-	for m := range Method(methods) {
+	for m := range Method(Methods) {
 		if score[m] < score[best] && score[m] < maxScoreRatio*score[now]-minGain {
 			best = m
 		}

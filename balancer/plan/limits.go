@@ -1,4 +1,4 @@
-package balancer
+package plan
 
 import (
 	"cmp"
@@ -43,19 +43,21 @@ func (l *Limits) setDefaults() {
 	l.MaxLag = cmp.Or(l.MaxLag, 10*time.Second)
 }
 
-func (l *Limits) check() error {
+// Check returns an error if limits are invalid.
+func (l Limits) Check() error {
+	l.setDefaults()
 	switch {
 	case !(l.Fill >= 1 && l.Fill <= 10):
-		return fmt.Errorf("balancer: Limits.Fill is %v: use 1 to 10", l.Fill)
+		return fmt.Errorf("plan: Limits.Fill is %v: use 1 to 10", l.Fill)
 	case l.DeadBand < 0 || !(l.DeadBandShare >= 0 && l.DeadBandShare < 1):
-		return fmt.Errorf("balancer: Limits.DeadBand is %d, DeadBandShare %v: use at least 0, and a share below 1", l.DeadBand, l.DeadBandShare)
+		return fmt.Errorf("plan: Limits.DeadBand is %d, DeadBandShare %v: use at least 0, and a share below 1", l.DeadBand, l.DeadBandShare)
 	case l.MaxMoved < 1 || !(l.MaxMovedShare >= 0 && l.MaxMovedShare <= 1) || l.MaxEvacuated < 1:
-		return fmt.Errorf("balancer: Limits.MaxMoved is %d, MaxMovedShare %v, Evacuate %d: use positive numbers, and a share up to 1", l.MaxMoved, l.MaxMovedShare, l.MaxEvacuated)
+		return fmt.Errorf("plan: Limits.MaxMoved is %d, MaxMovedShare %v, Evacuate %d: use positive numbers, and a share up to 1", l.MaxMoved, l.MaxMovedShare, l.MaxEvacuated)
 	case l.LowWater <= 0 || l.Cover < l.LowWater || l.MaxLag < 0:
-		return fmt.Errorf("balancer: Limits.LowWater is %s, Cover %s, MaxLag %s: use positive times, and a Cover of at least LowWater", l.LowWater, l.Cover, l.MaxLag)
+		return fmt.Errorf("plan: Limits.LowWater is %s, Cover %s, MaxLag %s: use positive times, and a Cover of at least LowWater", l.LowWater, l.Cover, l.MaxLag)
 	}
 	return nil
 }
 
 // band returns the dead band of a region that wants so many resources.
-func (l *Limits) band(want int64) int64 { return max(l.DeadBand, ceil(l.DeadBandShare*float64(want))) }
+func (l *Limits) band(want int64) int64 { return max(l.DeadBand, Count(l.DeadBandShare*float64(want))) }

@@ -1,4 +1,4 @@
-package balancer
+package plan
 
 // evacuate plans the moves out of evacuated regions: each other region gets its shortfall, and the
 // rest is divided in the ratio of what they want.

@@ -1,4 +1,4 @@
-package balancer
+package plan
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func Explain(views []View, lim Limits) []string {
 	lim.setDefaults()
 	p := newPlan(views, &lim)
 	moved := map[string]int64{}
-	for _, m := range Plan(views, lim) {
+	for _, m := range Moves(views, lim) {
 		moved[m.To] += m.Count
 	}
 	var out []string

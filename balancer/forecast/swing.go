@@ -1,4 +1,4 @@
-package balancer
+package forecast
 
 // Swing moves a share of the expected arrivals of one region to another at once, before the traffic
 // moves.

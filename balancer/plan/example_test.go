@@ -1,27 +1,27 @@
-package balancer_test
+package plan_test
 
 import (
 	"fmt"
 
-	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
 // A dry run: the plan that the balancer would make from the records of lease.headroom of a pool.
-func ExamplePlan() {
+func ExampleMoves() {
 	headroom := []*eventspb.LeaseHeadroom{
 		{Region: "eu-west-1", State: "active", Free: 35, Returning: 20, Need: 120, Rate: 0.1, HorizonMs: 600_000},
 		{Region: "us-east-1", State: "active", Free: 900, Returning: 100, Need: 500, Rate: 0.7, HorizonMs: 600_000},
 		{Region: "us-west-2", State: "active", Free: 10, Need: 300, Rate: 0.4, HorizonMs: 600_000, LagMs: 42_000},
 	}
-	var views []balancer.View
+	var views []plan.View
 	for _, h := range headroom {
-		views = append(views, balancer.ViewOf(h))
+		views = append(views, plan.ViewOf(h))
 	}
-	for _, m := range balancer.Plan(views, balancer.Limits{}) {
+	for _, m := range plan.Moves(views, plan.Limits{}) {
 		fmt.Printf("%s %d from %s to %s: %s\n", m.Kind, m.Count, m.From, m.To, m.Why)
 	}
-	for _, line := range balancer.Explain(views, balancer.Limits{}) {
+	for _, line := range plan.Explain(views, plan.Limits{}) {
 		fmt.Println(line)
 	}
 	// Output:

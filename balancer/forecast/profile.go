@@ -1,7 +1,8 @@
-package balancer
+package forecast
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 )
@@ -71,6 +72,32 @@ func hourSlots(ms int64) (day, week int) {
 	return int(h % dayHours), dayHours + int(h%weekHours)
 }
 
+// TakeChanged reports whether the profile changed since the last call.
+func (p *Profile) TakeChanged() bool {
+	changed := p.changed
+	p.changed = false
+	return changed
+}
+
+// MarshalJSON shows new leases a second by hour, and from how many days or weeks each rate is.
+func (p *Profile) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Day   []float32 `json:"hours_of_day"`
+		Week  []float32 `json:"hours_of_week"`
+		Days  []int     `json:"days"`
+		Weeks []int     `json:"weeks"`
+	}{p.mean[:dayHours], p.mean[dayHours:], counts(p.seen[:dayHours]), counts(p.seen[dayHours:])})
+}
+
+// counts returns n as numbers: JSON has bytes as base64.
+func counts(n []uint8) []int {
+	out := make([]int, len(n))
+	for i, v := range n {
+		out[i] = int(v)
+	}
+	return out
+}
+
 // Encode appends the profile to dst.
 func (p *Profile) Encode(dst []byte) []byte {
 	for i := range p.mean {
@@ -82,13 +109,13 @@ func (p *Profile) Encode(dst []byte) []byte {
 // DecodeProfile decodes what Encode wrote.
 func DecodeProfile(src []byte) (*Profile, error) {
 	if len(src) != 5*slots {
-		return nil, fmt.Errorf("balancer: a profile has %d bytes, want %d: the row is damaged", len(src), 5*slots)
+		return nil, fmt.Errorf("forecast: a profile has %d bytes, want %d: the row is damaged", len(src), 5*slots)
 	}
 	p := &Profile{}
 	for i := range p.mean {
 		f := math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
 		if !(f >= 0 && f <= math.MaxFloat32) {
-			return nil, fmt.Errorf("balancer: a profile has the rate %v: the row is damaged", f)
+			return nil, fmt.Errorf("forecast: a profile has the rate %v: the row is damaged", f)
 		}
 		p.mean[i] = f
 	}

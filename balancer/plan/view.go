@@ -1,10 +1,11 @@
-package balancer
+package plan
 
 import (
 	"fmt"
 	"math"
 	"time"
 
+	"github.com/weirhq/weir/balancer/forecast"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -16,12 +17,6 @@ const (
 	StateSilent     = "silent"     // no fresh heartbeat: its counts are stale
 	StateReading    = "reading"    // a scan of the table is in progress: the counts are incomplete
 	StateOff        = "off"        // balancing is off in the pool's settings
-)
-
-// Values of LeasePool.balance. An empty value is "on".
-const (
-	balanceOn  = "on"
-	balanceOff = "off"
 )
 
 // View is the state of a pool in a region: all that a plan is made from. Counts are resources.
@@ -63,7 +58,14 @@ func (v *View) demandRate() float64 { return max(0, v.Rate, v.Recent) }
 // what returns by then, and at least what lasts for Cover, because returns are spread over the
 // horizon.
 func (v *View) want(lim *Limits) int64 {
-	return max(0, v.Need-v.Returning, ceil(v.demandRate()*v.cover(lim).Seconds()))
+	return max(0, v.Need-v.Returning, Count(v.demandRate()*v.cover(lim).Seconds()))
+}
+
+// Short reports whether an active region lacks more than the dead band of what it should have.
+func (v *View) Short(lim Limits) bool {
+	lim.setDefaults()
+	want := v.want(&lim)
+	return v.State == StateActive && want-v.stock() > lim.band(want)
 }
 
 // With a short horizon, cover and low water are shares of it. Low water is never less than a
@@ -76,7 +78,7 @@ const (
 
 func (v *View) horizon() time.Duration {
 	if v.Horizon == 0 {
-		return DefaultHorizon
+		return forecast.DefaultHorizon
 	}
 	return time.Duration(v.Horizon) * time.Millisecond
 }
@@ -122,8 +124,8 @@ func (v *View) why() string {
 	}
 }
 
-// ceil rounds f up to a count, bounded so that an invalid forecast cannot overflow.
-func ceil(f float64) int64 {
+// Count rounds f up to a number of resources, bounded so that an invalid forecast cannot overflow.
+func Count(f float64) int64 {
 	const most = 1 << 40
 	if !(f > 0) {
 		return 0

@@ -1,8 +1,13 @@
-package balancer
+package forecast
 
 import (
 	"math"
 	"testing"
+)
+
+const (
+	start   int64 = 1_700_000_000_000 // ms
+	maxTime int64 = 1 << 52           // ms
 )
 
 // fed returns a series that saw rate(t) leases a second for some hours, without noise.
@@ -40,7 +45,7 @@ func near(t *testing.T, what string, got, want, off float64) {
 // of a daily cycle.
 func TestMethods(t *testing.T) {
 	s, p, _ := fed(3, func(int64) float64 { return 4 })
-	for m := range Method(methods) {
+	for m := range Method(Methods) {
 		rate, spread := s.Forecast(m, p)
 		near(t, m.String()+" of a constant", rate, 4, 0.05)
 		near(t, m.String()+"'s spread", spread, math.Sqrt(4.0/600), 0.1)
@@ -70,7 +75,7 @@ func TestChoice(t *testing.T) {
 	now, changes, began := EWMA, 0, start/86_400_000*86_400_000
 	for ms := began; ms < began+7*86_400_000; ms += stepMs {
 		s.Add(ms, daily(ms)*stepMs/1000, p)
-		if m := ChooseMethod(now, []*Series{s}); m != now {
+		if m := Choose(now, []*Series{s}); m != now {
 			if now, changes = m, changes+1; ms < began+hourMs {
 				t.Errorf("another method was chosen after %d s", (ms-began)/1000)
 			}
@@ -80,7 +85,7 @@ func TestChoice(t *testing.T) {
 		t.Errorf("%s after a week of the same days, with %d changes", now, changes)
 	}
 	flat, _, _ := fed(48, func(int64) float64 { return 2 })
-	if m := ChooseMethod(EWMA, []*Series{flat}); m != EWMA {
+	if m := Choose(EWMA, []*Series{flat}); m != EWMA {
 		t.Errorf("%s was chosen although all methods are equal", m)
 	}
 }
@@ -101,7 +106,7 @@ func TestBurst(t *testing.T) {
 func TestSwing(t *testing.T) {
 	a, pa, _ := fed(50, daily)
 	b, pb, _ := fed(50, daily)
-	for m := range Method(methods) {
+	for m := range Method(Methods) {
 		x, y := *a, *b
 		ra, _ := x.Forecast(m, pa)
 		rb, _ := y.Forecast(m, pb)
@@ -113,6 +118,9 @@ func TestSwing(t *testing.T) {
 		SwingBack(&x, &y)
 		xa, _ = x.Forecast(m, pa)
 		near(t, m.String()+": back again", xa, ra, 0.1*ra)
+		if x.swungAway != 0 {
+			t.Errorf("%s: %v are to be moved back again", m, x.swungAway)
+		}
 	}
 }
 
@@ -134,7 +142,7 @@ func TestSeriesIsKept(t *testing.T) {
 		s.Add(now+i*7000, float64(i%5), p)
 		back.Add(now+i*7000, float64(i%5), prof)
 	}
-	for m := range Method(methods) {
+	for m := range Method(Methods) {
 		x, dx := s.Forecast(m, p)
 		if y, dy := back.Forecast(m, prof); x != y || dx != dy {
 			t.Errorf("%s: %v, %v from the state", m, x, y)

@@ -1,4 +1,4 @@
-package balancer
+package forecast
 
 import (
 	"encoding/binary"
@@ -8,7 +8,7 @@ import (
 
 // seriesBytes is the length of an encoded Series: version, step and time, numbers, forecasts to
 // score.
-const seriesBytes = 1 + 8*(14+2*methods) + pendingForecasts*(16+4*methods)
+const seriesBytes = 1 + 8*(14+2*Methods) + pendingForecasts*(16+4*Methods)
 
 // floats returns the numbers of s in the order in which they are encoded.
 func (s *Series) floats() []*float64 {
@@ -46,7 +46,7 @@ func DecodeSeries(src []byte) (Series, error) {
 		return s, nil
 	}
 	if len(src) != seriesBytes || src[0] != 2 {
-		return s, fmt.Errorf("balancer: a series has %d bytes of version %d, want %d of version 2: the row is damaged", len(src), src[0], seriesBytes)
+		return s, fmt.Errorf("forecast: a series has %d bytes of version %d, want %d of version 2: the row is damaged", len(src), src[0], seriesBytes)
 	}
 	le := binary.LittleEndian
 	src = src[1:]
@@ -58,7 +58,7 @@ func DecodeSeries(src []byte) (Series, error) {
 	s.step, s.recentMs = int64(next()), int64(next())
 	for _, f := range s.floats() {
 		if *f = math.Float64frombits(next()); math.IsNaN(*f) || math.IsInf(*f, 0) {
-			return s, fmt.Errorf("balancer: a series has the number %v: the row is damaged", *f)
+			return s, fmt.Errorf("forecast: a series has the number %v: the row is damaged", *f)
 		}
 	}
 	for i := range s.past {

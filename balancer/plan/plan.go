@@ -1,4 +1,4 @@
-package balancer
+package plan
 
 import (
 	"cmp"
@@ -20,13 +20,13 @@ const (
 	KindEvacuate = "evacuate"
 )
 
-// Plan returns the moves of a pool's free resources. A region gets resources if it has less than it
-// wants by more than the dead band, from the regions that have more than they want, the largest
+// Moves returns the moves of a pool's free resources. A region gets resources if it has less than
+// it wants by more than the dead band, from the regions that have more than they want, the largest
 // surplus first. If there is not enough for all, all get the same share of what they want.
 // Evacuated regions give all they have. Resources in transit count as arrived, so a plan made twice
 // moves nothing twice. views are those of one pool, in any order; the moves do not depend on the
 // order.
-func Plan(views []View, lim Limits) []Move {
+func Moves(views []View, lim Limits) []Move {
 	lim.setDefaults()
 	p := newPlan(views, &lim)
 	p.evacuate()
@@ -34,13 +34,13 @@ func Plan(views []View, lim Limits) []Move {
 	return p.moves
 }
 
-// Pull returns the moves that cannot wait for the next plan: only regions whose free resources are
+// Pulls returns the moves that cannot wait for the next plan: only regions whose free resources are
 // about to run out get resources.
-func Pull(views []View, lim Limits) []Move {
+func Pulls(views []View, lim Limits) []Move {
 	lim.setDefaults()
 	p := newPlan(views, &lim)
 	p.fill(KindPull, func(s *regionPlan) bool {
-		low := ceil(s.view.demandRate() * s.view.low(&lim).Seconds())
+		low := Count(s.view.demandRate() * s.view.low(&lim).Seconds())
 		return s.shortfall() > 0 && s.stock+s.view.ReturningSoon < low
 	})
 	return p.moves
@@ -105,7 +105,7 @@ func newPlan(views []View, lim *Limits) *plan {
 			s.target = int64(float64(s.want) * float64(p.total) / float64(p.wanted))
 		}
 	}
-	p.cap = max(lim.MaxMoved, ceil(lim.MaxMovedShare*float64(free)))
+	p.cap = max(lim.MaxMoved, Count(lim.MaxMovedShare*float64(free)))
 	return p
 }
 
@@ -126,7 +126,7 @@ func (p *plan) fill(kind string, needs func(*regionPlan) bool) {
 	}
 	for _, to := range takers {
 		if to.got > 0 && to.shortfall() <= 0 {
-			p.supply(to, ceil((p.lim.Fill-1)*float64(to.got)), kind)
+			p.supply(to, Count((p.lim.Fill-1)*float64(to.got)), kind)
 		}
 	}
 }

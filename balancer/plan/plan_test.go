@@ -1,4 +1,4 @@
-package balancer
+package plan
 
 import (
 	"fmt"
@@ -92,7 +92,7 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 		if round%3 == 0 {
 			lim = Limits{MaxMoved: 40, MaxMovedShare: 0.01, MaxEvacuated: 30}
 		}
-		for _, f := range []func([]View, Limits) []Move{Plan, Pull} {
+		for _, f := range []func([]View, Limits) []Move{Moves, Pulls} {
 			moves := f(views, lim)
 			if err := promises(views, lim, moves); err != nil {
 				t.Fatalf("round %d: %v\nviews %+v\nmoves %+v", round, err, views, moves)
@@ -116,8 +116,8 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 		if lim.MaxMoved < 1000 {
 			continue
 		}
-		moves := Plan(views, lim)
-		if again := Plan(started(views, moves), lim); len(again) > 0 {
+		moves := Moves(views, lim)
+		if again := Moves(started(views, moves), lim); len(again) > 0 {
 			t.Fatalf("round %d: planned twice:\nviews %+v\nfirst %+v\nthen %+v", round, views, moves, again)
 		}
 		if back := undone(views, lim); back != "" {
@@ -167,7 +167,7 @@ func promises(views []View, lim Limits, moves []Move) error {
 			return fmt.Errorf("%s gives and gets", region)
 		}
 	}
-	if most := max(lim.MaxMoved, ceil(lim.MaxMovedShare*float64(free))); sum > most {
+	if most := max(lim.MaxMoved, Count(lim.MaxMovedShare*float64(free))); sum > most {
 		return fmt.Errorf("%d move, the cap is %d", sum, most)
 	}
 	evacuating := int64(0)
@@ -188,9 +188,9 @@ func undone(views []View, lim Limits) string {
 	type pair struct{ from, to string }
 	done := map[pair]string{}
 	for cycle := range 6 {
-		moves := Pull(views, lim)
+		moves := Pulls(views, lim)
 		if cycle%2 == 0 {
-			moves = Plan(views, lim)
+			moves = Moves(views, lim)
 		}
 		for _, m := range moves {
 			if before, was := done[pair{m.To, m.From}]; was {
@@ -217,7 +217,7 @@ func TestPlanAgainstOneByOne(t *testing.T) {
 		}
 		lim := Limits{MaxMoved: 1 << 40, Fill: 1}
 		lim.setDefaults()
-		moves := Plan(views, lim)
+		moves := Moves(views, lim)
 		n, lack := oneByOne(views, lim)
 		sum := int64(0)
 		for _, m := range moves {
@@ -294,7 +294,7 @@ func TestPlanExplains(t *testing.T) {
 		{Region: "eu-west-1", State: StateActive, Free: 35, Returning: 20, Need: 120, Rate: 0.05, Horizon: 600_000},
 		{Region: "us-east-1", State: StateActive, Free: 600, Need: 200, Rate: 0.2, Horizon: 600_000},
 	}
-	moves := Plan(views, Limits{})
+	moves := Moves(views, Limits{})
 	want := "eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 coming back; us-east-1 has 400 more than it needs: 98 go there"
 	if len(moves) != 1 || moves[0].Why != want {
 		t.Errorf("moves %+v\nwant %q", moves, want)
@@ -317,7 +317,7 @@ func TestShortageIsShared(t *testing.T) {
 	}
 	views[0].Free = 350
 	for range 5 {
-		views = arrived(started(views, Plan(views, Limits{MaxMoved: 1000})))
+		views = arrived(started(views, Moves(views, Limits{MaxMoved: 1000})))
 	}
 	for i, want := range []int64{200, 100, 50} {
 		if got := views[i].Free; got < want-1 || got > want+1 {
@@ -332,7 +332,7 @@ func TestEvacuationGoesWhereItIsWanted(t *testing.T) {
 	views[1].Need, views[2].Need, views[3].LagMs = 300, 100, -1
 	cycles := 0
 	for ; views[0].Free > 0 && cycles < 100; cycles++ {
-		moves := Plan(views, Limits{MaxEvacuated: 100})
+		moves := Moves(views, Limits{MaxEvacuated: 100})
 		if err := promises(views, Limits{MaxEvacuated: 100}, moves); err != nil {
 			t.Fatal(err)
 		}
@@ -348,12 +348,12 @@ func TestPullWhatIsAboutToRunOut(t *testing.T) {
 	views := quiet(2)
 	views[0].Free, views[0].Rate, views[0].Recent, views[0].Need = 40, 1, 4, 30
 	views[1].Free, views[1].Rate, views[1].Need = 5000, 1, 600
-	moves := Pull(views, Limits{})
+	moves := Pulls(views, Limits{})
 	if len(moves) != 1 || moves[0].Kind != KindPull || moves[0].Count < 400 {
 		t.Errorf("a region with 40 free that gives out 4 a second got %+v", moves)
 	}
 	views[0].ReturningSoon = 100
-	if moves = Pull(views, Limits{}); len(moves) > 0 {
+	if moves = Pulls(views, Limits{}); len(moves) > 0 {
 		t.Errorf("there are 100 more in seconds, and yet %+v", moves)
 	}
 }
@@ -365,6 +365,6 @@ func BenchmarkPlan(b *testing.B) {
 		sets = append(sets, random(rng, 4))
 	}
 	for i := 0; b.Loop(); i++ {
-		Plan(sets[i%len(sets)], Limits{})
+		Moves(sets[i%len(sets)], Limits{})
 	}
 }
