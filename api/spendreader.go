@@ -13,6 +13,7 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/spendcounter"
 	"github.com/weirhq/weir/stream"
 )
@@ -166,10 +167,8 @@ const maxWait = 10 * time.Second
 
 // await returns once the inputs of the partition are folded up to want.
 func (f *SpendReader) await(ctx context.Context, p int32, want map[string]int64) error {
-	pause := 10 * time.Millisecond
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	for lost := time.Now(); ; {
+	lost := time.Now()
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		page, err := f.State.Page(ctx, PageQuery{Partition: p, Table: spendcounter.TableTask, Limit: 1})
 		var gaps *PartitionsError
 		switch {
@@ -188,12 +187,8 @@ func (f *SpendReader) await(ctx context.Context, p int32, want map[string]int64)
 		case !errors.As(err, &gaps) || time.Since(lost) > maxWait:
 			return err
 		}
-		timer.Reset(pause)
-		pause = min(2*pause, 50*time.Millisecond)
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, wait) {
 			return ctx.Err()
-		case <-timer.C:
 		}
 	}
 }
