@@ -9,7 +9,7 @@
 // # Getting started
 //
 // An administrator creates the lease table, the regions, a client, a pool and its resources, with
-// the weir command or with package agent/admin. Then:
+// the weir command or with package lease/admin. Then:
 //
 //	cfg, err := config.LoadDefaultConfig(ctx) // package aws-sdk-go-v2/config
 //	if err != nil {

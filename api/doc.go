@@ -18,9 +18,9 @@
 //	                                                                 or of a standby
 //
 // The sources are interfaces of this package. Package local implements them with the runtimes of
-// the process. SpendSource and AdjustmentSource read through the Router too. The logic of an answer
-// (which records count, what is ambiguous, what is summed) is in this package, so that every
-// protocol and every source returns the same answer.
+// the process. SpendReader, the SpendSource and AdjustmentSource of the program, reads through the
+// Router. The logic of an answer (which records count, what is ambiguous, what is summed) is in
+// this package, so that every protocol and every source returns the same answer.
 //
 // A long poll (PollSpend) is parked: it waits until a commit changes the answer that its caller
 // has.

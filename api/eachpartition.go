@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// EachPartition calls fn for all partitions concurrently, so that the timeout of a silent process
+// eachPartition calls fn for all partitions concurrently, so that the timeout of a silent process
 // is paid once. Partitions that cannot be read do not stop the others; the error at the end has all
 // of them.
-func EachPartition(ctx context.Context, partitions []int32, fn func(ctx context.Context, p int32) error) error {
+func eachPartition(ctx context.Context, partitions []int32, fn func(ctx context.Context, p int32) error) error {
 	var mu sync.Mutex
 	gaps := &PartitionsError{}
 	g, ctx := errgroup.WithContext(ctx)

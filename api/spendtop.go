@@ -181,7 +181,7 @@ func (r *Router) topSpend(ctx context.Context, q topQuery, m *weirpb.TopSpendReq
 // rankings returns the first campaigns of each partition of a query.
 func (s *spendService) rankings(ctx context.Context, q topQuery, m *weirpb.TopSpendRequest) (parts []*weirpb.TopSpendResponse, err error) {
 	var mu sync.Mutex
-	err = EachPartition(ctx, q.partitions, func(ctx context.Context, p int32) error {
+	err = eachPartition(ctx, q.partitions, func(ctx context.Context, p int32) error {
 		one, err := s.router.topSpend(ctx, q, m, p)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weirhq/weir/balancer/forecast"
 	"github.com/weirhq/weir/lease/changes"
 	"github.com/weirhq/weir/stream"
 )
@@ -93,7 +94,7 @@ func (b *Balancer) pool(client, name string) *pool {
 			changedRows: map[string]*entry{}, transfers: map[string]*transfer{},
 		}
 		for i := range p.regions {
-			p.regions[i].profile = &Profile{}
+			p.regions[i].profile = &forecast.Profile{}
 			p.regions[i].freeBin = b.firedMs/freeGrain - 1
 		}
 		b.pools[key] = p

@@ -5,13 +5,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
 // command carries out a move: it picks the resources and sends commands to the executor of their
 // region.
-func (b *Balancer) command(p *pool, m Move, now *tick, budget *int) error {
+func (b *Balancer) command(p *pool, m plan.Move, now *tick, budget *int) error {
 	from, to := b.region(m.From), b.region(m.To)
 	list, err := b.pick(p, from, int(min(m.Count, int64(*budget))), now.ms)
 	if err != nil || len(list) == 0 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/lease"
 )
@@ -19,7 +20,7 @@ type Config struct {
 	// Changes and Results are the input topics. Default to lease.changes and lease.results.
 	Changes, Results string
 	// Limits are the limits of the plans.
-	Limits Limits
+	Limits plan.Limits
 	// PlanInterval is the time between two plans of a pool. Defaults to 10 s.
 	PlanInterval time.Duration
 	// TickInterval is the time between two evaluations of the pools, which pull for regions that
@@ -54,7 +55,6 @@ const (
 )
 
 func (c Config) withDefaults() (Config, error) {
-	c.Limits.setDefaults()
 	c.Changes = cmp.Or(c.Changes, events.LeaseChangesTopic)
 	c.Results = cmp.Or(c.Results, events.LeaseResultsTopic)
 	c.PlanInterval = cmp.Or(c.PlanInterval, 10*time.Second)
@@ -94,5 +94,5 @@ func (c *Config) check() error {
 	case c.HeartbeatTimeout < time.Millisecond || c.TransferTimeout < time.Second || c.MaxCommands < 1:
 		return fmt.Errorf("balancer: Config.HeartbeatTimeout is %s, TransferTimeout %s, MaxCommands %d: use positive values, and a TransferTimeout of at least 1s", c.HeartbeatTimeout, c.TransferTimeout, c.MaxCommands)
 	}
-	return c.Limits.check()
+	return c.Limits.Check()
 }

@@ -3,14 +3,11 @@
 // pools in all regions.
 //
 //	lease.changes ─┐         ┌─▶ resources by name; the available by region and age             (store)
-//	lease.results ─┴─ Fold ──┼─▶ counts: free, lease ends by time; arrivals: Series, Profile   (memory)
+//	lease.results ─┴─ Fold ──┼─▶ counts: free, lease ends by time; arrivals: package forecast  (memory)
 //	                         └─▶ transfers that were commanded and have not been seen            (both)
-//	every second ── OnTimer ── a View of each region ── Pull, Plan ──▶ lease.commands.<region>  transfers, headroom
-//	                                                               ├─▶ lease.headroom           each pool and region
-//	                                                               └─▶ lease.journal            why, in a sentence
-//
-// Plan, Pull and Explain are functions of views alone. The topic lease.headroom has the views, so a
-// plan can be computed from that topic without executing it.
+//	every second ── OnTimer ── plan.View of each region ── package plan ──┬─▶ lease.commands.<region>  transfers, headroom
+//	                                                                      ├─▶ lease.headroom           each pool and region
+//	                                                                      └─▶ lease.journal            why, in a sentence
 //
 // A region needs the new leases expected in the next ten minutes, refused requests included, with a
 // margin for the forecast's error, less what returns by itself: quarantines that end and, at a

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
@@ -292,7 +293,7 @@ func TestNothingMovesOnStaleCounts(t *testing.T) {
 	if len(list) > 0 || len(notes) > 0 {
 		t.Errorf("without heartbeats %d commands: %v", len(list), notes)
 	}
-	if len(headroom) == 0 || headroom[len(headroom)-1].State != StateSilent {
+	if len(headroom) == 0 || headroom[len(headroom)-1].State != plan.StateSilent {
 		t.Errorf("the headroom has no reason: %v", headroom)
 	}
 }
@@ -333,7 +334,7 @@ func TestEvacuatedRegionIsEmptied(t *testing.T) {
 	w.stock("eu", 300)
 	w.stock("us", 20)
 	w.fold(&eventspb.LeaseChange{Region: "eu", AtMs: w.nowMs, Row: &eventspb.LeaseChange_RegionRow{
-		RegionRow: &eventspb.LeaseRegion{Region: "eu", Version: 1, State: StateEvacuating},
+		RegionRow: &eventspb.LeaseRegion{Region: "eu", Version: 1, State: plan.StateEvacuating},
 	}})
 	w.commit()
 	for range 40 {

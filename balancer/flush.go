@@ -109,9 +109,8 @@ func (b *Balancer) flushPools(ch *stream.Changes) error {
 
 func (b *Balancer) flushPoolRegion(p *pool, i int, ch *stream.Changes) error {
 	s, key := &p.regions[i], []byte(joinNames(p.key, b.cfg.Regions[i]))
-	if s.profile.changed {
+	if s.profile.TakeChanged() {
 		ch.Put(TableProfiles, key, s.profile.Encode(nil))
-		s.profile.changed = false
 	}
 	if !s.changed {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weirhq/weir/balancer/forecast"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -111,7 +112,7 @@ func (b *Balancer) followPoolRegion(c *stream.Change, key string) error {
 	case s == nil: // of an undeclared region
 		return nil
 	case c.Table == TableProfiles && c.Op == stream.OpDelete:
-		s.profile = &Profile{}
+		s.profile = &forecast.Profile{}
 		return nil
 	case c.Table == TableProfiles:
 		return b.loadProfile(key, c.Value)

@@ -405,8 +405,8 @@ func decisionState(b *Balancer) string {
 		}
 		for i := range p.regions {
 			x := &p.regions[i]
-			fmt.Fprintf(&s, "\n  %d %d %v %v %d %d | %d %d %d | %x %v | %d %d %d %d | %v %d %v", x.free, x.freeBin, x.freeLater, x.leased, x.leases, x.other,
-				x.inTransit, x.outbound, x.excluded, x.series.Encode(nil), x.profile.mean, x.refused, x.minute, x.refusedNow, x.refusedBefore, x.published.GetAsOfMs(), x.commandedMs, x.tableStale)
+			fmt.Fprintf(&s, "\n  %d %d %v %v %d %d | %d %d %d | %x %x | %d %d %d %d | %v %d %v", x.free, x.freeBin, x.freeLater, x.leased, x.leases, x.other,
+				x.inTransit, x.outbound, x.excluded, x.series.Encode(nil), x.profile.Encode(nil), x.refused, x.minute, x.refusedNow, x.refusedBefore, x.published.GetAsOfMs(), x.commandedMs, x.tableStale)
 		}
 	}
 	return s.String()

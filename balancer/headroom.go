@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
@@ -12,7 +13,7 @@ import (
 // Most of ten thousand pools are unchanged, and each row of the table costs a write in each region.
 // No row is written for a silent region: its counts are stale, the commands would wait for its
 // executor by the thousands, and agents there count by themselves when the last row is too old.
-func (b *Balancer) publishHeadroom(p *pool, views []View, now *tick) {
+func (b *Balancer) publishHeadroom(p *pool, views []plan.View, now *tick) {
 	for i := range views {
 		s := &p.regions[i]
 		age := int64(math.MaxInt64)
@@ -28,7 +29,7 @@ func (b *Balancer) publishHeadroom(p *pool, views []View, now *tick) {
 			}
 		}
 		since := now.ms - s.commandedMs
-		if s.tableStale && now.states[i] != StateAdopted && now.states[i] != StateSilent && (since < 0 || since >= tableInterval.Milliseconds()) {
+		if s.tableStale && now.states[i] != plan.StateAdopted && now.states[i] != plan.StateSilent && (since < 0 || since >= tableInterval.Milliseconds()) {
 			s.tableStale, s.commandedMs = false, now.ms
 			b.touch(s)
 			b.send(i, p, &eventspb.LeaseCommand{
@@ -40,7 +41,7 @@ func (b *Balancer) publishHeadroom(p *pool, views []View, now *tick) {
 	}
 }
 
-func (b *Balancer) headroom(p *pool, i int, v *View, now *tick) *eventspb.LeaseHeadroom {
+func (b *Balancer) headroom(p *pool, i int, v *plan.View, now *tick) *eventspb.LeaseHeadroom {
 	s := &p.regions[i]
 	rate, spread := s.series.Forecast(p.method, s.profile)
 	return &eventspb.LeaseHeadroom{

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/balancer/balancerpb"
+	"github.com/weirhq/weir/balancer/forecast"
 )
 
 func (b *Balancer) load() error {
@@ -99,7 +100,7 @@ func (b *Balancer) loadPoolRegion(key string, value []byte) error {
 
 func (b *Balancer) loadProfile(key string, value []byte) (err error) {
 	if s := b.poolRegionOf(key); s != nil {
-		s.profile, err = DecodeProfile(value)
+		s.profile, err = forecast.DecodeProfile(value)
 	}
 	return err
 }

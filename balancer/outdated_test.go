@@ -136,7 +136,7 @@ func TestRenewalIsNoArrival(t *testing.T) {
 		m.Version, m.ExpiresMs = m.Version+1, m.ExpiresMs+10_000
 		r.fold(r.change("p", m))
 	}
-	if n := r.b.pool("c", "p").regions[r.b.region("us")].series.count; n != 1 {
+	if n := r.b.pool("c", "p").regions[r.b.region("us")].series.Arrivals(); n != 1 {
 		t.Errorf("%v arrivals of one lease", n)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/balancer/balancerpb"
+	"github.com/weirhq/weir/balancer/forecast"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -13,7 +14,7 @@ type pool struct {
 	key          string       // client NUL name
 	regions      []poolRegion // by Config.Regions
 	settings     eventspb.LeasePool
-	method       Method
+	method       forecast.Method
 	readMs       int64 // time of the newest scanned row, Unix ms
 	floorsNoted  int64 // version of the settings whose high floors are in the journal
 	meanLeaseMs  int64 // moving average of the length of its leases; 0 before the first
@@ -48,7 +49,7 @@ func (p *pool) restore(value []byte) error {
 	if err := proto.Unmarshal(value, m); err != nil {
 		return err
 	}
-	p.method, p.readMs, p.floorsNoted, p.meanLeaseMs = Method(m.Method%methods), m.ReadMs, m.FloorsNoted, m.MeanLeaseMs
+	p.method, p.readMs, p.floorsNoted, p.meanLeaseMs = forecast.Method(m.Method%forecast.Methods), m.ReadMs, m.FloorsNoted, m.MeanLeaseMs
 	return proto.Unmarshal(m.Settings, &p.settings)
 }
 
@@ -72,23 +73,23 @@ func (p *pool) recordLength(ms int64) {
 // ten minutes.
 func (p *pool) horizon() int64 {
 	if p.meanLeaseMs == 0 {
-		return DefaultHorizon.Milliseconds()
+		return forecast.DefaultHorizon.Milliseconds()
 	}
-	return max(MinHorizon.Milliseconds(), min(p.meanLeaseMs/1000*1000, DefaultHorizon.Milliseconds()))
+	return max(forecast.MinHorizon.Milliseconds(), min(p.meanLeaseMs/1000*1000, forecast.DefaultHorizon.Milliseconds()))
 }
 
 // choose sets the forecast method of the pool: that of its settings, or the best recent one.
 func (p *pool) choose() {
-	if m, ok := ParseMethod(p.settings.Forecast); ok {
+	if m, ok := forecast.ParseMethod(p.settings.Forecast); ok {
 		p.changed = p.changed || p.method != m
 		p.method = m
 		return
 	}
-	series := make([]*Series, len(p.regions))
+	series := make([]*forecast.Series, len(p.regions))
 	for i := range p.regions {
 		series[i] = &p.regions[i].series
 	}
-	if m := ChooseMethod(p.method, series); m != p.method {
+	if m := forecast.Choose(p.method, series); m != p.method {
 		p.method, p.changed = m, true
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/balancer/balancerpb"
+	"github.com/weirhq/weir/balancer/forecast"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -26,8 +27,8 @@ type poolRegion struct {
 	inTransit, outbound int64 // in transfers
 	excluded            int64 // counted in free, but with a failed transfer
 
-	series  Series
-	profile *Profile
+	series  forecast.Series
+	profile *forecast.Profile
 
 	refused                   int64 // last count plus one; 0 before the first
 	minute                    int64 // number of the minute of refusedNow
@@ -120,7 +121,7 @@ func (s *poolRegion) restore(value []byte) (err error) {
 	if err := proto.Unmarshal(value, m); err != nil {
 		return err
 	}
-	if s.series, err = DecodeSeries(m.Series); err != nil {
+	if s.series, err = forecast.DecodeSeries(m.Series); err != nil {
 		return err
 	}
 	if m.Published != nil {

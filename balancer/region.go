@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/balancer/balancerpb"
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -46,14 +47,14 @@ func (r *region) fresh(nowMs, within int64) bool {
 func (b *Balancer) viewState(i int, nowMs int64) string {
 	r := &b.regions[i]
 	switch s := r.settings.State; {
-	case s == StateAdopted:
+	case s == plan.StateAdopted:
 		return s
 	case !r.fresh(nowMs, b.cfg.HeartbeatTimeout.Milliseconds()):
-		return StateSilent
-	case s == StateEvacuating:
+		return plan.StateSilent
+	case s == plan.StateEvacuating:
 		return s
 	}
-	return StateActive
+	return plan.StateActive
 }
 
 // lag returns the replication lag to region i, ms: the greatest of the lags that it saw of the
@@ -63,7 +64,7 @@ func (b *Balancer) lag(i int, nowMs int64) int64 {
 	to, lag := &b.regions[i], int64(0)
 	for j := range b.regions {
 		from := &b.regions[j]
-		if j == i || from.settings.State == StateAdopted || !from.fresh(nowMs, b.cfg.HeartbeatTimeout.Milliseconds()) {
+		if j == i || from.settings.State == plan.StateAdopted || !from.fresh(nowMs, b.cfg.HeartbeatTimeout.Milliseconds()) {
 			continue
 		}
 		s, ok := to.seen[b.cfg.Regions[j]]

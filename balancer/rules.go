@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weirhq/weir/balancer/forecast"
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/lease/changes"
 	"github.com/weirhq/weir/stream"
@@ -53,7 +55,7 @@ func knownBalance(_ *changes.Change, p *eventspb.LeasePool) error {
 }
 
 func knownForecast(_ *changes.Change, p *eventspb.LeasePool) error {
-	if _, known := ParseMethod(p.Forecast); p.Forecast != "" && p.Forecast != "auto" && !known {
+	if _, known := forecast.ParseMethod(p.Forecast); p.Forecast != "" && p.Forecast != "auto" && !known {
 		return stream.Rejectf(changes.ReasonBadSettings, "forecast %q: use auto, ewma, holt or seasonal", p.Forecast)
 	}
 	return nil
@@ -101,7 +103,7 @@ func (c *Config) validSwing(_ *changes.Change, r *eventspb.LeaseRegion) error {
 
 func knownRegionState(_ *changes.Change, r *eventspb.LeaseRegion) error {
 	switch r.State {
-	case "", StateActive, StateEvacuating, StateAdopted:
+	case "", plan.StateActive, plan.StateEvacuating, plan.StateAdopted:
 		return nil
 	}
 	return stream.Rejectf(changes.ReasonBadState, "state %q of region %q: use active, evacuating or adopted", r.State, r.Region)

@@ -5,6 +5,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/balancer/forecast"
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/lease/changes"
@@ -47,14 +49,14 @@ func (b *Balancer) foldRegion(c *changes.Change, m *eventspb.LeaseRegion) {
 // have the row of a region: one adds the entry. A region whose first row is adopted was adopted
 // before this state began.
 func (b *Balancer) noteAdoption(c *changes.Change, old, m *eventspb.LeaseRegion) {
-	if b.task.Partition != 0 || old.Version == 0 || c.Gone || (old.State == StateAdopted) == (m.State == StateAdopted) {
+	if b.task.Partition != 0 || old.Version == 0 || c.Gone || (old.State == plan.StateAdopted) == (m.State == plan.StateAdopted) {
 		return
 	}
 	n := &eventspb.LeaseJournalEntry{
 		AtMs: c.AtMs, By: "balancer", Kind: "readmit", From: m.Region,
 		Text: fmt.Sprintf("%s is active again; the resources that %s adopted stay there", m.Region, old.AdoptedBy),
 	}
-	if m.State == StateAdopted {
+	if m.State == plan.StateAdopted {
 		n.Kind, n.To = "adopt", m.AdoptedBy
 		n.Text = fmt.Sprintf("%s adopts the resources of %s, which is lost: each can be leased again after the longest lease of its pool and a quarantine", m.AdoptedBy, m.Region)
 	}
@@ -67,11 +69,11 @@ func (b *Balancer) swing(i int, m *eventspb.LeaseRegion) {
 	for _, p := range b.order {
 		from := &p.regions[i]
 		if old >= 0 {
-			SwingBack(&from.series, &p.regions[old].series)
+			forecast.SwingBack(&from.series, &p.regions[old].series)
 			b.touch(&p.regions[old])
 		}
 		if to >= 0 {
-			Swing(&from.series, &p.regions[to].series, float64(m.SwingPercent)/100)
+			forecast.Swing(&from.series, &p.regions[to].series, float64(m.SwingPercent)/100)
 			b.touch(&p.regions[to])
 		}
 		b.touch(from)

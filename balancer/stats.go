@@ -1,5 +1,7 @@
 package balancer
 
+import "github.com/weirhq/weir/balancer/plan"
+
 import "maps"
 
 // Stats are figures for metrics. The counters begin at New; the others are as of the last tick.
@@ -37,7 +39,7 @@ func (s *Stats) begin(states []string) {
 }
 
 // addPool adds a pool to the figures of a tick.
-func (s *Stats) addPool(p *pool, views []View, nowMs int64, lim *Limits) {
+func (s *Stats) addPool(p *pool, views []plan.View, nowMs int64, lim plan.Limits) {
 	s.Pools++
 	for _, f := range p.transfers {
 		if f.failed {
@@ -48,8 +50,7 @@ func (s *Stats) addPool(p *pool, views []View, nowMs int64, lim *Limits) {
 		}
 	}
 	for i := range views {
-		v := &views[i]
-		if want := v.want(lim); v.State == StateActive && want-v.stock() > lim.band(want) {
+		if views[i].Short(lim) {
 			s.ShortPools[i]++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -19,7 +20,7 @@ func TestStats(t *testing.T) {
 		w.heartbeats()
 		if i == 100 {
 			w.fold(&eventspb.LeaseChange{Region: "ap", AtMs: w.nowMs, Row: &eventspb.LeaseChange_RegionRow{
-				RegionRow: &eventspb.LeaseRegion{Region: "ap", Version: 1, State: StateEvacuating},
+				RegionRow: &eventspb.LeaseRegion{Region: "ap", Version: 1, State: plan.StateEvacuating},
 			}})
 		}
 		if refused := w.take("eu", 4, 20_000); refused > 0 {
@@ -35,7 +36,7 @@ func TestStats(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.pass(1000)
-		if s := w.b.Stats(); i == 50 && (len(s.ShortPools) != 3 || s.ShortPools[0] != 1 || s.ShortPools[2] != 0 || s.RegionStates[0] != StateActive || s.Pools != 1) {
+		if s := w.b.Stats(); i == 50 && (len(s.ShortPools) != 3 || s.ShortPools[0] != 1 || s.ShortPools[2] != 0 || s.RegionStates[0] != plan.StateActive || s.Pools != 1) {
 			t.Errorf("%+v, want eu to be short", s)
 		}
 	}
@@ -43,11 +44,11 @@ func TestStats(t *testing.T) {
 	for way, n := range w.moved {
 		arrived += n
 		from, to, _ := strings.Cut(way, ">")
-		if commanded := s.Moved[MovePath{KindMove, from, to}] + s.Moved[MovePath{KindPull, from, to}]; commanded < int64(n) {
+		if commanded := s.Moved[MovePath{plan.KindMove, from, to}] + s.Moved[MovePath{plan.KindPull, from, to}]; commanded < int64(n) {
 			t.Errorf("%d arrived by %s, %d were commanded", n, way, commanded)
 		}
 	}
-	if s.Arrived != int64(arrived) || arrived == 0 || s.Refused+s.Overtaken < int64(w.failed) || w.failed == 0 || s.RegionStates[2] != StateEvacuating {
+	if s.Arrived != int64(arrived) || arrived == 0 || s.Refused+s.Overtaken < int64(w.failed) || w.failed == 0 || s.RegionStates[2] != plan.StateEvacuating {
 		t.Errorf("%+v, and %d arrived, %d did not", s, arrived, w.failed)
 	}
 	// Commands are no longer carried out: the resources are in transit until the timeout, and are

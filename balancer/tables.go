@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/weirhq/weir/balancer/balancerpb"
+	"github.com/weirhq/weir/balancer/forecast"
 	"github.com/weirhq/weir/stream"
 	"github.com/weirhq/weir/stream/state"
 )
@@ -59,23 +60,9 @@ func freeKeyJSON(key []byte) ([]byte, error) {
 // profileJSON shows a value of TableProfiles: new leases a second by hour, and from how many days
 // or weeks each rate is.
 func profileJSON(value []byte) ([]byte, error) {
-	p, err := DecodeProfile(value)
+	p, err := forecast.DecodeProfile(value)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(struct {
-		Day   []float32 `json:"hours_of_day"`
-		Week  []float32 `json:"hours_of_week"`
-		Days  []int     `json:"days"`
-		Weeks []int     `json:"weeks"`
-	}{p.mean[:dayHours], p.mean[dayHours:], counts(p.seen[:dayHours]), counts(p.seen[dayHours:])})
-}
-
-// counts returns n as numbers: JSON has bytes as base64.
-func counts(n []uint8) []int {
-	out := make([]int, len(n))
-	for i, v := range n {
-		out[i] = int(v)
-	}
-	return out
+	return json.Marshal(p)
 }

@@ -3,13 +3,15 @@ package balancer
 import (
 	"strings"
 	"testing"
+
+	"github.com/weirhq/weir/balancer/forecast"
 )
 
 // The descriptions show rows as the balancer writes them, and report damaged ones.
 func TestTables(t *testing.T) {
 	r := row{version: 7, owner: "eu", available: 1234}
 	leased := row{version: 8, owner: "us", holder: 9, expires: 5}
-	profile := (&Profile{}).Encode(nil)
+	profile := (&forecast.Profile{}).Encode(nil)
 	for _, c := range []struct {
 		table byte
 		key   bool

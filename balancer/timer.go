@@ -3,6 +3,7 @@ package balancer
 import (
 	"fmt"
 
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/stream"
 )
@@ -43,11 +44,11 @@ func (b *Balancer) OnTimer(nowMs int64, _ []stream.Timer) error {
 		// Each tick another pool is the first to use the budget of commands.
 		p := b.order[(i+first)%len(b.order)]
 		views := b.refreshViews(p, now)
-		moves := Pull(views, b.cfg.Limits)
+		moves := plan.Pulls(views, b.cfg.Limits)
 		if plans {
 			p.choose()
 			b.noteHighFloors(p, now)
-			moves = Plan(views, b.cfg.Limits)
+			moves = plan.Moves(views, b.cfg.Limits)
 		}
 		for _, m := range moves {
 			if err := b.command(p, m, now, &budget); err != nil {
@@ -57,7 +58,7 @@ func (b *Balancer) OnTimer(nowMs int64, _ []stream.Timer) error {
 		if len(moves) > 0 {
 			views = b.refreshViews(p, now)
 		}
-		b.stats.addPool(p, views, now.ms, &b.cfg.Limits)
+		b.stats.addPool(p, views, now.ms, b.cfg.Limits)
 		over := p.isEmpty()
 		if over {
 			gone = append(gone, p)
@@ -102,7 +103,7 @@ func (b *Balancer) noteHighFloors(p *pool, now *tick) {
 	stock := p.stock()
 	for i, name := range b.cfg.Regions {
 		floor := p.settings.Floors[name]
-		if s := now.states[i]; floor <= stock || stock == 0 || s == StateSilent {
+		if s := now.states[i]; floor <= stock || stock == 0 || s == plan.StateSilent {
 			continue
 		}
 		p.floorsNoted, p.changed = p.settings.Version, true

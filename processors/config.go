@@ -116,8 +116,8 @@ type Config struct {
 	// AllowOldTransactions accepts brokers below transaction.version 2, where a transaction can be
 	// torn (KIP-890).
 	AllowOldTransactions bool
-	// Log receives the events of EVENTS.md. Give it a level: at trace level, the Kafka client logs
-	// each request. Defaults to none.
+	// Log receives the events of docs/log-events.md. Give it a level: at trace level, the Kafka
+	// client logs each request. Defaults to none.
 	Log *zerolog.Logger
 	// Slog is used in place of Log, if it is set. Its levels are read once, by New.
 	Slog slog.Handler

@@ -92,7 +92,7 @@
 //
 // Package offline takes savepoints, replays inputs beside the live processor, and moves state to
 // another number of partitions. Package processorstest is the crash harness. DESIGN.md explains the
-// runtime, EVENTS.md its log.
+// runtime, docs/log-events.md its log.
 //
 // The runtime calls no handler from Kafka's callbacks and resets no offset by itself. Joins are
 // handlers with several inputs; there is no query language.

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/internal/group"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/processors/internal/txn"
@@ -85,7 +86,8 @@ func newWorker(id int, cfg *Config, proc *stream.Processor, s *store.Store) *wor
 
 // run runs sessions until ctx ends or a session returns an error that a retry cannot fix.
 func (w *worker) run(ctx context.Context) error {
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+	const least = 50 * time.Millisecond
+	for wait := least; ; wait = min(2*wait, 5*time.Second) {
 		began := time.Now()
 		err := w.session(ctx)
 		if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, errRebuild)) {
@@ -100,12 +102,10 @@ func (w *worker) run(ctx context.Context) error {
 		w.log.Warn().Err(err).Msg("session_rebuilt")
 		w.cfg.Metrics.Commits.WithLabelValues(w.proc.App, "unknown").Inc()
 		if time.Since(began) > 30*time.Second {
-			pause = 50 * time.Millisecond
+			wait = least
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, wait) {
 			return w.leaveGroup(ctx)
-		case <-time.After(pause):
 		}
 	}
 }

@@ -33,7 +33,7 @@ func TestAdjustments(t *testing.T) {
 	if err := r.page(); err != nil {
 		t.Fatal(err)
 	}
-	f := &SpendReader{State: r.reader, Shards: 1}
+	f := &api.SpendReader{State: r.reader, Shards: 1}
 	want := []string{
 		`account:"a" reference_id:"r0" campaign:"even" day:"2024-01-01" currency:"USD" micros:1 serving_dc:"eu" reason:"refund" ingest_ms:7 duplicates:3 conflicts:2 over_refunded:false`,
 		`r1 over 2 true`, `r2 never charged 3 false`, `r3 over 4 true`,

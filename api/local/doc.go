@@ -1,10 +1,10 @@
 // Package local implements the sources of package api with the runtimes of this process.
 //
-//	api ──▶ SpendReader ──▶ api.Router ─┬─▶ StateReader ──▶ processors.Runtime   partitions of this process
-//	                                    └─▶ Peers ────────▶ the group's members  owners of the others
-//	    ──▶ App of each runtime ──────────▶ processors.Runtime                   tasks, savepoints
-//	    ──▶ ClusterInfo                     settings                             brokers, topics
-//	    ──▶ Leases, deadLetters             topics                               lease loop, dead letters
+//	api.Router ─┬─▶ StateReader ────▶ processors.Runtime   partitions of this process
+//	            └─▶ Peers ──────────▶ the group's members  owners of the others
+//	api ──▶ App of each runtime ────▶ processors.Runtime   tasks, savepoints
+//	    ──▶ ClusterInfo               settings             brokers, topics
+//	    ──▶ Leases, deadLetters       topics               lease loop, dead letters
 //
 // Package program runs processors of a program of your own, with the API over them.
 //

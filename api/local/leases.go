@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/api"
-	"github.com/weirhq/weir/api/leasestatus"
 	"github.com/weirhq/weir/api/page"
+	"github.com/weirhq/weir/lease/status"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
@@ -20,10 +20,10 @@ type Leases struct{ Kafka kafka.Cluster }
 func (l Leases) Leases(ctx context.Context) (page.Leases, error) {
 	out := page.Leases{Since: journalAge}
 	var err error
-	if out.Headroom, err = leasestatus.Headroom(ctx, l.Kafka, leasestatus.Query{}); err != nil {
+	if out.Headroom, err = status.Headroom(ctx, l.Kafka, status.Query{}); err != nil {
 		return out, err
 	}
-	out.Journal, err = leasestatus.Notes(ctx, l.Kafka, leasestatus.Query{Since: time.Now().Add(-journalAge)})
+	out.Journal, err = status.Notes(ctx, l.Kafka, status.Query{Since: time.Now().Add(-journalAge)})
 	return out, err
 }
 

@@ -65,9 +65,12 @@ func startPeer(t testing.TB, k kafka.Cluster, name string) *peer {
 	app := NewApp(AppConfig{Runtime: rt, Kafka: k, Check: CheckSpend})
 	router := app.State
 	registry := obs.NewRegistry("test")
+	ends := func(ctx context.Context) (map[string]map[int32]int64, error) {
+		return kafka.EndOffsets(ctx, k, proc.Inputs...)
+	}
 	server, err := api.New(api.Config{
 		Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0", Cluster: &ClusterInfo{Kafka: k, DC: "local", Layout: &events.Layout{}}, Apps: []api.App{app}, SpendApp: proc.App, Registry: registry,
-		Spend: &SpendReader{State: router, Kafka: k, Inputs: proc.Inputs, DC: "local", Shards: proc.Partitions},
+		Spend: &api.SpendReader{State: router, DC: "local", Shards: proc.Partitions, Ends: ends},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -67,7 +68,7 @@ func (m *balancerMetrics) observe(b *balancer.Balancer, partition int32, regions
 
 // setState sets the series of all states of a region.
 func (m *balancerMetrics) setState(g *gauges, region, is string) {
-	for _, state := range []string{balancer.StateActive, balancer.StateEvacuating, balancer.StateAdopted, balancer.StateSilent} {
+	for _, state := range []string{plan.StateActive, plan.StateEvacuating, plan.StateAdopted, plan.StateSilent} {
 		value := 0.0
 		if state == is {
 			value = 1

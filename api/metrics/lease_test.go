@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/obs"
@@ -160,7 +161,7 @@ func TestBalancerMetrics(t *testing.T) {
 		t.Errorf("the oldest transfer is %v s old, want at most 40", age)
 	}
 	moved := 0.0
-	for _, kind := range []string{balancer.KindMove, balancer.KindPull} {
+	for _, kind := range []string{plan.KindMove, plan.KindPull} {
 		moved += all["weir_balancer_transfers_total{from=us kind="+kind+" to=eu}"]
 	}
 	if moved != float64(commanded) || moved == 0 {

@@ -19,6 +19,7 @@
 //
 // # What it does not do
 //
-// It opens no files. It runs balancer.Series, Plan and Pull, not the Balancer around them: tests of
-// package balancer cover how the Balancer counts. It has no renewals, errors or lost regions.
+// It opens no files. It runs forecast.Series, plan.Moves and plan.Pulls, not the Balancer around
+// them: tests of package balancer cover how the Balancer counts. It has no renewals, errors or lost
+// regions.
 package backtest

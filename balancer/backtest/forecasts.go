@@ -1,9 +1,9 @@
 package backtest
 
-import "github.com/weirhq/weir/balancer"
+import "github.com/weirhq/weir/balancer/forecast"
 
-// ChosenMethod is ForecastRow.Method for the method that balancer.ChooseMethod selects, which
-// changes over time.
+// ChosenMethod is ForecastRow.Method for the method that forecast.Choose selects, which changes
+// over time.
 const ChosenMethod = "chosen"
 
 // ForecastRow is the error of a method in a region. Every two minutes it forecasts the new leases
@@ -19,44 +19,44 @@ type ForecastRow struct {
 
 const (
 	forecastEvery = 120 // seconds
-	horizon       = int(balancer.DefaultHorizon / 1e9)
-	methods       = 3
+	horizon       = int(forecast.DefaultHorizon / 1e9)
+	methods       = forecast.Methods
 )
 
 // forecasts returns the errors of each method on curves, after the warm time.
 func forecasts(curves []Curve, cfg Config, seconds int) []ForecastRow {
 	type errors struct{ over, under, sum float64 }
 	n := len(curves)
-	series, profiles := make([]balancer.Series, n), make([]balancer.Profile, n)
-	list := make([]*balancer.Series, n)
+	series, profiles := make([]forecast.Series, n), make([]forecast.Profile, n)
+	list := make([]*forecast.Series, n)
 	for r := range list {
 		list[r] = &series[r]
 	}
 	off := make([][methods + 1]errors, n)
-	forecast := make([][][methods + 1]float64, n) // by region and time of forecast
+	forecasts := make([][][methods + 1]float64, n) // by region and time of forecast
 	came := make([]int, n)
 	total := make([][]int, n) // arrivals until then, by time of forecast
-	rng, method := draws(cfg.Seed), balancer.EWMA
+	rng, method := draws(cfg.Seed), forecast.EWMA
 	for t := range seconds {
 		if t%forecastEvery == 0 {
-			method = balancer.ChooseMethod(method, list)
+			method = forecast.Choose(method, list)
 		}
 		for r := range curves {
 			if t%forecastEvery == 0 {
 				series[r].Advance(int64(t)*1000, &profiles[r])
 				var rates [methods + 1]float64
 				for m := range rates {
-					use := balancer.Method(m)
+					use := forecast.Method(m)
 					if m == methods {
 						use = method
 					}
 					rates[m], _ = series[r].Forecast(use, &profiles[r])
 				}
-				forecast[r], total[r] = append(forecast[r], rates), append(total[r], came[r])
-				if at := len(forecast[r]) - 1 - horizon/forecastEvery; at >= 0 && float64(t-horizon) >= cfg.WarmUp.Seconds() {
+				forecasts[r], total[r] = append(forecasts[r], rates), append(total[r], came[r])
+				if at := len(forecasts[r]) - 1 - horizon/forecastEvery; at >= 0 && float64(t-horizon) >= cfg.WarmUp.Seconds() {
 					actual := float64(came[r] - total[r][at])
 					for m := range off[r] {
-						e, miss := &off[r][m], forecast[r][at][m]*float64(horizon)-actual
+						e, miss := &off[r][m], forecasts[r][at][m]*float64(horizon)-actual
 						e.over, e.under, e.sum = e.over+max(0, miss), e.under+max(0, -miss), e.sum+actual
 					}
 				}
@@ -72,7 +72,7 @@ func forecasts(curves []Curve, cfg Config, seconds int) []ForecastRow {
 		for m, e := range off[r] {
 			name := ChosenMethod
 			if m < methods {
-				name = balancer.Method(m).String()
+				name = forecast.Method(m).String()
 			}
 			all := max(1, e.sum)
 			rows = append(rows, ForecastRow{Region: curves[r].Region, Method: name, ErrorPercent: 100 * (e.over + e.under) / all, UnderPercent: 100 * e.under / all})

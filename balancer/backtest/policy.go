@@ -1,14 +1,15 @@
 package backtest
 
 import (
-	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/balancer/forecast"
+	"github.com/weirhq/weir/balancer/plan"
 )
 
 // policy decides in each second what moves. It has the information of a balancer.
 type policy interface {
 	// arrived reports the keys that asked for a lease in a second, refused ones included.
 	arrived(second int, n []int)
-	moves(second int, w *simulation) []balancer.Move
+	moves(second int, w *simulation) []plan.Move
 }
 
 // proportional is the policy of "Global Real-Time Resource Pool Allocation": every five minutes it
@@ -33,7 +34,7 @@ func (p *proportional) arrived(second int, n []int) {
 	}
 }
 
-func (p *proportional) moves(second int, w *simulation) (out []balancer.Move) {
+func (p *proportional) moves(second int, w *simulation) (out []plan.Move) {
 	if second%300 != 299 {
 		return nil
 	}
@@ -63,18 +64,18 @@ func (p *proportional) moves(second int, w *simulation) (out []balancer.Move) {
 			return out
 		}
 		over[from], over[to] = over[from]-n, over[to]+n
-		out = append(out, balancer.Move{From: w.curves[from].Region, To: w.curves[to].Region, Count: int64(n)})
+		out = append(out, plan.Move{From: w.curves[from].Region, To: w.curves[to].Region, Count: int64(n)})
 	}
 }
 
 // ours is the balancer's policy: a pull every two seconds, a plan every ten.
 type ours struct {
-	lim     balancer.Limits
+	lim     plan.Limits
 	margin  float64
-	method  balancer.Method
+	method  forecast.Method
 	auto    bool
-	series  []balancer.Series
-	profile []balancer.Profile
+	series  []forecast.Series
+	profile []forecast.Profile
 }
 
 func (p *ours) arrived(second int, n []int) {
@@ -87,32 +88,32 @@ func (p *ours) arrived(second int, n []int) {
 	}
 }
 
-func (p *ours) moves(second int, w *simulation) []balancer.Move {
+func (p *ours) moves(second int, w *simulation) []plan.Move {
 	if second%2 != 0 {
 		return nil
 	}
-	views := make([]balancer.View, len(p.series))
+	views := make([]plan.View, len(p.series))
 	for r := range views {
 		views[r] = p.view(r, second, w)
 	}
 	if second%10 != 0 {
-		return balancer.Pull(views, p.lim)
+		return plan.Pulls(views, p.lim)
 	}
 	if p.auto {
-		list := make([]*balancer.Series, len(p.series))
+		list := make([]*forecast.Series, len(p.series))
 		for r := range list {
 			list[r] = &p.series[r]
 		}
-		p.method = balancer.ChooseMethod(p.method, list)
+		p.method = forecast.Choose(p.method, list)
 	}
-	return balancer.Plan(views, p.lim)
+	return plan.Moves(views, p.lim)
 }
 
-func (p *ours) view(r, second int, w *simulation) balancer.View {
-	horizon := balancer.DefaultHorizon
+func (p *ours) view(r, second int, w *simulation) plan.View {
+	horizon := forecast.DefaultHorizon
 	rate, spread := p.series[r].Forecast(p.method, &p.profile[r])
-	return balancer.View{
-		Region: w.curves[r].Region, State: balancer.StateActive, Free: int64(w.free[r]), Returning: int64(0.8 * float64(w.soon[r])),
+	return plan.View{
+		Region: w.curves[r].Region, State: plan.StateActive, Free: int64(w.free[r]), Returning: int64(0.8 * float64(w.soon[r])),
 		InTransit: int64(w.coming[r]), Need: int64((rate + p.margin*spread) * horizon.Seconds()), Rate: rate,
 		Recent: p.series[r].Recent(int64(second+1) * 1000), Horizon: horizon.Milliseconds(),
 	}

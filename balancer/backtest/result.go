@@ -3,7 +3,7 @@ package backtest
 import (
 	"time"
 
-	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/balancer/plan"
 )
 
 // Point has the figures of an interval in a region.
@@ -30,7 +30,7 @@ type Result struct {
 // StartedMove is a started move.
 type StartedMove struct {
 	Second int // after the start
-	balancer.Move
+	plan.Move
 }
 
 // RefusedPercent returns the refused share of the wanted leases, in percent.

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/balancer/forecast"
+	"github.com/weirhq/weir/balancer/plan"
 )
 
 // Config configures a simulation. The zero value works.
@@ -23,7 +24,7 @@ type Config struct {
 	// Delay is how long a transfer takes: its quarantine and replication. Defaults to 5 s.
 	Delay time.Duration
 	// Limits are the balancer's limits.
-	Limits balancer.Limits
+	Limits plan.Limits
 	// Points is the number of intervals in Result.Points. Defaults to 480.
 	Points int
 }
@@ -145,7 +146,7 @@ func MostLeased(curves []Curve) (most float64) {
 
 func (w *simulation) policy(name string) (policy, error) {
 	n := len(w.curves)
-	o := &ours{lim: w.cfg.Limits, margin: margin, series: make([]balancer.Series, n), profile: make([]balancer.Profile, n)}
+	o := &ours{lim: w.cfg.Limits, margin: margin, series: make([]forecast.Series, n), profile: make([]forecast.Profile, n)}
 	switch name {
 	case StaticSplit:
 		return nil, nil
@@ -155,9 +156,9 @@ func (w *simulation) policy(name string) (policy, error) {
 		o.auto = true
 	case WeirEWMA:
 	case WeirHolt:
-		o.method = balancer.Holt
+		o.method = forecast.Holt
 	case WeirSeasonal:
-		o.method = balancer.Seasonal
+		o.method = forecast.Seasonal
 	default:
 		return nil, fmt.Errorf("backtest: policy %q is unknown: use one of %q", name, Policies())
 	}

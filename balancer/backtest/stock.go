@@ -5,7 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/balancer/forecast"
+	"github.com/weirhq/weir/balancer/plan"
 )
 
 // simulation is the state of one run.
@@ -64,7 +65,7 @@ func (w *simulation) judged(t int) bool { return t >= int(w.cfg.WarmUp.Seconds()
 func (w *simulation) pass(r, t int) {
 	ended := w.ends[r][t%ring]
 	w.ends[r][t%ring] = 0
-	w.soon[r] += w.ends[r][(t+int(balancer.DefaultHorizon.Seconds()))%ring] - ended
+	w.soon[r] += w.ends[r][(t+int(forecast.DefaultHorizon.Seconds()))%ring] - ended
 	if w.idle[r] += ended; !w.hourly || t%3600 == 0 {
 		w.free[r] += w.idle[r]
 		w.idle[r] = 0
@@ -97,7 +98,7 @@ func (w *simulation) lease(r, t, n int, hold *draws) {
 }
 
 // carry starts transfers.
-func (w *simulation) carry(t int, moves []balancer.Move) {
+func (w *simulation) carry(t int, moves []plan.Move) {
 	index := func(name string) int {
 		return slices.IndexFunc(w.curves, func(c Curve) bool { return c.Region == name })
 	}
@@ -117,7 +118,7 @@ func (w *simulation) carry(t int, moves []balancer.Move) {
 }
 
 // planned returns how many resources moves take from a region.
-func (w *simulation) planned(moves []balancer.Move, from int) (n int) {
+func (w *simulation) planned(moves []plan.Move, from int) (n int) {
 	for _, m := range moves {
 		if m.From == w.curves[from].Region {
 			n += int(m.Count)

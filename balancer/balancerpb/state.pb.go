@@ -103,7 +103,7 @@ func (x *Pool) GetMeanLeaseMs() int64 {
 // PoolRegion is the state of a pool in a region, without its resources.
 type PoolRegion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Series        []byte                 `protobuf:"bytes,1,opt,name=series,proto3" json:"series,omitempty"`                                     // balancer.Series
+	Series        []byte                 `protobuf:"bytes,1,opt,name=series,proto3" json:"series,omitempty"`                                     // forecast.Series
 	Refused       int64                  `protobuf:"varint,2,opt,name=refused,proto3" json:"refused,omitempty"`                                  // last LeaseDemand.refused, plus one; 0 before the first
 	Minute        int64                  `protobuf:"varint,3,opt,name=minute,proto3" json:"minute,omitempty"`                                    // number of the minute of refused_now
 	RefusedNow    int64                  `protobuf:"varint,4,opt,name=refused_now,json=refusedNow,proto3" json:"refused_now,omitempty"`          // in that minute

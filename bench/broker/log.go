@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/events/loadgen"
 	"github.com/weirhq/weir/spendcounter"
 	"github.com/weirhq/weir/stream"
 )

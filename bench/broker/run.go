@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
@@ -83,10 +84,7 @@ func Create(ctx context.Context, k kafka.Cluster, topic string, partitions int32
 		if list, err := adm.ListTopics(kafka.Uncached(ctx), topic); err == nil && list.Error() == nil && list.Has(topic) {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(20 * time.Millisecond):
-		}
+		pause.Poll(ctx)
 	}
 	return ctx.Err()
 }

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/events/loadgen"
 )
 
 // SpendBench configures the benchmark of the spend counter (`weir bench spend`).

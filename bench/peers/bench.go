@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/bench/peers/totals"
-	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/events/loadgen"
 )
 
 // bench is one comparison.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/bench/peers/totals"
-	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/events/loadgen"
 )
 
 func TestHolds(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/weirhq/weir/bench/peers/totals"
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/events/loadgen"
 )
 
 // sums is what a key of the log comes to.

@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/internal/testlimit"
+	"github.com/weirhq/weir/lease/admin"
 )
 
 // RunLeaseWorker runs two lease workers on a DynamoDB in this process and kills one: started again

@@ -13,7 +13,7 @@ import (
 
 // eventsDoc lists the log events. Each has a row that begins with the event's name. Events of the
 // API have the prefix "api." and need no row.
-const eventsDoc = "processors/EVENTS.md"
+const eventsDoc = "docs/log-events.md"
 
 // CheckEvents returns a complaint for each log message that is not the name of an event, for each
 // event without a row in eventsDoc, for each row whose event is not logged, and for each duration

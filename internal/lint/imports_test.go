@@ -33,6 +33,7 @@ func TestCheckImports(t *testing.T) {
 		{"permitted", []Package{
 			pkg("events", "strings", "./events/eventspb", "./internal/ring", "github.com/cespare/xxhash/v2"),
 			pkg("events/eventspb", "google.golang.org/protobuf/proto"),
+			pkg("events/ingest", "os", "github.com/klauspost/compress/zstd", "./events"),
 			pkg("stream", "sort", "log/slog"),
 			pkg("internal/ring", "sort"),
 			pkg("internal/obs", "github.com/prometheus/client_golang/prometheus"),
@@ -52,6 +53,11 @@ func TestCheckImports(t *testing.T) {
 			pkg("cmd/weir", "./processors", "./spendcounter", "./internal/config", "github.com/spf13/cobra"),
 		}, ""},
 		{"events need a library", []Package{pkg("events", "github.com/rs/zerolog")}, "events imports github.com/rs/zerolog: package events "},
+		{
+			"events need the files of an import",
+			[]Package{pkg("events", "./events/ingest"), pkg("events/ingest", "os")},
+			"events imports os through events/ingest: package events ",
+		},
 		{"events need a core", []Package{pkg("events", "./spendcounter"), pkg("spendcounter")}, "events imports spendcounter: package events "},
 		{"a core needs Kafka", []Package{pkg("liberator", kgo)}, "liberator imports " + kgo},
 		{"a core reads files", []Package{pkg("pacing", "os")}, "pacing imports os: a core "},
@@ -87,6 +93,9 @@ func TestCheckImports(t *testing.T) {
 		{"an internal package that needs another folder", []Package{pkg("internal/a", "./agent")}, "internal/a imports agent: internal holds packages that depend on no folder"},
 		{"an internal package that needs a library", []Package{pkg("internal/a", "github.com/rs/zerolog")}, ""},
 		{"stream needs events", []Package{pkg("stream", "./events")}, "stream imports events: every processor "},
+		{"the runtime needs events", []Package{pkg("processors/sink", "./events")}, "processors/sink imports events: events has the terms of weir's applications"},
+		{"the runtime needs the schemas of events", []Package{pkg("processors/internal/store", "./events/eventspb")}, "processors/internal/store imports events/eventspb: events has"},
+		{"a test of the runtime needs events", []Package{tested(pkg("processors", "./events"))}, ""},
 		{"a helper in the folder test", []Package{tested(pkg("api", "./test/sim"))}, "api imports test/sim: the folder test "},
 		{"Kafka in another package", []Package{pkg("api", kgo)}, "api imports " + kgo + ": package processors hides Kafka"},
 		{"Kafka in a test of another package", []Package{tested(pkg("cmd/weir", kgo))}, "cmd/weir imports " + kgo},
@@ -95,7 +104,7 @@ func TestCheckImports(t *testing.T) {
 		{"AWS in another package", []Package{pkg("processors", aws+"/service/dynamodb")}, "few packages make requests to DynamoDB: call agent"},
 		{"a library needs a command", []Package{pkg("api", "./cmd/weir")}, "api imports cmd/weir: cmd only "},
 		{"a test needs a command", []Package{tested(pkg("test/e2e", "./cmd/weir"))}, "test/e2e imports cmd/weir: cmd only "},
-		{"flags in a library", []Package{pkg("internal/ingest", "github.com/spf13/pflag")}, "flags are read in cmd"},
+		{"flags in a library", []Package{pkg("events/ingest", "github.com/spf13/pflag")}, "flags are read in cmd"},
 		{"configuration in a library", []Package{pkg("processors", "./internal/config")}, "take plain values"},
 		{"the runtime needs a core", []Package{pkg("processors/x", "./spendcounter")}, "processors/x imports spendcounter: the runtime and the libraries work with any processor: take a stream.Processor"},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/lease"
 )
 
@@ -44,12 +45,8 @@ func (t *Table) GetAll(ctx context.Context, region string, keys []lease.PrimaryK
 			found[lease.PrimaryKey{Partition: Text(item, PK), Sort: Text(item, SK)}] = item
 		}
 		want = out.UnprocessedKeys[t.Name]
-		if len(want.Keys) > 0 {
-			select {
-			case <-time.After(rand.N(100 * time.Millisecond)):
-			case <-ctx.Done():
-				return nil, fmt.Errorf("%w: %d of %d keys were not read in time", ErrThrottled, len(want.Keys), len(keys))
-			}
+		if len(want.Keys) > 0 && !pause.For(ctx, rand.N(100*time.Millisecond)) {
+			return nil, fmt.Errorf("%w: %d of %d keys were not read in time", ErrThrottled, len(want.Keys), len(keys))
 		}
 	}
 	return found, nil

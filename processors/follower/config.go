@@ -58,7 +58,7 @@ type Config struct {
 	// FetchBytes bounds two fetches: the one that is applied, and the next. The records need about
 	// ten times as much memory. Defaults to 8 MiB.
 	FetchBytes int32
-	// Log receives the events of EVENTS.md. Defaults to none.
+	// Log receives the events of docs/log-events.md. Defaults to none.
 	Log *zerolog.Logger
 	// Slog is used in place of Log, if it is set.
 	Slog slog.Handler

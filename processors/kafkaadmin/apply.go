@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
@@ -97,12 +98,8 @@ func awaitVisible(ctx context.Context, adm *kadm.Client, topics []string) error 
 		if err == nil && hasLeaders(got) {
 			return nil
 		}
-		t := time.NewTimer(50 * time.Millisecond)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if !pause.For(ctx, 50*time.Millisecond) {
 			return fmt.Errorf("wait for leaders of the new topics: %w", errors.Join(ctx.Err(), err))
-		case <-t.C:
 		}
 	}
 }

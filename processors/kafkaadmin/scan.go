@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
@@ -103,12 +104,8 @@ func isStaleLeader(err error) bool {
 }
 
 func (s *scanner) reloadMetadata(ctx context.Context, tries int) error {
-	t := time.NewTimer(time.Duration(tries) * 50 * time.Millisecond)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
+	if !pause.For(ctx, time.Duration(tries)*50*time.Millisecond) {
 		return ctx.Err()
-	case <-t.C:
-		return s.loadMetadata(ctx)
 	}
+	return s.loadMetadata(ctx)
 }

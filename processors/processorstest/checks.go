@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/internal/invariant"
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/changelogpb"
 )
 
@@ -43,12 +44,7 @@ func (h *Harness) committed(ctx context.Context) (map[int32]map[string]int64, er
 // stores first: a commit in between cannot make a correct store look wrong.
 func (h *Harness) compareStores(ctx context.Context) {
 	defer close(h.compareDone)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(cmp.Or(h.options.CheckInterval, 100*time.Millisecond)):
-		}
+	for pause.For(ctx, cmp.Or(h.options.CheckInterval, 100*time.Millisecond)) {
 		list, err := h.readStores(readNext)
 		if err != nil { // the runtime notices a store that cannot be read
 			continue

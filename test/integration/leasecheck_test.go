@@ -11,12 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/weirhq/weir/agent/admin"
-	"github.com/weirhq/weir/api/leasestatus"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/admin"
+	"github.com/weirhq/weir/lease/status"
 	"github.com/weirhq/weir/lease/table"
 )
 
@@ -74,12 +74,12 @@ func (w *leaseCluster) idle(ctx context.Context) error {
 
 // waiting returns the waiting commands of each region, and an error while a region has more than
 // most.
-func (w *leaseCluster) waiting(ctx context.Context, most int64) (map[string]leasestatus.Waiting, error) {
-	v, err := leasestatus.Read(ctx, w.kafka, leasestatus.Query{Regions: w.regions})
+func (w *leaseCluster) waiting(ctx context.Context, most int64) (map[string]status.Waiting, error) {
+	v, err := status.Read(ctx, w.kafka, status.Query{Regions: w.regions})
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]leasestatus.Waiting{}
+	all := map[string]status.Waiting{}
 	for _, x := range v.Waiting {
 		if all[x.Region] = x; x.Commands > most {
 			err = fmt.Errorf("%d commands wait for %s", x.Commands, x.Region)

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/agent"
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/lease/admin"
 	"github.com/weirhq/weir/lease/table"
 	"github.com/weirhq/weir/processors/kafka"
 )

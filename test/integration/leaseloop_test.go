@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirhq/weir/api/leasestatus"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/testlimit"
+	"github.com/weirhq/weir/lease/status"
 )
 
 const term = syscall.SIGTERM
@@ -80,7 +80,7 @@ func TestLeaseRegionDown(t *testing.T) {
 	const dead = "us-west-2"
 	w.cut(dead, true)
 	late := time.Now().Add(5 * time.Second) // requests in progress have ended
-	var waiting map[string]leasestatus.Waiting
+	var waiting map[string]status.Waiting
 	testlimit.Within(t, "commands wait for the region, and the other regions continue", func(ctx context.Context) (err error) {
 		if waiting, err = w.waiting(ctx, math.MaxInt64); err != nil {
 			return err

@@ -12,10 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/admin"
 	"github.com/weirhq/weir/lease/table"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/internal/loadgen"
+	"github.com/weirhq/weir/events/loadgen"
 	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/processors/changelogpb"
 	"github.com/weirhq/weir/processors/kafka"

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/lease/admin"
 	"github.com/weirhq/weir/lease/table"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/dynamotest"
+	"github.com/weirhq/weir/lease/admin"
 )
 
 // TestLoopHomeLost: the home region loses its power for longer than its write lease. The other

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/agent"
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/balancer"
 	"github.com/weirhq/weir/bridge"
 	"github.com/weirhq/weir/dedup"
@@ -24,6 +23,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/lease"
+	"github.com/weirhq/weir/lease/admin"
 	"github.com/weirhq/weir/lease/table"
 	"github.com/weirhq/weir/liberator"
 	"github.com/weirhq/weir/processors"

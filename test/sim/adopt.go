@@ -4,7 +4,7 @@ import (
 	"github.com/weirhq/weir/lease"
 )
 
-// Write leases and adoption, as in packages agent and agent/admin. The agents and the executor of a
+// Write leases and adoption, as in packages agent and lease/admin. The agents and the executor of a
 // region may write while another region renews the region's write lease; the home region renews its
 // own, too. To adopt a lost region, an administrator makes all grantors stop, and waits until the
 // last write lease has ended by every clock. Then another region makes the resources its own, in

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/dedup"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
@@ -45,7 +46,7 @@ func (w *simulation) newTasks() []*task {
 		{name: "balancer", make: func(t stream.Task) (core, error) {
 			return balancer.New(balancer.Config{
 				Regions: regionNames[:w.s.Regions], PlanInterval: 3 * time.Second, TickInterval: time.Second, HeartbeatTimeout: 4 * time.Second, TransferTimeout: ms(balancerTakes),
-				Limits: balancer.Limits{DeadBand: 1, Cover: 20 * time.Second, LowWater: 5 * time.Second, MaxLag: 3 * time.Second},
+				Limits: plan.Limits{DeadBand: 1, Cover: 20 * time.Second, LowWater: 5 * time.Second, MaxLag: 3 * time.Second},
 			}, t)
 		}},
 	}

@@ -5,10 +5,10 @@ import (
 	"errors"
 
 	"github.com/weirhq/weir/agent"
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/lease/admin"
 )
 
 // OpenLeaseTable connects to the lease table of cfg. It sends no request.

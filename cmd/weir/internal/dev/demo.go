@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/agent"
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/agent/leaseload"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/lease/admin"
 )
 
 // The demo's settings.

@@ -19,8 +19,8 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/events/loadgen"
 	"github.com/weirhq/weir/internal/config"
-	"github.com/weirhq/weir/internal/loadgen"
 	"github.com/weirhq/weir/internal/obs"
 	"github.com/weirhq/weir/processors/devbroker"
 	"github.com/weirhq/weir/processors/kafka"
@@ -133,7 +133,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 		kafkaDir = filepath.Join(d.cfg.DataDir, "kafka")
 	}
 	//nolint:contextcheck // the broker runs until Close, after everything that uses it has ended
-	d.broker, err = devbroker.Start(devbroker.Config{DataDir: kafkaDir, Port: d.port, Topics: node.Topics(d.cfg, node.DevRoles()), Log: d.log})
+	d.broker, err = devbroker.Start(devbroker.Config{DataDir: kafkaDir, Port: d.port, Topics: node.Topics(d.cfg, node.DevRoles()), Log: &d.log})
 	if err != nil {
 		return brokerFailure(err)
 	}

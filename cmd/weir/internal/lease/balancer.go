@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirhq/weir/api/leasestatus"
-	"github.com/weirhq/weir/balancer"
 	"github.com/weirhq/weir/balancer/backtest"
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/lease/status"
 )
 
 // newBalancerCmd returns `weir balancer`.
@@ -54,7 +54,7 @@ func newBalancerPlanCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := leasestatus.Headroom(cmd.Context(), k, leasestatus.Query{Client: q.client, Pool: q.pool})
+			all, err := status.Headroom(cmd.Context(), k, status.Query{Client: q.client, Pool: q.pool})
 			if err != nil {
 				return cli.Fail(cli.ExitUnavailable, "cannot read the state of the pools", err, leaseTopicsRemedy)
 			}
@@ -80,22 +80,22 @@ func newBalancerPlanCmd(a *cli.App) *cobra.Command {
 }
 
 // plans returns the plans of all pools. all is ordered by client and pool.
-func plans(all []*eventspb.LeaseHeadroom, limits balancer.Limits) []planRow {
+func plans(all []*eventspb.LeaseHeadroom, limits plan.Limits) []planRow {
 	rows := []planRow{}
 	for len(all) > 0 {
 		n := 1
 		for n < len(all) && all[n].Client == all[0].Client && all[n].Pool == all[0].Pool {
 			n++
 		}
-		views := make([]balancer.View, n)
+		views := make([]plan.View, n)
 		for i, h := range all[:n] {
-			views[i] = balancer.ViewOf(h)
+			views[i] = plan.ViewOf(h)
 		}
 		client, pool := all[0].Client, all[0].Pool
-		for _, m := range balancer.Plan(views, limits) {
+		for _, m := range plan.Moves(views, limits) {
 			rows = append(rows, planRow{client, pool, m.Kind, m.From, m.To, m.Count, m.Why})
 		}
-		for _, why := range balancer.Explain(views, limits) {
+		for _, why := range plan.Explain(views, limits) {
 			rows = append(rows, planRow{Client: client, Pool: pool, Why: why})
 		}
 		all = all[n:]

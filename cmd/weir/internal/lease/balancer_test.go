@@ -3,7 +3,7 @@ package lease
 import (
 	"testing"
 
-	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/config"
@@ -15,19 +15,19 @@ func TestPlansHaveTheLimitsOfSettings(t *testing.T) {
 		return &eventspb.LeaseHeadroom{Client: "c", Pool: "p", Region: name, State: state, Free: free, Need: need}
 	}
 	short := []*eventspb.LeaseHeadroom{region("eu", "", 5000, 10), region("us", "", 0, 3000)}
-	leaving := []*eventspb.LeaseHeadroom{region("eu", "", 5000, 10), region("us", balancer.StateEvacuating, 4000, 0)}
-	moved := func(all []*eventspb.LeaseHeadroom, l balancer.Limits) (n int64) {
+	leaving := []*eventspb.LeaseHeadroom{region("eu", "", 5000, 10), region("us", plan.StateEvacuating, 4000, 0)}
+	moved := func(all []*eventspb.LeaseHeadroom, l plan.Limits) (n int64) {
 		for _, r := range plans(all, l) {
 			n += r.Count
 		}
 		return n
 	}
 	def := node.BalancerConfig(config.Default())
-	if def.Limits != (balancer.Limits{MaxMoved: 100, MaxMovedShare: 0.25, MaxEvacuated: 1000}) {
+	if def.Limits != (plan.Limits{MaxMoved: 100, MaxMovedShare: 0.25, MaxEvacuated: 1000}) {
 		t.Errorf("the defaults are %+v", def.Limits)
 	}
 	for name, all := range map[string][]*eventspb.LeaseHeadroom{"short": short, "leaving": leaving} {
-		if a, b := moved(all, def.Limits), moved(all, balancer.Limits{}); a != b || a == 0 {
+		if a, b := moved(all, def.Limits), moved(all, plan.Limits{}); a != b || a == 0 {
 			t.Errorf("%s: the default settings move %d, the balancer's defaults %d", name, a, b)
 		}
 	}

@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirhq/weir/agent/admin"
-	"github.com/weirhq/weir/api/leasestatus"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/lease/admin"
+	"github.com/weirhq/weir/lease/status"
 )
 
 // Values of --from.
@@ -61,8 +61,8 @@ func (o *leaseHistory) print(ctx context.Context, l *node.LeaseTable) error {
 		if err != nil {
 			return err
 		}
-		rows := leasestatus.RowFilter{Client: o.client, Pool: o.pool, Key: o.key, Resource: o.resource, Partitions: int32(l.Config.Partitions)}
-		list, err := leasestatus.Changes(ctx, k, rows, began)
+		rows := status.RowFilter{Client: o.client, Pool: o.pool, Key: o.key, Resource: o.resource, Partitions: int32(l.Config.Partitions)}
+		list, err := status.Changes(ctx, k, rows, began)
 		if err == nil {
 			o.a.Notef("read topic %s of Kafka since %s", events.LeaseChangesTopic, began.UTC().Format(time.RFC3339))
 			return cli.PrintRows(o.a, admin.HistoryFromChanges(list))

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/lease/admin"
 )
 
 // newRegionHomeCmd returns `weir region home`.

@@ -14,10 +14,10 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
-	"github.com/weirhq/weir/internal/ingest"
+	"github.com/weirhq/weir/events/ingest"
+	"github.com/weirhq/weir/lease/admin"
 )
 
 func newResourceImportCmd(a *cli.App) *cobra.Command {

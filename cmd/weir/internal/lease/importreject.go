@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
-	"github.com/weirhq/weir/internal/ingest"
+	"github.com/weirhq/weir/events/ingest"
+	"github.com/weirhq/weir/lease/admin"
 )
 
 // Reasons in the rejects file of an import.

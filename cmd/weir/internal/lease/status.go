@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirhq/weir/api/leasestatus"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/lease/status"
 )
 
 // statusView is what `weir status` prints.
@@ -110,13 +110,13 @@ func newStatusCmd(a *cli.App) *cobra.Command {
 }
 
 // readStatus reads the topics of the lease loop.
-func readStatus(a *cli.App, cmd *cobra.Command, q *statusQuery) (*leasestatus.Status, error) {
+func readStatus(a *cli.App, cmd *cobra.Command, q *statusQuery) (*status.Status, error) {
 	cfg, k, err := connect.LeaseCluster(cmd.Context(), a)
 	if err != nil {
 		return nil, err
 	}
 	regions, _ := cfg.Leases.RegionEndpoints()
-	v, err := leasestatus.Read(cmd.Context(), k, leasestatus.Query{
+	v, err := status.Read(cmd.Context(), k, status.Query{
 		Client: q.client, Pool: q.pool, Since: time.Now().Add(-q.since), Regions: regions,
 	})
 	if err != nil {
@@ -125,7 +125,7 @@ func readStatus(a *cli.App, cmd *cobra.Command, q *statusQuery) (*leasestatus.St
 	return v, nil
 }
 
-func statusOf(v *leasestatus.Status) *statusView {
+func statusOf(v *status.Status) *statusView {
 	s := &statusView{Pools: []poolRow{}, Commands: []commandRow{}, Duplicates: []duplicateRow{}, Notes: []noteRow{}}
 	for _, h := range v.Headroom {
 		s.Pools = append(s.Pools, poolRow{

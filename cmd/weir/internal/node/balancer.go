@@ -2,6 +2,7 @@ package node
 
 import (
 	"github.com/weirhq/weir/balancer"
+	"github.com/weirhq/weir/balancer/plan"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/stream"
 )
@@ -29,7 +30,7 @@ func BalancerConfig(c *config.Config) balancer.Config {
 	b := c.Leases.Balancer
 	return balancer.Config{
 		PlanInterval: b.Every, TickInterval: b.Tick,
-		Limits: balancer.Limits{MaxMoved: int64(b.Cap), MaxMovedShare: float64(b.CapPercent) / 100, MaxEvacuated: int64(b.Evacuate)},
+		Limits: plan.Limits{MaxMoved: int64(b.Cap), MaxMovedShare: float64(b.CapPercent) / 100, MaxEvacuated: int64(b.Evacuate)},
 	}
 }
 

@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/weirhq/weir/agent"
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/lease/admin"
 	"github.com/weirhq/weir/lease/table"
 )
 

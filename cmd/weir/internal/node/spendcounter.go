@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/api/metrics"
 	"github.com/weirhq/weir/events"
@@ -149,7 +150,10 @@ func newSpendPart(s *Setup) (Part, error) {
 		return nil, err
 	}
 	s.Cluster.DC, s.Cluster.Layout, s.Cluster.DCs = c.DC, &counter.Layout, c.Ring()
-	reader := &local.SpendReader{State: part.state, Kafka: s.Kafka, Inputs: proc.Inputs, DC: c.DC, Shards: proc.Partitions}
+	ends := func(ctx context.Context) (map[string]map[int32]int64, error) {
+		return kafka.EndOffsets(ctx, s.Kafka, proc.Inputs...)
+	}
+	reader := &api.SpendReader{State: part.state, DC: c.DC, Shards: proc.Partitions, Ends: ends}
 	s.API.Spend, s.API.Adjustments = reader, reader
 	s.API.DefaultApp = proc.App
 	return &spendPart{part}, nil

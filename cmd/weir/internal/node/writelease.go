@@ -7,8 +7,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/internal/logthrottle"
+	"github.com/weirhq/weir/lease/admin"
 )
 
 const (

@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	leaseadmin "github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/internal/config"
+	leaseadmin "github.com/weirhq/weir/lease/admin"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 

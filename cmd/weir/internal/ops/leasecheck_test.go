@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/agent"
-	leaseadmin "github.com/weirhq/weir/agent/admin"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
 	"github.com/weirhq/weir/cmd/weir/internal/lease"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/testlimit"
+	leaseadmin "github.com/weirhq/weir/lease/admin"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
 

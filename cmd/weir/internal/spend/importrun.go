@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
-	"github.com/weirhq/weir/internal/ingest"
+	"github.com/weirhq/weir/events/ingest"
 )
 
 // importRun is what the imports of events and of adjustments have in common: the input, the file

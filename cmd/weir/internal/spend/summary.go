@@ -14,7 +14,7 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/internal/ingest"
+	"github.com/weirhq/weir/events/ingest"
 )
 
 // printSummary prints the result of a run: for people with money in decimals, a line for each
