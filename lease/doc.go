@@ -31,21 +31,21 @@
 //     process that ends the lease, or grants the next one, waits until Skew after the end. No other
 //     rule reads a clock.
 //
-// Invariants, which package model checks in every interleaving with a crash at any point. The
-// numbers are those of all invariants of the project (package internal/invariant):
+// Invariants, which package model checks in every interleaving with a crash at any point:
 //
-//	I7  No two keys use one resource at the same time.
-//	I7r Of the leases that one region granted, no two users of a key have different resources at the
-//	    same time. A user in another region may begin that region's lease as soon as a shared lease
-//	    was released.
-//	I8  Two regions may lease one key at once, before replication. When one of the two leases has
-//	    been superseded and the clients have called again, all have the winner's resource.
-//	I9  A resource row is available, or leased, or retired; never two of these.
-//	I17 A lease that no holder released lasts until its end.
-//	I18 No acknowledged write is lost to a write of another region.
-//	I19 A late command does not undo what an administrator did after the command was decided.
-//	I20 No resource is offered before the end of the last lease that any region knows of and the
-//	    quarantine.
+//   - LEASE-1: No two keys use one resource at the same time.
+//   - LEASE-2: Of the leases that one region granted, no two users of a key have different
+//     resources at the same time. A user in another region may begin that region's lease as soon as
+//     a shared lease was released.
+//   - LEASE-3: Two regions may lease one key at once, before replication. When one of the two
+//     leases has been superseded and the clients have called again, all have the winner's resource.
+//   - LEASE-4: A resource row is available, or leased, or retired; never two of these.
+//   - LEASE-5: A lease that no holder released lasts until its end.
+//   - LEASE-6: No acknowledged write is lost to a write of another region.
+//   - LEASE-7: A late command does not undo what an administrator did after the command was
+//     decided.
+//   - LEASE-8: No resource is offered before the end of the last lease that any region knows of and
+//     the quarantine.
 //
 // What it does not do: it promises nothing across regions before replication has delivered a row.
 // It does not decide which of two regions' leases of a key wins (package dedup) and where free
