@@ -48,10 +48,9 @@
 //
 // # Recovery
 //
-// There is one recovery path. A transaction that did not commit (aborted, timed out, or with an
-// unknown outcome) sends its tasks through a takeover, as if they had come from another process:
-// barrier, tail of the changelog, comparison with the committed offsets, and a new Handler from
-// committed state. The rewind of the Kafka client is not used.
+// There is one recovery path. A transaction that did not commit sends its tasks through a takeover,
+// as if they had come from another process. docs/architecture.md has the commit cycle and the steps
+// of a takeover.
 //
 // A takeover of a state that offline.Repartition has not written as a whole ends the process with
 // ErrPartlyMoved, and one of a state that was moved away with ErrMovedAway: its marker states so.
