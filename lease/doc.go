@@ -1,37 +1,17 @@
 // Package lease is the lease protocol: the rows of the lease table, the writes that may change
 // them, and the state machines that choose the next write. It has no I/O and reads no clock.
 // Package agent executes the steps of the machines against DynamoDB; package model runs the same
-// machines through every interleaving.
+// machines through every interleaving of small configurations.
 //
-//	      ReadKeys                 Claim, Reclaim              Take                   Settle
-//	Get ───────────▶ no lease ───────────────────▶ pending ───────────▶ granted ───────────────▶ leased
-//	        │                                        ▲  │ candidate taken by another key        │
-//	        │ leased: done, 1 round trip             └──┘ Repoint                               Renew, Extend
-//	        └ pending: continue with the same candidate                                         Release, Drop
+//	Get, Renew, Release ── Step: read or write rows, or end ──▶ agent: a request to DynamoDB
+//	      ▲                                                  ──▶ model: a step of an interleaving
+//	      └──────────────── Observation: the rows, or which condition failed ────┘
 //
-// There are two kinds of rows. A resource row states whether a resource is available, or which key
-// holds it. A key row states which resource a key has in a region. Each row is written only through
-// the endpoint of the region that owns it, and each write adds one to the row's version.
+// docs/leases.md has the protocol: resource rows and key rows, the states of a key row, and the
+// five rules on which the invariants rest. Rules has the conditions of each write.
 //
-// Rules of the protocol:
-//
-//  1. Compare and change. Every write is conditional on the row's version, so a decision changes
-//     exactly the row on which it was made. Nothing is decided on the index, whose entries are old
-//     copies: a candidate from the index is taken only at the version that the index had.
-//  2. Key row first, when a lease begins. A process that finds a pending key row continues with the
-//     same candidate, whichever process began. The key row may name another candidate only when the
-//     resource row has passed the candidate's version, so that the first one can never be taken.
-//  3. Resource row first, when a lease is renewed or released. A key row that lags then promises
-//     less than the resource row keeps. A process that finds half of a renewal, while its own lease
-//     is valid, completes it, if the key row is still of the lease that the process knows.
-//  4. Quarantine. A released resource is available only after the end of its lease and the
-//     quarantine. So every promise of a key row, of its copy in another region, or in a client's
-//     memory stays true until then, also when that copy is stale.
-//  5. Clocks. A holder stops using the resource Skew before the lease's end by its own clock. A
-//     process that ends the lease, or grants the next one, waits until Skew after the end. No other
-//     rule reads a clock.
-//
-// Invariants, which package model checks in every interleaving with a crash at any point:
+// Invariants, which package model checks in these interleavings, with crashes and lost answers at
+// any point:
 //
 //   - LEASE-1: No two keys use one resource at the same time.
 //   - LEASE-2: Of the leases that one region granted, no two users of a key have different
