@@ -70,8 +70,9 @@
 //     open, for a twentieth of the time at most. A page waits 100 ms for the first such read, and 2
 //     s for all of its content.
 //
-// The package does not read Kafka or Pebble. It keeps nothing but the owners of partitions, and
-// changes nothing; the one mutating call takes a savepoint. It has no users or roles beyond one
+// The package does not read Kafka or Pebble. It keeps nothing but the owners of partitions and what
+// was read in the background for pages, and changes nothing; the one mutating call takes a
+// savepoint. It has no users or roles beyond one
 // token, and no rate limit per caller; the number of concurrent requests is limited instead. It
 // rejects calls from web pages of other origins.
 package api

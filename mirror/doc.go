@@ -38,6 +38,6 @@
 // # What it does not do
 //
 // It does not interpret what it copies: the readers of the copies reject. So a record that is too
-// large for a transaction here is copied without key and value. It does not copy deletions of
-// records, settings of topics, or offsets of groups. It writes nothing to a peer.
+// large for a transaction here is copied without key, value and headers. It does not copy deletions
+// of records, settings of topics, or offsets of groups. It writes nothing to a peer.
 package mirror

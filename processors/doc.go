@@ -1,6 +1,7 @@
 // Package processors is the runtime of stream processors. It folds the partitions of Kafka topics
-// into keyed state in Pebble and emits records, exactly once within one Kafka cluster. With its
-// sub-packages it is the only package that uses Kafka and Pebble.
+// into keyed state in Pebble and emits records, exactly once within one Kafka cluster. The other
+// packages use Kafka and Pebble through it and its sub-packages: only benchmarks and tests import
+// their clients.
 //
 //	        assigned           barrier read          due: 100 ms to 1 s, records, bytes, Wake
 //	group ──────────▶ restoring ──────────▶ running ──┬──────────────────────────────┐

@@ -13,7 +13,7 @@
 //	                          │                      ├─────▶ table 9: hours, but the newest of each day
 //	                          │                      ├─────▶ table 11: parts, by line item and arm
 //	                          │                      ├─────▶ tables 6, 7, 8: buckets, references, imports
-//	                          │                      ├─────▶ tables 128, 129 (local)   ids and rings
+//	                          │                      ├─────▶ tables 128, 129, 130 (local)   ids, rings, newest health
 //	                          └─ Rebuild: the log    └─────▶ spend.health              once a second
 //
 // Repartitioner converts the state of one number of shards to another number. Event ids are moved

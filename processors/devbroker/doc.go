@@ -11,7 +11,7 @@
 // Files in DataDir: kafka/ belongs to kfake. LOCK is the lock. commit.journal exists while a broker
 // runs, guard/ while a compaction runs.
 //
-// Invariants, each with a test. Those of 1 to 4 kill the broker or truncate its files:
+// Invariants, each with a test. Those of DEV-1 to DEV-3 kill the broker or truncate its files:
 //
 //   - DEV-1: A transaction is committed in all partitions and for its group, or nowhere. kfake ends
 //     a transaction with many writes. The journal records the commit before the first of them, and
