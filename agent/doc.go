@@ -46,16 +46,18 @@
 //
 // # Guarantees
 //
-//   - No two keys use one resource at the same time, at whatever point processes crash, as long as
-//     clocks differ by at most Config.Skew and every user stops at Lease.Deadline.
-//   - Among the leases of one region, a key has at most one resource at a time. GetLease may return
-//     the lease of another region (Lease.Region); then the promise is that region's, see Limits.
-//   - A lease that no user releases lasts until its end. Its end never moves to an earlier time.
-//   - Lease.Token is greater for each later lease of a resource, and for each renewal. A system
-//     behind the resource that rejects smaller tokens is protected against users with a wrong
-//     clock.
-//   - A process that dies during a call leaves nothing that the next call for the key, or the lease
-//     loop, does not complete.
+//   - LEASE-1: No two keys use one resource at the same time, at whatever point processes crash, as
+//     long as clocks differ by at most Config.Skew and every user stops at Lease.Deadline.
+//   - LEASE-2: Among the leases of one region, a key has at most one resource at a time. GetLease
+//     may return the lease of another region (Lease.Region); then the promise is that region's, see
+//     Limits.
+//   - LEASE-5: A lease that no user releases lasts until its end. Its end never moves to an earlier
+//     time.
+//   - LEASE-9: Lease.Token is greater for each later lease of a resource, and for each renewal. A
+//     system behind the resource that rejects smaller tokens is protected against users with a
+//     wrong clock.
+//   - LEASE-10: A process that dies during a call leaves nothing that the next call for the key, or
+//     the lease loop, does not complete.
 //
 // # Time
 //

@@ -35,42 +35,44 @@
 //
 // Invariants:
 //
-//  1. An answer contains committed state only. A source never shows the state of an open
+//   - API-1: An answer contains committed state only. A source never shows the state of an open
 //     transaction.
-//  2. Every answer about spend and state has the offsets and the time that it includes (AsOf) and
-//     the process that answered. NotFound has them too.
-//  3. Unknown is never zero. A campaign without records is NotFound. If a partition cannot be read
-//     and could change the answer, the answer is Unavailable. A lag that is not known is absent. A
-//     shard that cannot be read is a Gap.
-//  4. Sums are checked. A figure that does not fit is OutOfRange and never wraps.
-//  5. Accounts and currencies are never summed together. Such a request is FailedPrecondition, and
-//     the error lists the choices.
-//  6. A listener that other machines can reach serves only with TLS and a token. New returns an
-//     error for anything else.
-//  7. Every error states what failed, why and what to do now.
-//  8. Run returns after its goroutines. The bytes, time and connections of a request are bounded.
-//  9. A request is forwarded at most once. A process answers a request with ForwardedHeader from
-//     its own partitions, and only if the header names this process. The caller's token is
+//   - API-2: Every answer about spend and state has the offsets and the time that it includes
+//     (AsOf) and the process that answered. NotFound has them too.
+//   - API-3: Unknown is never zero. A campaign without records is NotFound. If a partition cannot
+//     be read and could change the answer, the answer is Unavailable. A lag that is not known is
+//     absent. A shard that cannot be read is a Gap.
+//   - API-4: Sums are checked. A figure that does not fit is OutOfRange and never wraps.
+//   - API-5: Accounts and currencies are never summed together. Such a request is
+//     FailedPrecondition, and the error lists the choices.
+//   - API-6: A listener that other machines can reach serves only with TLS and a token. New returns
+//     an error for anything else.
+//   - API-7: Every error states what failed, why and what to do now.
+//   - API-8: Run returns after its goroutines. The bytes, time and connections of a request are
+//     bounded.
+//   - API-9: A request is forwarded at most once. A process answers a request with ForwardedHeader
+//     from its own partitions, and only if the header names this process. The caller's token is
 //     forwarded too, but never in plain text to another machine.
-//  10. Stale state is returned only if the request sets a maximum of staleness, and the answer has
-//     the staleness.
-//  11. A request for an application is answered from that application alone. Its name may be
+//   - API-10: Stale state is returned only if the request sets a maximum of staleness, and the
+//     answer has the staleness.
+//   - API-11: A request for an application is answered from that application alone. Its name may be
 //     omitted only if there is one with state, or a default. The error for an application that does
 //     not run here has those that do, and the processes that run it, as far as the brokers know
 //     them.
-//  12. A page token is a position between keys. A key that exists during a whole scan is returned
-//     exactly once, whatever is written during the scan. A page reads one snapshot of each
+//   - API-12: A page token is a position between keys. A key that exists during a whole scan is
+//     returned exactly once, whatever is written during the scan. A page reads one snapshot of each
 //     partition; a scan of several pages does not.
-//  13. A parked request takes no place of a short question, and its wait is not in the time of
-//     requests. It costs no read until a commit changes a key that it is about. It ends with its
+//   - API-13: A parked request takes no place of a short question, and its wait is not in the time
+//     of requests. It costs no read until a commit changes a key that it is about. It ends with its
 //     wait, its caller, the server, or the process's ownership of the partition.
-//  14. A page shows the answers of the same calls that programs make, and sums of them. What takes
-//     long to read (LeaseSource, DeadLetterSource) is read in the background, while pages are open,
-//     for a twentieth of the time at most. A page waits 100 ms for the first such read, and 2 s for
-//     all of its content.
+//   - API-14: A page shows the answers of the same calls that programs make, and sums of them. What
+//     takes long to read (LeaseSource, DeadLetterSource) is read in the background, while pages are
+//     open, for a twentieth of the time at most. A page waits 100 ms for the first such read, and 2
+//     s for all of its content.
 //
-// The package does not read Kafka or Pebble. It keeps nothing but the owners of partitions, and
-// changes nothing; the one mutating call takes a savepoint. It has no users or roles beyond one
+// The package does not read Kafka or Pebble. It keeps nothing but the owners of partitions and what
+// was read in the background for pages, and changes nothing; the one mutating call takes a
+// savepoint. It has no users or roles beyond one
 // token, and no rate limit per caller; the number of concurrent requests is limited instead. It
 // rejects calls from web pages of other origins.
 package api

@@ -278,8 +278,8 @@ func (r *harness) rows() map[string]row {
 	return rows
 }
 
-// audit checks I10: each resource is in exactly one of free, leased and other, of one region; the
-// counts of resources and of transfers are what a recount gives.
+// audit checks LEASE-36: each resource is in exactly one of free, leased and other, of one region;
+// the counts of resources and of transfers are what a recount gives.
 func (r *harness) audit() error {
 	type counts struct{ free, leased, other, inTransit, outbound, excluded int64 }
 	want, got := map[string]counts{}, map[string]counts{}

@@ -62,7 +62,7 @@ func TestResourceThatChangedPoolUnseen(t *testing.T) {
 	}
 }
 
-// The final state does not depend on the order of changes and results: see B7.
+// The final state does not depend on the order of changes and results: see LEASE-43.
 func TestResultsInAnyOrder(t *testing.T) {
 	gone := 0
 	for seed := range uint64(400) {

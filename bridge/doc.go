@@ -18,23 +18,24 @@
 //
 // # Invariants
 //
-//  1. Each change that this region wrote is in lease.changes once. The changes of one item are in
-//     the order of the stream. This holds through rollovers and splits of shards, throttling, lost
-//     responses, aborted transactions, takeovers and kills.
-//  2. A shard is read after the last record of its parent is in the queue. A shard whose parent is
-//     unknown is read once two complete listings lack the parent and the parent is older than 24
-//     hours.
-//  3. A shard that no record was read from is read from its oldest record, however late the shard
-//     was found.
-//  4. When the stream has lost records, the bridge reports it in the log, a metric and
+//   - LEASE-14: Each change that this region wrote is in lease.changes once. The changes of one
+//     item are in the order of the stream. This holds through rollovers and splits of shards,
+//     throttling, lost responses, aborted transactions, takeovers and kills.
+//   - LEASE-15: A shard is read after the last record of its parent is in the queue. A shard whose
+//     parent is unknown is read once two complete listings lack the parent and the parent is older
+//     than 24 hours.
+//   - LEASE-16: A shard that no record was read from is read from its oldest record, however late
+//     the shard was found.
+//   - LEASE-17: When the stream has lost records, the bridge reports it in the log, a metric and
 //     lease.journal, and repairs it with a scan of the region's rows. An endpoint that does not
 //     answer loses nothing for 24 hours.
-//  5. A shard that was read to its end is remembered for 48 hours, twice as long as it can be
-//     listed, so it is not read again.
-//  6. A record that does not follow the table's schema goes to lease.rejected with a reason. The
-//     records after it are read.
-//  7. Memory is bounded by Config.Requests responses and Config.QueueBytes of batches.
-//  8. New, Fold and Flush make no request: a region that does not answer holds up no other one.
+//   - LEASE-18: A shard that was read to its end is remembered for 48 hours, twice as long as it
+//     can be listed, so it is not read again.
+//   - LEASE-19: A record that does not follow the table's schema goes to lease.rejected with a
+//     reason. The records after it are read.
+//   - LEASE-20: Memory is bounded by Config.Requests responses and Config.QueueBytes of batches.
+//   - LEASE-21: New, Fold and Flush make no request: a region that does not answer holds up no
+//     other one.
 //
 // # What it does not do
 //

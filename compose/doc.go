@@ -16,6 +16,6 @@
 //     counter. After the kill the other process has all of them. No container was killed for its
 //     memory.
 //
-// A test in cmd/weir checks without containers that rules and dashboard name existing metrics, and
-// that the files agree with each other. Neither test starts Prometheus or Grafana.
+// Tests of cmd/weir/internal/node check without containers that rules and dashboard name existing
+// metrics, and that the files agree with each other. No test starts Prometheus or Grafana.
 package compose

@@ -21,17 +21,20 @@
 //
 // # Invariants
 //
-//  1. A row has the greatest version seen of its region, in whatever order changes arrive and
-//     however often.
-//  2. The winner never gets a command that it lost: of the live rows there is always one without a
-//     command against it.
-//  3. A row with a command against it does not win as long as the task knows of no greater version.
-//     The command may have been carried out. So regions never supersede each other: see below.
-//  4. Each command has a winner that is leased and live, as far as the task knows.
-//  5. A command is repeated, at growing intervals, as long as the task would still decide the same.
-//  6. A pool without known settings waits, and Stats counts that. Nothing is decided by default
-//     settings.
-//  7. A key has a state row and one timer until all its leases are over, and one minute longer.
+//   - LEASE-29: A row has the greatest version seen of its region, in whatever order changes arrive
+//     and however often.
+//   - LEASE-30: The winner never gets a command that it lost: of the live rows there is always one
+//     without a command against it.
+//   - LEASE-31: A row with a command against it does not win as long as the task knows of no
+//     greater version. The command may have been carried out. So regions never supersede each
+//     other: see below.
+//   - LEASE-32: Each command has a winner that is leased and live, as far as the task knows.
+//   - LEASE-33: A command is repeated, at growing intervals, as long as the task would still decide
+//     the same.
+//   - LEASE-34: A pool without known settings waits, and Stats counts that. Nothing is decided by
+//     default settings.
+//   - LEASE-35: A key has a state row and one timer until all its leases are over, and one minute
+//     longer.
 //
 // # Decisions on stale rows
 //

@@ -1,6 +1,6 @@
-// Package events defines the terms of the system: ad events, the topics that carry them, and the
-// written forms of accounts, days, money and currencies. Every other package uses these terms. The
-// schemas are eventspb/ads.proto and eventspb/leases.proto.
+// Package events defines the terms of weir's own applications: ad events, the topics that carry
+// them, and the written forms of accounts, days, money and currencies. Package stream and the
+// runtime do not know them. The schemas are eventspb/ads.proto and eventspb/leases.proto.
 //
 // # Terms
 //
@@ -28,15 +28,16 @@
 //
 // # Invariants
 //
-//  1. A record of an account is in partition Shard(account) of its topic. Shard and EventHash never
-//     change: the tests hold golden values of both.
-//  2. An event's identity is (account, event id). EventHash is that identity in 64 bits.
-//  3. Decode accepts the same bytes as proto.Unmarshal and reads the same values from them; a fuzz
-//     target compares the two. Decode neither allocates nor panics, whatever the bytes.
-//  4. No price is rounded: PriceUnit.Micros returns the exact amount or an error, and AddMicros
-//     reports a sum that does not fit in 64 bits.
-//  5. Day, Currency and the event types have one written form each, and reading that form gives the
-//     same value.
+//   - SPEND-1: A record of an account is in partition Shard(account) of its topic. Shard and
+//     EventHash never change: the tests hold golden values of both.
+//   - SPEND-2: An event's identity is (account, event id). EventHash is that identity in 64 bits.
+//   - SPEND-3: Decode accepts the same bytes as proto.Unmarshal and reads the same values from
+//     them; a fuzz target compares the two. Decode neither allocates nor panics, whatever the
+//     bytes.
+//   - SPEND-4: No price is rounded: PriceUnit.Micros returns the exact amount or an error, and
+//     AddMicros reports a sum that does not fit in 64 bits.
+//   - SPEND-5: Day, Currency and the event types have one written form each, and reading that form
+//     gives the same value.
 //
 // # What a producer must do
 //

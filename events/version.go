@@ -37,8 +37,9 @@ func CompareVersions(a, b Versioned) int {
 // sum.
 //
 // The result has no version, because no writer wrote it. It does not depend on the order of the
-// records, nor on repetitions. Pass the newest record of each writer: see CompareVersions. All
-// records must have the same key. MergeSpend returns nil without records, and has no hours.
+// records, nor on repetitions: SPEND-29. Pass the newest record of each writer: see
+// CompareVersions. All records must have the same key. MergeSpend returns nil without records, and
+// has no hours.
 //
 // Lifetime rows, of budget day 0, cannot be merged alone: not all writers close a day at the same
 // time. spendlog.MergeLifetimes merges them.

@@ -14,21 +14,21 @@
 //
 // Invariants:
 //
-//  1. A row is written only through the endpoint of Config.Region and only at the version that the
-//     command names. A command that comes twice, late or out of order changes a row once.
-//  2. The clock is read right before each attempt, an attempt is one request, and it ends after
-//     Table.Timeout. A transferred resource becomes available Config.TransferWait after that
+//   - LEASE-49: A row is written only through the endpoint of Config.Region and only at the version
+//     that the command names. A command that comes twice, late or out of order changes a row once.
+//   - LEASE-50: The clock is read right before each attempt, an attempt is one request, and it ends
+//     after Table.Timeout. A transferred resource becomes available Config.TransferWait after that
 //     reading. TransferWait is longer than the greatest difference between two clocks and the
 //     duration of a request together.
-//  3. After a response that shows a wrong clock of this machine, no write begins before a response
-//     that shows a right one.
-//  4. Nothing is written through a region whose write lease has ended, or that was adopted. The
-//     commands of an adopted region are STALE. See table.WriteLease.
-//  5. Each command has a result, after its write and before its offset is committed. After a crash
-//     it may have two. The second result is DONE, too, unless another write has changed the row
-//     between these results.
-//  6. While the region does not answer, a command waits, and holds up the commands of its row
-//     alone.
+//   - LEASE-51: After a response that shows a wrong clock of this machine, no write begins before a
+//     response that shows a right one.
+//   - LEASE-52: Nothing is written through a region whose write lease has ended, or that was
+//     adopted. The commands of an adopted region are STALE. See table.WriteLease.
+//   - LEASE-53: Each command has a result, after its write and before its offset is committed.
+//     After a crash it may have two. The second result is DONE, too, unless another write has
+//     changed the row between these results.
+//   - LEASE-54: While the region does not answer, a command waits, and holds up the commands of its
+//     row alone.
 //
 // A command after its not_after_ms is not carried out. Its result is LATE, or DONE if it is a
 // transfer and the row shows that an earlier attempt made it.

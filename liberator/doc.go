@@ -22,17 +22,20 @@
 //
 // # Invariants
 //
-//  1. The row of a resource has the greatest version seen, in whatever order changes arrive and
-//     however often.
-//  2. A resource with a lease has one timer, never later than its next step; others have none. A
-//     renewal does not move the timer: when it fires, OnTimer reads the row and sets it again.
-//  3. No command is for a lease that the task knows to be renewed, released, or not over yet.
-//  4. The command is repeated as long as the task knows of no greater version.
-//  5. A pool without known settings waits, and Stats counts that. No command has a default
-//     quarantine or a default number of buckets.
-//  6. In any second of the timers' clock, at most twice the budget of a pool and region is
-//     commanded.
-//  7. Decisions depend on the changes and on the times at which timers fired, on nothing else.
+//   - LEASE-22: The row of a resource has the greatest version seen, in whatever order changes
+//     arrive and however often.
+//   - LEASE-23: A resource with a lease has one timer, never later than its next step; others have
+//     none. A renewal does not move the timer: when it fires, OnTimer reads the row and sets it
+//     again.
+//   - LEASE-24: No command is for a lease that the task knows to be renewed, released, or not over
+//     yet.
+//   - LEASE-25: The command is repeated as long as the task knows of no greater version.
+//   - LEASE-26: A pool without known settings waits, and Stats counts that. No command has a
+//     default quarantine or a default number of buckets.
+//   - LEASE-27: In any second of the timers' clock, at most twice the budget of a pool and region
+//     is commanded.
+//   - LEASE-28: Decisions depend on the changes and on the times at which timers fired, on nothing
+//     else.
 //
 // # What it does not do
 //

@@ -15,29 +15,29 @@
 //
 // # Invariants
 //
-//  1. The copies of a partition are the committed records of the peer's partition, each once, in
-//     its order and with its bytes. This holds through kills, takeovers, aborted transactions, and
-//     restarts of the brokers at both ends.
-//  2. A copy and the position after it are committed in one transaction. The position is nowhere
-//     else.
-//  3. Origin.Previous of a copy is the offset of the copy before it, so that a reader of the copies
-//     finds each loss: what lies between two offsets were records only if Previous lies between
-//     them, too.
-//  4. Nothing is skipped without an operator. Where a peer has lost records, has created a topic
-//     again, has another number of partitions, or has a batch that cannot be decoded, that
+//   - MIRROR-1: The copies of a partition are the committed records of the peer's partition, each
+//     once, in its order and with its bytes. This holds through kills, takeovers, aborted
+//     transactions, and restarts of the brokers at both ends.
+//   - MIRROR-2: A copy and the position after it are committed in one transaction. The position is
+//     nowhere else.
+//   - MIRROR-3: Origin.Previous of a copy is the offset of the copy before it, so that a reader of
+//     the copies finds each loss: what lies between two offsets were records only if Previous lies
+//     between them, too.
+//   - MIRROR-4: Nothing is skipped without an operator. Where a peer has lost records, has created
+//     a topic again, has another number of partitions, or has a batch that cannot be decoded, that
 //     partition of that topic stops and reports what to do. The others continue.
-//  5. An instruction is carried out at the offset that it names, or not at all: one that comes late
-//     changes nothing.
-//  6. Memory is bounded by Config.QueueBytes and by the queues of the readers, however long a peer
-//     is away. No copier has more than its share of the queue, so a peer that catches up does not
-//     hold up the others.
-//  7. New, Fold and Flush make no request: a peer that is away holds up nothing.
-//  8. Each partition of Config.Heartbeats gets a heartbeat each second, so that readers of its
-//     copies distinguish silence from an outage.
+//   - MIRROR-5: An instruction is carried out at the offset that it names, or not at all: one that
+//     comes late changes nothing.
+//   - MIRROR-6: Memory is bounded by Config.QueueBytes and by the queues of the readers, however
+//     long a peer is away. No copier has more than its share of the queue, so a peer that catches
+//     up does not hold up the others.
+//   - MIRROR-7: New, Fold and Flush make no request: a peer that is away holds up nothing.
+//   - MIRROR-8: Each partition of Config.Heartbeats gets a heartbeat each second, so that readers
+//     of its copies distinguish silence from an outage.
 //
 // # What it does not do
 //
 // It does not interpret what it copies: the readers of the copies reject. So a record that is too
-// large for a transaction here is copied without key and value. It does not copy deletions of
-// records, settings of topics, or offsets of groups. It writes nothing to a peer.
+// large for a transaction here is copied without key, value and headers. It does not copy deletions
+// of records, settings of topics, or offsets of groups. It writes nothing to a peer.
 package mirror

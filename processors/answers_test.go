@@ -218,3 +218,11 @@ func TestAnswerMutants(t *testing.T) {
 		})
 	}
 }
+
+// TestAnswerOrderMutant: handlers notice a commit that is reported twice.
+func TestAnswerOrderMutant(t *testing.T) {
+	_, r := runAnswers(t, 0, processors.ReportTwice())
+	if !slices.ContainsFunc(r.log.reports, func(x report) bool { return x.order != "" }) {
+		t.Errorf("%d reports, and none is out of order", len(r.log.reports))
+	}
+}

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/internal/invariant"
 	"github.com/weirhq/weir/processors/changelogpb"
@@ -182,4 +184,22 @@ func compareTimers(log []*kgo.Record, stores map[int32]ledgerStore) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// TestLastWatermarksNotices: a watermark that goes back is reported, and one that stays is not.
+func TestLastWatermarksNotices(t *testing.T) {
+	marker := func(partition int32, watermark int64) *kgo.Record {
+		value, err := proto.Marshal(&changelogpb.Marker{WatermarkMs: watermark})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &kgo.Record{Partition: partition, Key: changelogpb.SystemKey(changelogpb.MarkerKey), Value: value}
+	}
+	log := []*kgo.Record{marker(0, 5), marker(1, 3), marker(0, 5), marker(0, 7)}
+	if _, err := lastWatermarks(log); err != nil {
+		t.Error(err)
+	}
+	if _, err := lastWatermarks(append(log, marker(0, 6))); err == nil {
+		t.Error("a watermark that goes back is not reported")
+	}
 }

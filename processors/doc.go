@@ -1,6 +1,7 @@
 // Package processors is the runtime of stream processors. It folds the partitions of Kafka topics
-// into keyed state in Pebble and emits records, exactly once within one Kafka cluster. With its
-// sub-packages it is the only package that uses Kafka and Pebble.
+// into keyed state in Pebble and emits records, exactly once within one Kafka cluster. The other
+// packages use Kafka and Pebble through it and its sub-packages: only benchmarks and tests import
+// their clients.
 //
 //	        assigned           barrier read          due: 100 ms to 1 s, records, bytes, Wake
 //	group ──────────▶ restoring ──────────▶ running ──┬──────────────────────────────┐
@@ -21,22 +22,36 @@
 //
 // # Invariants
 //
-//  1. Each input record is folded into the committed state once, or is in the dead-letter topic
-//     once, and never both.
-//  2. The state of a store equals a replay of the changelog up to the changelog offset of the
-//     store.
-//  3. The input offset of a store is never ahead of the group's committed offset. Pebble is written
-//     after Kafka has committed, in one batch with the offsets.
-//  4. Every output has one cause. Outputs, changelog records and input offsets are one transaction.
+//   - RUN-1: Each input record is folded into the committed state once, or is in the dead-letter
+//     topic once, and never both.
+//   - RUN-4: The state of a store equals a replay of the changelog up to the changelog offset of
+//     the store.
+//   - RUN-5: The input offset of a store is never ahead of the group's committed offset. Pebble is
+//     written after Kafka has committed, in one batch with the offsets.
+//   - RUN-6: Every output has one cause. Outputs, changelog records and input offsets are one
+//     transaction.
+//   - RUN-7: The transactions of a task are numbered without a gap. Input offsets never go back,
+//     and no former owner writes after its successor.
+//   - RUN-8: A record that is rejected, or that makes the handler panic, leaves nothing in state
+//     and outputs.
+//   - RUN-9: A timer that is set and not cancelled fires once, and not early.
+//   - RUN-10: The watermark of a task never goes back.
+//   - RUN-11: Where the store, the changelog and the group's offsets disagree, the changelog wins.
+//   - RUN-12: No offset is reset. A partition that cannot continue stops alone and reports the
+//     reason.
+//   - RUN-13: An instruction to skip is carried out at the transaction and the position that it
+//     names, or not at all.
+//   - RUN-14: A state has one incarnation under all its owners. A state that begins again has a
+//     greater one.
+//   - RUN-19: A handler of a standby takes over only at the transaction of the store.
 //
-// Package invariant, and the tests, number them I1, I4, I5 and I6.
+// docs/invariants.md lists all invariants of the project, with what keeps and what checks each.
 //
 // # Recovery
 //
-// There is one recovery path. A transaction that did not commit (aborted, timed out, or with an
-// unknown outcome) sends its tasks through a takeover, as if they had come from another process:
-// barrier, tail of the changelog, comparison with the committed offsets, and a new Handler from
-// committed state. The rewind of the Kafka client is not used.
+// There is one recovery path. A transaction that did not commit sends its tasks through a takeover,
+// as if they had come from another process. docs/architecture.md has the commit cycle and the steps
+// of a takeover.
 //
 // A takeover of a state that offline.Repartition has not written as a whole ends the process with
 // ErrPartlyMoved, and one of a state that was moved away with ErrMovedAway: its marker states so.

@@ -51,21 +51,26 @@ func Mutations() map[string]func(w *Worker, at string) error {
 // ReportMutations returns bugs of when a commit is reported, each as a failpoint that injects it.
 // TestAnswerMutants requires that a check reports each of them.
 func ReportMutations() map[string]func(w *Worker, at string) error {
-	at := func(point string) func(w *Worker, at string) error {
-		return func(w *Worker, at string) error {
-			if at == point {
-				for _, part := range w.commits {
-					part.task.seq = part.marker.Sequence
-				}
-				w.reportCommits(w.commits)
-			}
-			return nil
-		}
-	}
 	return map[string]func(w *Worker, at string) error{
-		"answers before the commit":              at("flushed"),
-		"answers while the transaction is open":  at("written"),
-		"answers before the store has the state": at("ended"),
+		"answers before the commit":              reportAt("flushed"),
+		"answers while the transaction is open":  reportAt("written"),
+		"answers before the store has the state": reportAt("ended"),
+	}
+}
+
+// ReportTwice reports each commit at its time, and once more.
+func ReportTwice() func(w *Worker, at string) error { return reportAt("applied") }
+
+// reportAt reports the tasks of a transaction at a failpoint.
+func reportAt(point string) func(w *Worker, at string) error {
+	return func(w *Worker, at string) error {
+		if at == point {
+			for _, part := range w.commits {
+				part.task.seq = part.marker.Sequence
+			}
+			w.reportCommits(w.commits)
+		}
+		return nil
 	}
 }
 

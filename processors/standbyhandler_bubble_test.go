@@ -263,7 +263,7 @@ func TestStandbyHandlerMutants(t *testing.T) {
 		for seed := uint64(0); seed < 5 && found == nil; seed++ {
 			found, _ = runTotals(t, mut, seed, func(r *totalsRun) { r.run(3, true) })
 		}
-		if found == nil || !strings.Contains(found.Error(), "I2") && !strings.Contains(found.Error(), "I6") {
+		if found == nil || !strings.Contains(found.Error(), "RUN-2") && !strings.Contains(found.Error(), "RUN-6") {
 			t.Errorf("a handler that %s: the checks reported %v", mut, found)
 		}
 	}

@@ -24,17 +24,17 @@
 //
 // # Invariants
 //
-//  1. The end of the context, and the first error of a processor or of the API, ends all parts.
-//     Each processor commits what it has folded. Run returns after all of them, with the first
-//     error, which names its processor.
-//  2. Existing topics are never changed. One that does not fit the processors is an error before
-//     anything is created; a cleanup policy that differs is the log event topic_setting_differs.
-//     So is a missing changelog whose consumer group has committed offsets: the state is lost, and
-//     an operator decides.
-//  3. Processors of one program share nothing but the registry and the API: each is a consumer
-//     group of its own, and other processes may run some of them alone, once the topics exist. A
-//     process with a part of the list knows fewer topics that belong together, and could create
-//     them with other numbers of partitions: let a process with the whole list create them.
+//   - RUN-48: The end of the context, and the first error of a processor or of the API, ends all
+//     parts. Each processor commits what it has folded. Run returns after all of them, with the
+//     first error, which names its processor.
+//   - RUN-49: Existing topics are never changed. One that does not fit the processors is an error
+//     before anything is created; a cleanup policy that differs is the log event
+//     topic_setting_differs. So is a missing changelog whose consumer group has committed offsets:
+//     the state is lost, and an operator decides.
+//   - RUN-50: Processors of one program share nothing but the registry and the API: each is a
+//     consumer group of its own, and other processes may run some of them alone, once the topics
+//     exist. A process with a part of the list knows fewer topics that belong together, and could
+//     create them with other numbers of partitions: let a process with the whole list create them.
 //
 // # What it does not do
 //

@@ -13,7 +13,7 @@
 //	                          │                      ├─────▶ table 9: hours, but the newest of each day
 //	                          │                      ├─────▶ table 11: parts, by line item and arm
 //	                          │                      ├─────▶ tables 6, 7, 8: buckets, references, imports
-//	                          │                      ├─────▶ tables 128, 129 (local)   ids and rings
+//	                          │                      ├─────▶ tables 128, 129, 130 (local)   ids, rings, newest health
 //	                          └─ Rebuild: the log    └─────▶ spend.health              once a second
 //
 // Repartitioner converts the state of one number of shards to another number. Event ids are moved
@@ -36,51 +36,54 @@
 //
 // # Invariants
 //
-//  1. Spend is a fold of the inputs. It does not depend on clocks, chance, batches, flushes,
-//     restarts or the content of the cache. Wall time (Batch.NowMs, Commit.NowMs) affects health
-//     figures only.
-//  2. A rejected record leaves no trace. Everything that can reject it is checked before the first
-//     change. Only the position in its origin passes a rejected copy.
-//  3. An event in time is charged once. Of the events with one id, account and event time, the
-//     first in the order of folding is charged. The others are counted as duplicates on the
-//     campaign day that they name. Whether an event is in time or late depends on the event and
+//   - SPEND-12: Spend is a fold of the inputs. It does not depend on clocks, chance, batches,
+//     flushes, restarts or the content of the cache. Wall time (Batch.NowMs, Commit.NowMs) affects
+//     health figures only.
+//   - SPEND-13: A rejected record leaves no trace. Everything that can reject it is checked before
+//     the first change. Only the position in its origin passes a rejected copy.
+//   - SPEND-14: An event in time is charged once. Of the events with one id, account and event
+//     time, the first in the order of folding is charged. The others are counted as duplicates on
+//     the campaign day that they name. Whether an event is in time or late depends on the event and
 //     the stream of its origin alone. Late events are charged and counted, or rejected.
-//  4. A copied record is applied once, however often it is copied. Its origin offset decides,
-//     without any window. Records of the origin of which no copy arrived are counted as lost, and
-//     rejected copies as rejected.
-//  5. The charged micros of all campaign days and lifetime rows add up to the task's cumulative
-//     micros, which fit int64. No sum wraps.
-//  6. The order between topics does not matter: replicas that folded the same records of each
-//     origin have the same spend and the same counts of duplicates and late events, if the copies
-//     of each event are equal. DESIGN.md has the figures that are by order.
-//  7. Two keys with the same hash are two campaigns: keys are compared in full.
-//  8. After Rebuild the duplicate set has exactly the ids of before, with local tables or without.
-//  9. An entry that changed since the last Flush is never evicted from memory.
-//  10. A campaign and an account have a row in table 4 if and only if they have one in table 1.
-//  11. Table 5 has the RankingSize campaigns with the greatest charges of each open budget day and
-//     currency in table 1, and those with most events. Table 10 has the sums over all campaigns.
-//     Both depend on table 1 only, unless the task record marks them as unranked; then the next
-//     Flush makes them from table 1.
-//  12. An imported event and an adjustment are applied once for ever, without any window. Table 7
-//     has a row for each adjustment that was applied, with the number of others that arrived under
-//     its reference.
-//  13. An adjustment names the datacentre that served the ads. A refund above the charges of its
-//     campaign day is applied, and counted.
-//  14. Of the records of one campaign day, the later one is newer by events.CompareVersions, also
-//     if the state was deleted in between. A record that a promotion changed has one more
-//     correction than before, and keeps its number.
-//  15. The hours of a campaign day are a part of its charges and events. They are all of them, if
-//     the day was counted with Hours from its first event on, except those of events far from the
-//     day. Its newest hour is in its record, each other hour in table 9.
-//  16. The row to which an event is charged depends on its budget day and the closed day alone. A
-//     closed day never opens again. When no row of a closed day is left in table 1, the rows are a
-//     function of the inputs, whatever was charged before and after the days were closed. How far
-//     the pass is that moves the rows is in the task record, but is not: Settled reports the end.
-//  17. With Parts N, the parts of a campaign day are those N pairs of line item and arm with the
-//     smallest hashes, of all pairs that its events name, and the sum of the others. So which
-//     pairs have rows depends on no order: a pair among the N smallest of all is among the N
-//     smallest of each subset, and is never added to the sum of the others. A pair that is added
-//     to it has N smaller ones from then on, so all its later events are added to it, too. Events
+//   - SPEND-15: A copied record is applied once, however often it is copied. Its origin offset
+//     decides, without any window. Records of the origin of which no copy arrived are counted as
+//     lost, and rejected copies as rejected.
+//   - SPEND-16: The charged micros of all campaign days and lifetime rows add up to the task's
+//     cumulative micros, which fit int64. No sum wraps.
+//   - SPEND-17: The order between topics does not matter: replicas that folded the same records of
+//     each origin have the same spend and the same counts of duplicates and late events, if the
+//     copies of each event are equal. DESIGN.md has the figures that are by order.
+//   - SPEND-18: Two keys with the same hash are two campaigns: keys are compared in full.
+//   - SPEND-19: After Rebuild the duplicate set has exactly the ids of before, with local tables or
+//     without.
+//   - SPEND-20: An entry that changed since the last Flush is never evicted from memory.
+//   - SPEND-21: A campaign and an account have a row in table 4 if and only if they have one in
+//     table 1.
+//   - SPEND-22: Table 5 has the RankingSize campaigns with the greatest charges of each open budget
+//     day and currency in table 1, and those with most events. Table 10 has the sums over all
+//     campaigns. Both depend on table 1 only, unless the task record marks them as unranked; then
+//     the next Flush makes them from table 1.
+//   - SPEND-23: An imported event and an adjustment are applied once for ever, without any window.
+//     Table 7 has a row for each adjustment that was applied, with the number of others that
+//     arrived under its reference.
+//   - SPEND-24: An adjustment names the datacentre that served the ads. A refund above the charges
+//     of its campaign day is applied, and counted.
+//   - SPEND-25: Of the records of one campaign day, the later one is newer by
+//     events.CompareVersions, also if the state was deleted in between. A record that a promotion
+//     changed has one more correction than before, and keeps its number.
+//   - SPEND-26: The hours of a campaign day are a part of its charges and events. They are all of
+//     them, if the day was counted with Hours from its first event on, except those of events far
+//     from the day. Its newest hour is in its record, each other hour in table 9.
+//   - SPEND-27: The row to which an event is charged depends on its budget day and the closed day
+//     alone. A closed day never opens again. When no row of a closed day is left in table 1, the
+//     rows are a function of the inputs, whatever was charged before and after the days were
+//     closed. How far the pass is that moves the rows is in the task record, but is not: Settled
+//     reports the end.
+//   - SPEND-28: With Parts N, the parts of a campaign day are those N pairs of line item and arm
+//     with the smallest hashes, of all pairs that its events name, and the sum of the others. So
+//     which pairs have rows depends on no order: a pair among the N smallest of all is among the N
+//     smallest of each subset, and is never added to the sum of the others. A pair that is added to
+//     it has N smaller ones from then on, so all its later events are added to it, too. Events
 //     without line item and arm, or with a bad one, have no part, and neither have refunds,
 //     duplicates and events of closed days. The parts are a part of the charges and events of the
 //     day, if N did not change while it was counted.

@@ -62,12 +62,12 @@ func partsOf(parts map[string]tally, most int) map[string]tally {
 }
 
 // checkParts compares the parts of all campaign days with the recount.
-func checkParts(t *rapid.T, s *store, m *recount) {
+func checkParts(t fataler, s *store, m *recount) {
 	got, want := map[string]tally{}, map[string]tally{}
 	for key, value := range s.tables[TableParts] {
 		p := &eventspb.SpendPart{}
 		if err := proto.Unmarshal(value, p); err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v", err)
 		}
 		spendKey, lineItem, arm, err := ParsePartKey([]byte(key))
 		currency, bad := events.ParseCurrency(p.Currency)

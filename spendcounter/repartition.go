@@ -18,7 +18,7 @@ import (
 
 // Repartitioner converts the state of the counters of one number of shards to the state of the
 // counters of another number, as if these had counted from the start. No figure of an account
-// changes, and an event that was counted before is a duplicate afterwards.
+// changes, and an event that was counted before is a duplicate afterwards: SPEND-30.
 //
 //	campaign days,
 //	hours, parts,

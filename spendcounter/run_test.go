@@ -28,6 +28,7 @@ type folded struct {
 // run feeds logs to a Counter as a runtime does, and draws everything that can vary.
 type run struct {
 	t     *rapid.T
+	fatal fataler // gets what the checks find: t, unless a test sets another
 	cfg   Config
 	logs  []*topicLog
 	store *store
@@ -64,7 +65,7 @@ func testConfig() Config {
 
 func newRun(t *rapid.T, cfg Config, logs []*topicLog) *run {
 	r := &run{
-		t: t, cfg: cfg, logs: logs, store: newStore(), now: epochMs, exact: true,
+		t: t, fatal: t, cfg: cfg, logs: logs, store: newStore(), now: epochMs, exact: true,
 		refused: map[*topicLog]map[int64]string{},
 	}
 	r.c = mustNew(t, cfg, r.store)
@@ -233,7 +234,7 @@ func (r *run) recount() *recount {
 			want = m.event(f.log.dc, f.log.copied, rec)
 		}
 		if got := r.refused[f.log][rec.Offset]; got != want {
-			r.t.Fatalf("%s offset %d: refused %q, want %q", f.log.topic, rec.Offset, got, want)
+			r.fatal.Fatalf("%s offset %d: refused %q, want %q", f.log.topic, rec.Offset, got, want)
 		}
 	}
 	return m
@@ -241,7 +242,7 @@ func (r *run) recount() *recount {
 
 // check compares everything with the recount.
 func (r *run) check() {
-	m, s, t := r.recount(), r.store, r.t
+	m, s, t := r.recount(), r.store, r.fatal
 	m.closeDays()
 	got, pairs := s.spends(t), map[string]bool{}
 	for key, p := range got {
@@ -276,7 +277,7 @@ func (r *run) check() {
 }
 
 // checkHours compares the hours of all campaign days with the recount.
-func checkHours(t *rapid.T, s *store, m *recount) {
+func checkHours(t fataler, s *store, m *recount) {
 	got, want := map[string]tally{}, map[string]tally{}
 	for key, p := range s.spends(t) {
 		for _, h := range p.Hours {
@@ -289,7 +290,7 @@ func checkHours(t *rapid.T, s *store, m *recount) {
 	for key, value := range s.tables[TableHours] {
 		p := &eventspb.SpendHour{}
 		if err := proto.Unmarshal(value, p); err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v", err)
 		}
 		spendKey, hour, err := ParseHourKey([]byte(key))
 		currency, bad := events.ParseCurrency(p.Currency)
@@ -313,7 +314,7 @@ func checkHours(t *rapid.T, s *store, m *recount) {
 }
 
 // checkReferences compares the adjustments that were applied with the recount.
-func checkReferences(t *rapid.T, s *store, m *recount) {
+func checkReferences(t fataler, s *store, m *recount) {
 	if len(s.tables[TableReferences]) != len(m.references) {
 		t.Fatalf("%d references, want %d", len(s.tables[TableReferences]), len(m.references))
 	}
@@ -332,7 +333,7 @@ func checkReferences(t *rapid.T, s *store, m *recount) {
 }
 
 func (r *run) checkTask(m *recount) {
-	t, s := r.t, r.store
+	t, s := r.fatal, r.store
 	if len(r.order) == 0 {
 		return
 	}
@@ -375,24 +376,24 @@ func (r *run) checkTask(m *recount) {
 // checkIDs compares the duplicate set with the ids of the recount.
 func (r *run) checkIDs(want map[int64]map[string]int64) {
 	if ids, _ := r.c.window.inMemory(); ids > r.cfg.MaxIDs {
-		r.t.Fatalf("%d ids are in memory after a commit, at most %d are allowed", ids, r.cfg.MaxIDs)
+		r.fatal.Fatalf("%d ids are in memory after a commit, at most %d are allowed", ids, r.cfg.MaxIDs)
 	}
 	if len(r.c.window.buckets) != len(want) {
-		r.t.Fatalf("%d buckets, want %d", len(r.c.window.buckets), len(want))
+		r.fatal.Fatalf("%d buckets, want %d", len(r.c.window.buckets), len(want))
 	}
 	for _, b := range r.c.window.buckets {
 		if b.set == nil {
 			if err := r.c.loadBucket(b); err != nil {
-				r.t.Fatalf("%v", err)
+				r.fatal.Fatalf("%v", err)
 			}
 		}
 		if b.set.Len() != len(want[b.from]) || b.room != r.cfg.MaxIDs/2-b.set.Len() {
-			r.t.Fatalf("bucket %d: %d ids and room for %d, want %d ids", b.from, b.set.Len(), b.room, len(want[b.from]))
+			r.fatal.Fatalf("bucket %d: %d ids and room for %d, want %d ids", b.from, b.set.Len(), b.room, len(want[b.from]))
 		}
 		for id, price := range want[b.from] {
 			account, event, _ := strings.Cut(id, "\x00")
 			if !b.set.Has(idset.ID(events.EventHash([]byte(account), []byte(event)), uint64(price))) {
-				r.t.Fatalf("bucket %d: id %q is missing", b.from, id)
+				r.fatal.Fatalf("bucket %d: id %q is missing", b.from, id)
 			}
 		}
 	}

@@ -125,18 +125,18 @@
 //
 // The runtime guarantees:
 //
-//  1. A batch is in one transaction or in none. Batches are handed over in the order of their
-//     Pushes, within a transaction and from one transaction to the next.
-//  2. Read begins at the first Flush of a task that owns its partition. A task that is opened to
-//     inspect its state reads nothing.
-//  3. One source at a time commits for a partition. A former owner may still read after a takeover,
-//     but Kafka fences its transactions.
-//  4. A transaction that does not commit, a restart and a takeover end the source. What it had
-//     pushed and not committed is discarded. The next source is opened with the positions of the
-//     last transaction that was committed, whatever process wrote it.
-//  5. Nothing is handed over after Close, and Close returns after Read.
-//  6. Memory is bounded: Push blocks while the queue is full. A source that reads faster than Kafka
-//     takes records reads no faster than Kafka.
+//   - RUN-24: A batch is in one transaction or in none. Batches are handed over in the order of
+//     their Pushes, within a transaction and from one transaction to the next.
+//   - RUN-25: Read begins at the first Flush of a task that owns its partition. A task that is
+//     opened to inspect its state reads nothing.
+//   - RUN-26: One source at a time commits for a partition. A former owner may still read after a
+//     takeover, but Kafka fences its transactions.
+//   - RUN-27: A transaction that does not commit, a restart and a takeover end the source. What it
+//     had pushed and not committed is discarded. The next source is opened with the positions of
+//     the last transaction that was committed, whatever process wrote it.
+//   - RUN-28: Nothing is handed over after Close, and Close returns after Read.
+//   - RUN-29: Memory is bounded: Push blocks while the queue is full. A source that reads faster
+//     than Kafka takes records reads no faster than Kafka.
 //
 // The processor of a source has an input topic, as all do: its partitions number the tasks, and its
 // records are control records for the source. A batch waits at most processors.Config.Tick for a
@@ -170,25 +170,25 @@
 //
 // What the runtime guarantees:
 //
-//  1. Committed(n) is called after the brokers have committed transaction n of the task and after
-//     the store has it: a Snapshot that is taken from then on shows the transaction. So an answer
-//     given in Committed is durable: no crash, takeover or fence removes what it states.
-//  2. Committed is called in the order of the transactions, on the goroutine of the handler, before
-//     any other call of the handler. No transaction is reported twice.
-//  3. An aborted transaction is never reported, and neither is one whose outcome the process does
-//     not know. Their handler is discarded. After a crash between the commit and the report, and
-//     after an answer of a broker that was lost, the next handler finds the changes in its state
-//     and no Committed for them. So a caller without an answer does not know whether its question
-//     counted: make questions repeatable, by an id that the caller chooses.
-//  4. A process that has lost its partition (a zombie) gets no Committed for anything that it
-//     decided afterwards: the brokers refuse its commit. A process that freezes between the commit
-//     and the report may call Committed late. What it reports is then still true, and the new owner
-//     has it.
-//  5. What a question changes is part of the open transaction, like what records change. An answer
-//     before the commit, in the question itself, may be undone.
-//  6. A Wake is coalesced with others of the same transaction. A Flush begins after each Wake of a
-//     handler that is not discarded. A Flush that hands over nothing, after no record, is no
-//     transaction: there is no Committed, and the next Flush has the same sequence.
+//   - RUN-30: Committed(n) is called after the brokers have committed transaction n of the task and
+//     after the store has it: a Snapshot that is taken from then on shows the transaction. So an
+//     answer given in Committed is durable: no crash, takeover or fence removes what it states.
+//   - RUN-31: Committed is called in the order of the transactions, on the goroutine of the
+//     handler, before any other call of the handler. No transaction is reported twice.
+//   - RUN-32: An aborted transaction is never reported, and neither is one whose outcome the
+//     process does not know. Their handler is discarded. After a crash between the commit and the
+//     report, and after an answer of a broker that was lost, the next handler finds the changes in
+//     its state and no Committed for them. So a caller without an answer does not know whether its
+//     question counted: make questions repeatable, by an id that the caller chooses.
+//   - RUN-33: A process that has lost its partition (a zombie) gets no Committed for anything that
+//     it decided afterwards: the brokers refuse its commit. A process that freezes between the
+//     commit and the report may call Committed late. What it reports is then still true, and the
+//     new owner has it.
+//   - RUN-34: What a question changes is part of the open transaction, like what records change. An
+//     answer before the commit, in the question itself, may be undone.
+//   - RUN-35: A Wake is coalesced with others of the same transaction. A Flush begins after each
+//     Wake of a handler that is not discarded. A Flush that hands over nothing, after no record, is
+//     no transaction: there is no Committed, and the next Flush has the same sequence.
 //
 // The state of such a handler depends on more than its records. So it writes each decision to the
 // state or to an output, and a test in processorstest needs Options.NoRefold.

@@ -8,5 +8,5 @@
 //
 // Package program runs processors of a program of your own, with the API over them.
 //
-// It has no state of its own, and starts nothing.
+// It keeps nothing but the last counts of dead letters, and starts nothing.
 package local

@@ -12,5 +12,5 @@
 //  3. Text has no control character that came from data, so a campaign's name cannot control the
 //     terminal.
 //
-// It does not call the API, read flags or choose between formats: package cmd/weir does.
+// It does not call the API, read flags or choose between formats: the commands do.
 package render

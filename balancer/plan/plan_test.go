@@ -182,6 +182,42 @@ func promises(views []View, lim Limits, moves []Move) error {
 	return nil
 }
 
+// TestPromisesNotices: promises reports each wrong move.
+func TestPromisesNotices(t *testing.T) {
+	view := func(views []View, region string) *View {
+		return &views[slices.IndexFunc(views, func(v View) bool { return v.Region == region })]
+	}
+	for name, mutate := range map[string]func(views []View, lim *Limits, m *Move){
+		"more than the region can spare":    func(views []View, _ *Limits, m *Move) { m.Count += view(views, m.From).held() },
+		"below the floor":                   func(views []View, _ *Limits, m *Move) { view(views, m.From).Floor = view(views, m.From).held() },
+		"to a region that is evacuated":     func(views []View, _ *Limits, m *Move) { view(views, m.To).State = StateEvacuating },
+		"to a region that lags":             func(views []View, _ *Limits, m *Move) { view(views, m.To).LagMs = 60_000 },
+		"to a region without a heartbeat":   func(views []View, _ *Limits, m *Move) { view(views, m.To).State = StateSilent },
+		"from a region without a heartbeat": func(views []View, _ *Limits, m *Move) { view(views, m.From).State = StateSilent },
+		"more than the cap":                 func(_ []View, lim *Limits, _ *Move) { lim.MaxMoved, lim.MaxMovedShare = 1, 1e-9 },
+		"of nothing":                        func(_ []View, _ *Limits, m *Move) { m.Count = 0 },
+		"to itself":                         func(_ []View, _ *Limits, m *Move) { m.To = m.From },
+		"without an explanation":            func(_ []View, _ *Limits, m *Move) { m.Why = "" },
+	} {
+		rng, tried := rand.New(rand.NewPCG(5, 6)), 0
+		for range 200 {
+			views, lim := random(rng, 4), Limits{MaxMoved: 1 << 40}
+			moves := Plan(views, lim)
+			if len(moves) == 0 || moves[0].Kind != KindMove || moves[0].Count < 2 {
+				continue
+			}
+			tried++
+			if mutate(views, &lim, &moves[0]); promises(views, lim, moves) == nil {
+				t.Errorf("%s: not reported: views %+v\nmoves %+v", name, views, moves)
+				break
+			}
+		}
+		if tried == 0 {
+			t.Error("no plan to try")
+		}
+	}
+}
+
 // undone runs some cycles at constant demand, with each move arriving before the next, and
 // describes a move that reverses another.
 func undone(views []View, lim Limits) string {

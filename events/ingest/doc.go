@@ -9,22 +9,23 @@
 //
 // Invariants:
 //
-//  1. No row is lost: Next returns every row of the input once, with its events or with the reason
-//     why it has none. The Raw bytes of all rows together are the input without header, blank lines
-//     and line ends.
-//  2. Memory is bounded for every input. A row over Options.MaxRowBytes is skipped and not
+//   - SPEND-6: No row is lost: Next returns every row of the input once, with its events or with
+//     the reason why it has none. The Raw bytes of all rows together are the input without header,
+//     blank lines and line ends.
+//   - SPEND-7: Memory is bounded for every input. A row over Options.MaxRowBytes is skipped and not
 //     buffered; it is rejected by its line number. Caches and the set of recent ids have fixed
 //     limits.
-//  3. The same bytes give the same events with the same ids, whatever the file's name is. An id
-//     that the row carries is kept. Any other id is a hash of format, the bytes of the row, and the
-//     number of equal rows before it (see equalRows). So equal rows of a file are different events,
-//     and rows that are deleted, added or moved do not change the ids of the others.
-//  4. A price is never converted to a float: decimal digits become whole micros, or the row is
-//     rejected.
-//  5. Two rows with one reference are one adjustment if they are equal; otherwise the second is
-//     rejected. An adjustment needs no import: the counter applies a reference once for ever.
-//  6. A row that the spend counter would refuse is rejected here, because the owner of the file
-//     sees the rejects file and not the dead-letter topic.
+//   - SPEND-8: The same bytes give the same events with the same ids, whatever the file's name is.
+//     An id that the row carries is kept. Any other id is a hash of format, the bytes of the row,
+//     and the number of equal rows before it (see equalRows). So equal rows of a file are different
+//     events, and rows that are deleted, added or moved do not change the ids of the others.
+//   - SPEND-9: A price is never converted to a float: decimal digits become whole micros, or the
+//     row is rejected.
+//   - SPEND-10: Two rows with one reference are one adjustment if they are equal; otherwise the
+//     second is rejected. An adjustment needs no import: the counter applies a reference once for
+//     ever.
+//   - SPEND-11: A row that the spend counter would refuse is rejected here, because the owner of
+//     the file sees the rejects file and not the dead-letter topic.
 //
 // The events of a Job.Import carry the import and a sequence number by row, so that the spend
 // counter applies each of them once, whenever the file is ingested again. Rows that were rejected

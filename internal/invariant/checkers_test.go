@@ -67,9 +67,9 @@ func good() *History {
 
 //nolint:gochecknoglobals // a table: internal/lint complains about writes to it
 var checkers = map[string]func(*History) error{
-	"I1": ExactlyOnce, "I2": func(h *History) error { return Fold(h, recount) },
-	"I3": func(h *History) error { return Sum(h, total) },
-	"I4": ChangelogState, "I5": StoreNotAhead, "I6": OutputCause,
+	"RUN-1": ExactlyOnce, "RUN-2": func(h *History) error { return Fold(h, recount) },
+	"RUN-3": func(h *History) error { return Sum(h, total) },
+	"RUN-4": ChangelogState, "RUN-5": StoreNotAhead, "RUN-6": OutputCause, "RUN-7": Transactions,
 }
 
 func TestGoodHistoryPasses(t *testing.T) {
@@ -87,30 +87,30 @@ func TestMutationsAreCaught(t *testing.T) {
 		name, checker string
 		mutate        func(*History)
 	}{
-		{"output lost", "I1", func(h *History) { h.Outputs = h.Outputs[1:] }},
-		{"output twice", "I1", func(h *History) { h.Outputs = append(h.Outputs, h.Outputs[0]) }},
-		{"folded and dead letter", "I1", func(h *History) { h.DeadLetters = append(h.DeadLetters, h.Outputs[0].Cause) }},
-		{"dead letter lost", "I1", func(h *History) { h.DeadLetters = nil }},
-		{"aborted input read", "I1", func(h *History) { h.Outputs[0].Cause.Offset = 99 }},
-		{"event folded twice", "I2", func(h *History) { h.Stores[0].State["k0"] = "99" }},
-		{"key lost", "I2", func(h *History) { delete(h.Stores[0].State, "k1") }},
-		{"key invented", "I2", func(h *History) { h.Stores[0].State["x"] = "1" }},
-		{"partition of no input", "I2", func(h *History) { h.Stores[7] = Store{State: map[string]string{"x": "1"}} }},
-		{"sum off by one", "I3", func(h *History) { h.Stores[1].State["k1"] += "0" }},
-		{"value unreadable", "I3", func(h *History) { h.Stores[1].State["k1"] = "?" }},
-		{"store ahead of the changelog", "I4", func(h *History) { h.Stores[0].State["k0"] = "1000" }},
-		{"changelog record lost", "I4", func(h *History) { h.Changelog = slices.Delete(h.Changelog, 8, 9) }},
-		{"deleted key comes back", "I4", func(h *History) {
+		{"output lost", "RUN-1", func(h *History) { h.Outputs = h.Outputs[1:] }},
+		{"output twice", "RUN-1", func(h *History) { h.Outputs = append(h.Outputs, h.Outputs[0]) }},
+		{"folded and dead letter", "RUN-1", func(h *History) { h.DeadLetters = append(h.DeadLetters, h.Outputs[0].Cause) }},
+		{"dead letter lost", "RUN-1", func(h *History) { h.DeadLetters = nil }},
+		{"aborted input read", "RUN-1", func(h *History) { h.Outputs[0].Cause.Offset = 99 }},
+		{"event folded twice", "RUN-2", func(h *History) { h.Stores[0].State["k0"] = "99" }},
+		{"key lost", "RUN-2", func(h *History) { delete(h.Stores[0].State, "k1") }},
+		{"key invented", "RUN-2", func(h *History) { h.Stores[0].State["x"] = "1" }},
+		{"partition of no input", "RUN-2", func(h *History) { h.Stores[7] = Store{State: map[string]string{"x": "1"}} }},
+		{"sum off by one", "RUN-3", func(h *History) { h.Stores[1].State["k1"] += "0" }},
+		{"value unreadable", "RUN-3", func(h *History) { h.Stores[1].State["k1"] = "?" }},
+		{"store ahead of the changelog", "RUN-4", func(h *History) { h.Stores[0].State["k0"] = "1000" }},
+		{"changelog record lost", "RUN-4", func(h *History) { h.Changelog = slices.Delete(h.Changelog, 8, 9) }},
+		{"deleted key comes back", "RUN-4", func(h *History) {
 			h.Changelog[10].Delete, h.Changelog[10].Value = true, ""
 		}},
-		{"store ahead of the commit", "I5", func(h *History) { h.Samples[1].Stored += 5 }},
-		{"store ahead at the end", "I5", func(h *History) { h.Committed[0]["in"]-- }},
-		{"output without cause", "I6", func(h *History) { h.Outputs[3].Cause.Partition = 9 }},
-		{"marker skipped", "I6", func(h *History) { h.Changelog = slices.Delete(h.Changelog, 7, 8) }},
-		{"last marker missing", "I6", func(h *History) { h.Changelog = h.Changelog[:len(h.Changelog)-1] }},
-		{"zombie wrote", "I6", func(h *History) { h.Changelog[3].Marker.Epoch = 7 }},
-		{"read backwards", "I6", func(h *History) { h.Changelog[7].Marker.Next["in"] = 1 }},
-		{"first sequence", "I6", func(h *History) { h.Changelog[3].Marker.Sequence = 2; h.Changelog[7].Marker.Sequence = 3 }},
+		{"store ahead of the commit", "RUN-5", func(h *History) { h.Samples[1].Stored += 5 }},
+		{"store ahead at the end", "RUN-5", func(h *History) { h.Committed[0]["in"]-- }},
+		{"output without cause", "RUN-6", func(h *History) { h.Outputs[3].Cause.Partition = 9 }},
+		{"marker skipped", "RUN-7", func(h *History) { h.Changelog = slices.Delete(h.Changelog, 7, 8) }},
+		{"last marker missing", "RUN-7", func(h *History) { h.Changelog = h.Changelog[:len(h.Changelog)-1] }},
+		{"zombie wrote", "RUN-7", func(h *History) { h.Changelog[3].Marker.Epoch = 7 }},
+		{"read backwards", "RUN-7", func(h *History) { h.Changelog[7].Marker.Next["in"] = 1 }},
+		{"first sequence", "RUN-7", func(h *History) { h.Changelog[3].Marker.Sequence = 2; h.Changelog[7].Marker.Sequence = 3 }},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			h := good()

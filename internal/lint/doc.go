@@ -1,13 +1,14 @@
 // Package lint checks the rules of this repository that no linter knows. Its tests run the checks
 // on every file.
 //
-//	go list ──────▶ []Package ─▶ CheckImports ─┐
-//	git ls-files ─▶ []File ────▶ CheckEvents ──┤
-//	                          ├▶ CheckTags ────┤
-//	                          ├▶ CheckText ────┼─▶ complaints
-//	                          ├▶ CheckWidth ───┤
-//	                          ├▶ CheckWords ───┤
-//	                          └▶ CheckWrites ──┘
+//	go list ──────▶ []Package ─▶ CheckImports ────┐
+//	git ls-files ─▶ []File ────▶ CheckEvents ─────┤
+//	                          ├▶ CheckInvariants ─┤
+//	                          ├▶ CheckTags ───────┤
+//	                          ├▶ CheckText ───────┼─▶ complaints
+//	                          ├▶ CheckWidth ──────┤
+//	                          ├▶ CheckWords ──────┤
+//	                          └▶ CheckWrites ─────┘
 //
 // A complaint states the place, what is wrong, why there is a rule, and what to write instead.
 //

@@ -58,6 +58,12 @@ func TestWidth(t *testing.T) {
 	complain(t, CheckWidth(repository(t)))
 }
 
+// TestInvariants holds that the list of the invariants and the code have the same numbers, and that
+// the list names existing code and tests.
+func TestInvariants(t *testing.T) {
+	complain(t, CheckInvariants(repository(t)))
+}
+
 // wordsKept returns texts with a retired word that are permitted, because other programs define or
 // read them.
 func wordsKept() []string {

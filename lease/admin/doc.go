@@ -13,25 +13,25 @@
 //
 // Invariants:
 //
-//   - Every row has one writer region. Settings and new resources are written through the home
-//     region, which a row of its own names; an Admin with another Config.Home gets ErrHome. Known
-//     resources are written through their owner, and write leases through their grantor.
-//   - A region may write leases while at least one grantor renews its write lease. The home region
-//     also renews its own, while that has not ended: of two regions that cannot reach each
-//     other, the home region continues.
-//   - An adoption first ends the renewal of the lost region's write lease at every grantor, through
-//     the endpoint of each. Then it waits for the latest end that any of them granted. An
-//     operator's assertion (Adoption.DeadSince) replaces a grantor that does not answer, and the
-//     home region.
-//   - A move of the home region begins with a fence: a write of the home row through the former
-//     home. A process writes a new row only within ten seconds after a read of the home row. So ten
-//     seconds after the fence no process writes a new row through the former home. For a day after
-//     the move, the other regions are asked whether they know the name of a new resource.
-//   - No existing row is overwritten: a new row is written only if there is none, and a row is
-//     changed only at the version that was read.
-//   - A resource row is never deleted, only retired. Its version is the token of leases, and must
-//     never restart.
-//   - Every operation can be repeated after an interruption.
+//   - LEASE-55: Every row has one writer region. Settings and new resources are written through the
+//     home region, which a row of its own names; an Admin with another Config.Home gets ErrHome.
+//     Known resources are written through their owner, and write leases through their grantor.
+//   - LEASE-56: A region may write leases while at least one grantor renews its write lease. The
+//     home region also renews its own, while that has not ended: of two regions that cannot reach
+//     each other, the home region continues.
+//   - LEASE-57: An adoption first ends the renewal of the lost region's write lease at every
+//     grantor, through the endpoint of each. Then it waits for the latest end that any of them
+//     granted. An operator's assertion (Adoption.DeadSince) replaces a grantor that does not
+//     answer, and the home region.
+//   - LEASE-58: A move of the home region begins with a fence: a write of the home row through the
+//     former home. A process writes a new row only within ten seconds after a read of the home row.
+//     So ten seconds after the fence no process writes a new row through the former home. For a day
+//     after the move, the other regions are asked whether they know the name of a new resource.
+//   - LEASE-59: No existing row is overwritten: a new row is written only if there is none, and a
+//     row is changed only at the version that was read.
+//   - LEASE-60: A resource row is never deleted, only retired. Its version is the token of leases,
+//     and must never restart.
+//   - LEASE-61: Every operation can be repeated after an interruption.
 //
 // What it does not do: it transfers no resources between regions and ends no leases of keys; the
 // balancer and the liberator decide on both, and the executor of the owner makes the writes.

@@ -10,19 +10,19 @@
 //
 // Invariants:
 //
-//  1. A write is one of lease.Protocol's, with its conditions; the expected version is the
-//     command's. A write of a resource row has one more condition: the row is owned by the
+//   - LEASE-44: A write is one of lease.Protocol's, with its conditions; the expected version is
+//     the command's. A write of a resource row has one more condition: the row is owned by the
 //     executor's region. It guards against commands that reached the wrong region.
-//  2. A released resource becomes available at the time in the command, which is never before the
-//     end of its lease. A transferred one becomes available Config.TransferWait after the clock was
-//     read for the attempt.
-//  3. The outcome is DONE only if the row has become what the command wants, now or before: it has
-//     the version that follows the command's, and the content as far as it can be known. It does
-//     not matter which process made the write.
-//  4. The outcome is EARLY only if the row has the command's version, so the same command can still
-//     succeed.
-//  5. Every sequence of bytes gives a Request or ErrInvalid. No Request gives a DynamoDB request
-//     that DynamoDB rejects as malformed.
+//   - LEASE-45: A released resource becomes available at the time in the command, which is never
+//     before the end of its lease. A transferred one becomes available Config.TransferWait after
+//     the clock was read for the attempt.
+//   - LEASE-46: The outcome is DONE only if the row has become what the command wants, now or
+//     before: it has the version that follows the command's, and the content as far as it can be
+//     known. It does not matter which process made the write.
+//   - LEASE-47: The outcome is EARLY only if the row has the command's version, so the same command
+//     can still succeed.
+//   - LEASE-48: Every sequence of bytes gives a Request or ErrInvalid. No Request gives a DynamoDB
+//     request that DynamoDB rejects as malformed.
 //
 // What it does not do: it does not decide whether a command is tried again, or until when
 // (LeaseCommand.not_after_ms).

@@ -24,25 +24,25 @@ const (
 func (m *model) check(w *state) string {
 	switch w.fault {
 	case faultStale:
-		return "I18: a row is written in a region that has not seen its last version: one of the two writes will be lost"
+		return "LEASE-6: a row is written in a region that has not seen its last version: one of the two writes will be lost"
 	case faultWriteTime:
-		return "I18: a row is written with an earlier time than its last write in another region: the write will be lost"
+		return "LEASE-6: a row is written with an earlier time than its last write in another region: the write will be lost"
 	case faultNeither:
-		return "I9: a row that was available or leased is neither, without a retirement"
+		return "LEASE-4: a row that was available or leased is neither, without a retirement"
 	case faultRetired:
-		return "I9: a retired resource is in use again, and no command revived it"
+		return "LEASE-4: a retired resource is in use again, and no command revived it"
 	case faultUndone:
-		return "I19: a resource is retired or revived by a command that was decided before the last such command: that one is undone"
+		return "LEASE-7: a resource is retired or revived by a command that was decided before the last such command: that one is undone"
 	case faultEarly:
-		return "I20: a resource is offered before its last lease's end and the quarantine"
+		return "LEASE-8: a resource is offered before its last lease's end and the quarantine"
 	case faultLoser:
-		return "I8: a key's lease was superseded, and a client that asked again does not have the winner's lease"
+		return "LEASE-3: a key's lease was superseded, and a client that asked again does not have the winner's lease"
 	case faultNone:
 	}
 	for r := range m.Resources {
 		for at, id := range w.resources[r].copies {
 			if row := &m.rows.list[id]; at < len(m.Regions) && row.Holder != "" && row.Available != 0 {
-				return fmt.Sprintf("I9: %s is both available and leased: %s", m.Resources[r].Name, formatRow(*row))
+				return fmt.Sprintf("LEASE-4: %s is both available and leased: %s", m.Resources[r].Name, formatRow(*row))
 			}
 		}
 	}
@@ -69,9 +69,9 @@ func (m *model) checkUse(w *state, i int, k int8) string {
 			other := &m.clients.list[w.clients[j]].holds[l]
 			switch {
 			case k != l && mine.Resource == other.Resource:
-				return fmt.Sprintf("I7: client %d uses %s for %s, client %d for %s", j+1, mine.Resource, m.Keys[l], i+1, m.Keys[k])
+				return fmt.Sprintf("LEASE-1: client %d uses %s for %s, client %d for %s", j+1, mine.Resource, m.Keys[l], i+1, m.Keys[k])
 			case k == l && mine.Region == other.Region && mine.Resource != other.Resource:
-				return fmt.Sprintf("I7r: for %s client %d uses %s and client %d %s", m.Keys[k], j+1, other.Resource, i+1, mine.Resource)
+				return fmt.Sprintf("LEASE-2: for %s client %d uses %s and client %d %s", m.Keys[k], j+1, other.Resource, i+1, mine.Resource)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (m *model) checkUse(w *state, i int, k int8) string {
 	held := row.Holder == m.Keys[k] && row.Expires >= mine.Expires
 	released := row.Available >= mine.Expires+m.Quarantine && !w.resources[r].liberated
 	if !held && !released && !m.Naive {
-		return fmt.Sprintf("I17: client %d uses %s for %s until %d, but its row is: %s", i+1, mine.Resource, m.Keys[k], mine.Expires, formatRow(*row))
+		return fmt.Sprintf("LEASE-5: client %d uses %s for %s until %d, but its row is: %s", i+1, mine.Resource, m.Keys[k], mine.Expires, formatRow(*row))
 	}
 	return ""
 }

@@ -121,10 +121,10 @@ func TestBreaches(t *testing.T) {
 	for name, c := range map[string]struct {
 		Config
 		breaks string
-	}{"the protocol of the article": {naive, "I7"}, "an early adoption of a retired resource": {early, "I20"}, "a lease taken for settled": {unsettled, "I7r"}, "a winner without a name": {nameless, "I8"}} {
+	}{"the protocol of the article": {naive, "LEASE-2"}, "an early adoption of a retired resource": {early, "LEASE-8"}, "a lease taken for settled": {unsettled, "LEASE-2"}, "a winner without a name": {nameless, "LEASE-3"}} {
 		t.Run(name, func(t *testing.T) {
 			res := explore(t, c.Config, limit)
-			if !strings.HasPrefix(res.Broken, c.breaks) {
+			if !strings.HasPrefix(res.Broken, c.breaks+":") {
 				t.Fatalf("%d states, want %s to break\n%s", res.States, c.breaks, res)
 			}
 			t.Logf("%d states\n%s", res.States, res)

@@ -22,10 +22,12 @@
 //
 // Invariants:
 //
-//   - Every item has one writer region, in writer_region. Two regions never write one item at the
-//     same time, so the last-writer-wins rule of global tables never decides between two writes.
-//   - Each change of a versioned item is conditional on its version, and increments it.
-//   - A request with a response that shows a clock difference above Table.Skew returns ErrClock.
+//   - LEASE-11: Every item has one writer region, in writer_region. Two regions never write one
+//     item at the same time, so the last-writer-wins rule of global tables never decides between
+//     two writes.
+//   - LEASE-12: Each change of a versioned item is conditional on its version, and increments it.
+//   - LEASE-13: A request with a response that shows a clock difference above Table.Skew returns
+//     ErrClock.
 //
 // What it does not do: it decides nothing about leases (package lease does), and it does not hide
 // lost answers. The SDK sends a request up to Table.Attempts times, so a write may have been made

@@ -23,17 +23,17 @@
 //
 // # Invariants
 //
-//  1. The rows of a partition equal a fold of the log up to the position. Rows and position are
-//     written in one batch.
-//  2. A partition whose rows were complete at a time (as of) continues at its position only within
-//     delete.retention.ms after that time: tombstones written since then are still in the log. A
-//     shorter retention than a minute counts as a minute.
-//  3. OnChange is called for each change at least once, in the order of the offsets of a partition,
-//     before the change is written. After a restart it may be called again for the last changes.
-//     At the end of a load it is called for the difference between former and new rows, in the
-//     order of the keys: values that were replaced within the load are not reported.
-//  4. Brokers that do not answer end nothing: reads return what the store has, and the time as of
-//     which it was complete.
+//   - RUN-56: The rows of a partition equal a fold of the log up to the position. Rows and position
+//     are written in one batch.
+//   - RUN-57: A partition whose rows were complete at a time (as of) continues at its position only
+//     within delete.retention.ms after that time: tombstones written since then are still in the
+//     log. A shorter retention than a minute counts as a minute.
+//   - RUN-58: OnChange is called for each change at least once, in the order of the offsets of a
+//     partition, before the change is written. After a restart it may be called again for the last
+//     changes. At the end of a load it is called for the difference between former and new rows, in
+//     the order of the keys: values that were replaced within the load are not reported.
+//   - RUN-59: Brokers that do not answer end nothing: reads return what the store has, and the time
+//     as of which it was complete.
 //
 // # Damaged logs
 //

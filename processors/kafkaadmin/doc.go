@@ -13,17 +13,17 @@
 //
 // Invariants:
 //
-//  1. A dead letter is replayed at most once, and it is resolved if and only if it was replayed or
-//     dropped: the record and the tombstone are one transaction. All replays and drops of an
-//     application share one transactional id. An operation first acquires the id, which aborts the
-//     transaction of an earlier session and fences every other session. Then it reads the topic
-//     again, up to the high watermark, and leaves out resolved dead letters. Of two concurrent
-//     operators one receives ErrTakenOver. After a crash a second attempt resolves the dead letters
-//     that the first did not.
-//  2. A read of a dead-letter topic is exact: it ends at offsets and not after a time without
-//     records. It passes the gaps that compaction left.
-//  3. A skip leaves out no record that can be read when PlanSkip reads it.
-//  4. Nothing is deleted, and no number of partitions is changed.
+//   - RUN-42: A dead letter is replayed at most once, and it is resolved if and only if it was
+//     replayed or dropped: the record and the tombstone are one transaction. All replays and drops
+//     of an application share one transactional id. An operation first acquires the id, which
+//     aborts the transaction of an earlier session and fences every other session. Then it reads
+//     the topic again, up to the high watermark, and leaves out resolved dead letters. Of two
+//     concurrent operators one receives ErrTakenOver. After a crash a second attempt resolves the
+//     dead letters that the first did not.
+//   - RUN-43: A read of a dead-letter topic is exact: it ends at offsets and not after a time
+//     without records. It passes the gaps that compaction left.
+//   - RUN-44: A skip leaves out no record that can be read when PlanSkip reads it.
+//   - RUN-45: Nothing is deleted, and no number of partitions is changed.
 //
 // It does not reset offsets, move replicas or write ACLs (Doctor prints the ACLs that are needed).
 package kafkaadmin

@@ -10,18 +10,19 @@
 //
 // # Invariants
 //
-//  1. Next returns the committed records of a partition, each once, in the order of their offsets.
-//     Control records and the records of aborted transactions are passed.
-//  2. All records of a partition are of one topic: the topic that had its name when the partition
-//     was first read. A topic that was deleted and created again stops the partition
+//   - RUN-51: Next returns the committed records of a partition, each once, in the order of their
+//     offsets. Control records and the records of aborted transactions are passed.
+//   - RUN-52: All records of a partition are of one topic: the topic that had its name when the
+//     partition was first read. A topic that was deleted and created again stops the partition
 //     (RecreatedError), even if it has a record at the position. So does another number of
 //     partitions, if Config.Partitions is set.
-//  3. Nothing is skipped. A partition stops where the log has lost records, because of retention or
-//     of a leader that lacked them, or has a batch that cannot be decoded. It continues by itself
-//     when the cause is gone.
-//  4. The memory of a partition is bounded by Config.QueueBytes and one fetch. A partition whose
-//     caller is slow, or that cannot be read, holds up no other one.
-//  5. A cluster that does not answer is not an error: Next waits, and Status has the reason.
+//   - RUN-53: Nothing is skipped. A partition stops where the log has lost records, because of
+//     retention or of a leader that lacked them, or has a batch that cannot be decoded. It
+//     continues by itself when the cause is gone.
+//   - RUN-54: The memory of a partition is bounded by Config.QueueBytes and one fetch. A partition
+//     whose caller is slow, or that cannot be read, holds up no other one.
+//   - RUN-55: A cluster that does not answer is not an error: Next waits, and Status has the
+//     reason.
 //
 // # What it does not do
 //

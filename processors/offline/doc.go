@@ -8,15 +8,16 @@
 //
 // Invariants:
 //
-//  1. Promotion and Repartition write to a changelog only as the exclusive member of the
+//   - RUN-36: Promotion and Repartition write to a changelog only as the exclusive member of the
 //     application's group. No process can run the application at that time. While one runs, they
 //     return ErrInUse.
-//  2. Each partition is written in one transaction, with the marker and the group's offsets. An
-//     operation that was interrupted has done some partitions in full and the others not at all.
-//     Calling it again does the rest. Until a Repartition is complete, its target does not start.
-//  3. A Replay writes to no topic, group or directory of the live processor before Promote.
-//  4. Compare and Promote compare states that are functions of the same inputs: both are at the
-//     same offsets and settled (stream.Processor.Settled).
+//   - RUN-37: Each partition is written in one transaction, with the marker and the group's
+//     offsets. An operation that was interrupted has done some partitions in full and the others
+//     not at all. Calling it again does the rest. Until a Repartition is complete, its target does
+//     not start.
+//   - RUN-38: A Replay writes to no topic, group or directory of the live processor before Promote.
+//   - RUN-39: Compare and Promote compare states that are functions of the same inputs: both are at
+//     the same offsets and settled (stream.Processor.Settled).
 //
 // Package offline changes no input topic, and deletes no state but that of a Replay.
 //

@@ -139,7 +139,7 @@ func (h *Harness) check(list []storeContents) error {
 			errs = append(errs, fmt.Errorf("process %s: %w", c.process, err))
 		}
 	}
-	errs = append(errs, invariant.OutputCause(&invariant.History{Changelog: changes}))
+	errs = append(errs, invariant.Transactions(&invariant.History{Changelog: changes}))
 	if !h.options.NoRefold {
 		errs = append(errs, h.refold(ctx, records))
 	}

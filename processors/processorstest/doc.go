@@ -42,17 +42,14 @@
 //
 // # Checks
 //
-// Run checks these invariants for every processor. The numbers are those of package invariant.
+// Run checks these invariants for every processor, by the numbers of docs/invariants.md:
 //
-//	I1, I2, I6  One undisturbed handler that folds the same records in the same transactions ends with
-//	            the same state after each transaction and writes the same outputs. So no record is
-//	            lost, applied twice or invented, and no timer. See Options.NoRefold.
-//	I4          The state of every store equals a replay of the changelog up to the changelog offset
-//	            of the store.
-//	I5          No store is ever ahead of the group's committed offsets. This is sampled ten times a
-//	            second.
-//	I6          The transactions of a task are numbered without a gap. Their input offsets never go
-//	            back, and no former owner writes one.
+//	RUN-1, RUN-2, RUN-6  One undisturbed handler that folds the same records in the same transactions ends
+//	                     with the same state after each transaction and writes the same outputs. So no
+//	                     record is lost, applied twice or invented, and no timer. See Options.NoRefold.
+//	RUN-4                of every store
+//	RUN-5                of every store, sampled ten times a second
+//	RUN-7                of every partition of the changelog
 //
 // The first check finds a handler that does not read its state after a takeover, or that uses a
 // variable outside of the handler. CaughtUp checks that every partition has one owner. The bubble

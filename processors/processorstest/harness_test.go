@@ -136,29 +136,29 @@ func TestCatchesBugs(t *testing.T) {
 		o          func(*Options)
 		f          func(t *testing.T, h *Harness)
 	}{
-		{name: "does not read its state", want: "I2"},
-		{name: "uses a variable outside of the handler", want: "I2"},
-		{name: "skips the last record of a batch", want: "I2"},
-		{name: "a rejected record changes the state", want: "I2"},
-		{name: "emits a hello in each life", want: "I6"},
+		{name: "does not read its state", want: "RUN-2"},
+		{name: "uses a variable outside of the handler", want: "RUN-2"},
+		{name: "skips the last record of a batch", want: "RUN-2"},
+		{name: "a rejected record changes the state", want: "RUN-2"},
+		{name: "emits a hello in each life", want: "RUN-6"},
 		{name: "drops what it should reject", f: func(t *testing.T, h *Harness) {
 			runWithFaults(t, h)
 			h.options.Processor.New = options("").Processor.New // the handler of the comparison rejects
-		}, want: "I1"},
+		}, want: "RUN-1"},
 		{name: "reads aborted records", o: func(o *Options) {
 			o.Config.Kafka.Options = []kgo.Opt{kgo.FetchIsolationLevel(kgo.ReadUncommitted())}
-		}, want: "I2"},
+		}, want: "RUN-2"},
 		{name: "an output of another producer", f: func(t *testing.T, h *Harness) {
 			runWithFaults(t, h)
 			h.Produce("out", 0, "k", "99")
-		}, want: "I6"},
+		}, want: "RUN-6"},
 		{name: "a change of another producer", f: func(t *testing.T, h *Harness) {
 			h.Start("a")
 			h.CaughtUp()
 			h.Produce("log", 0, "\x01x", "99")
 			h.Produce("in", 0, "k", "1")
 			h.CaughtUp()
-		}, want: "process a: I4"},
+		}, want: "process a: RUN-4"},
 		{name: "the offsets of the group go back", f: func(t *testing.T, h *Harness) {
 			a := h.Start("a")
 			h.Produce("in", 0, "k", "1", "2")
@@ -173,7 +173,7 @@ func TestCatchesBugs(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
-		}, want: "process a: I5"},
+		}, want: "process a: RUN-5"},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			o := options(m.name)

@@ -50,9 +50,9 @@ func (h *Harness) refold(ctx context.Context, log []*kgo.Record) error {
 	for _, o := range slices.Sorted(maps.Keys(outputs)) {
 		switch n := outputs[o]; {
 		case n > 0:
-			errs = append(errs, fmt.Errorf("I1: output %s is missing %d times", o, n))
+			errs = append(errs, fmt.Errorf("RUN-1: output %s is missing %d times", o, n))
 		case n < 0:
-			errs = append(errs, fmt.Errorf("I6: output %s exists %d times more than in a run without faults", o, -n))
+			errs = append(errs, fmt.Errorf("RUN-6: output %s exists %d times more than in a run without faults", o, -n))
 		}
 	}
 	return firstErrors(errs)
@@ -85,7 +85,7 @@ func (h *Harness) inputs(ctx context.Context) (map[int32]map[string][]refoldReco
 	var errs []error
 	for _, r := range list {
 		if letters[string(r.Key)] != "" {
-			errs = append(errs, fmt.Errorf("I1: %s is a dead letter twice", r.Key))
+			errs = append(errs, fmt.Errorf("RUN-1: %s is a dead letter twice", r.Key))
 		}
 		letters[string(r.Key)] = header(r, processors.HeaderReason)
 	}
@@ -176,7 +176,7 @@ func (f *refolder) run(log []*kgo.Record) error {
 func (f *refolder) transaction(h stream.Handler, m *changelogpb.Marker, removed map[string]bool) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("I1: the handler panics, and the dead-letter topic has no such record: %v\n%s", v, debug.Stack())
+			err = fmt.Errorf("RUN-1: the handler panics, and the dead-letter topic has no such record: %v\n%s", v, debug.Stack())
 		}
 	}()
 	next := positions(m)
@@ -224,7 +224,7 @@ func (f *refolder) fold(h stream.Handler, m *changelogpb.Marker, next map[string
 				return 0, fmt.Errorf("fold: %w", err)
 			}
 			if len(b.Rejects) > 0 {
-				return 0, fmt.Errorf("I1: the handler rejects %s[%d]@%d (%s), and the dead-letter topic does not have it", topic, f.p, r.Offset, b.Rejects[0].Reason)
+				return 0, fmt.Errorf("RUN-1: the handler rejects %s[%d]@%d (%s), and the dead-letter topic does not have it", topic, f.p, r.Offset, b.Rejects[0].Reason)
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func (f *refolder) compare(at string) error {
 	for _, k := range slices.Sorted(maps.Keys(f.changed)) {
 		got, logged := f.logged[k]
 		want, exists := f.state[k]
-		switch where := fmt.Sprintf("I2: partition %d, table %d, key %q, at %s", f.p, k[0], k[1:], at); {
+		switch where := fmt.Sprintf("RUN-2: partition %d, table %d, key %q, at %s", f.p, k[0], k[1:], at); {
 		case k[0] >= stream.FirstLocalTable, logged == exists && got == want:
 		case !exists:
 			errs = append(errs, fmt.Errorf("%s: it is %q, and a run without faults ends without it", where, got))

@@ -172,7 +172,7 @@ func TestCatchesWrongTimers(t *testing.T) {
 					if err != nil {
 						t.Errorf("without a bug, the checks reported %v", err)
 					}
-				} else if err == nil || !strings.Contains(err.Error(), "I2: partition 0") {
+				} else if err == nil || !strings.Contains(err.Error(), "RUN-2: partition 0") {
 					t.Errorf("the checks reported %v", err)
 				}
 			})

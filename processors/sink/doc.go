@@ -9,18 +9,18 @@
 //
 // Invariants:
 //
-//  1. Nothing is skipped. A record is done when Do has returned nil for it, or Sink.GiveUp has
-//     after Sink.Retries. No offset after a record that is not done is committed.
-//  2. Records of one key are done one after another, in the order of the partition. A record that
-//     fails holds up the records of its key and no others, until Sink.Pending records of its
-//     partition are in memory. Then fetching of the partition pauses.
-//  3. When a partition is revoked or the process stops, the calls under way have Config.Grace to
-//     end. Then they are cancelled and not committed: the next owner of the partition calls Do
-//     again.
-//  4. No offset is reset. A partition that cannot be read at its offset stops, and its Status
-//     holds the reason. Sink.SkipTrimmed is the exception: it continues after records that
+//   - RUN-60: Nothing is skipped. A record is done when Do has returned nil for it, or Sink.GiveUp
+//     has after Sink.Retries. No offset after a record that is not done is committed.
+//   - RUN-61: Records of one key are done one after another, in the order of the partition. A
+//     record that fails holds up the records of its key and no others, until Sink.Pending records
+//     of its partition are in memory. Then fetching of the partition pauses.
+//   - RUN-62: When a partition is revoked or the process stops, the calls under way have
+//     Config.Grace to end. Then they are cancelled and not committed: the next owner of the
+//     partition calls Do again.
+//   - RUN-63: No offset is reset. A partition that cannot be read at its offset stops, and its
+//     Status holds the reason. Sink.SkipTrimmed is the exception: it continues after records that
 //     retention has deleted.
-//  5. A stopped partition continues behind a range that an operator gives up with
+//   - RUN-64: A stopped partition continues behind a range that an operator gives up with
 //     kafkaadmin.ApplySkip. The instruction is an offset of kafka.SkipGroup, for one position. The
 //     commits of the partition have the range in their metadata from then on, and each owner
 //     repeats it: Status.Skipped.

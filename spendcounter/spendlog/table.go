@@ -6,8 +6,8 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// Table holds the newest row of each key of one writer. The zero value is empty. It is not safe for
-// concurrent use.
+// Table holds the newest row of each key of one writer: SPEND-31. The zero value is empty. It is
+// not safe for concurrent use.
 type Table struct {
 	partitions map[int32]*partition
 }

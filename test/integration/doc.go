@@ -10,12 +10,12 @@
 //
 // Each test asserts at its end:
 //
-//  1. Every row of spend.by.local equals the recount of the produced events: micros, events by
-//     type, duplicates. No row is missing, and there is no other row.
-//  2. Per partition the transactions are numbered without a gap, the owner epoch never falls, and
-//     input offsets never go back: nothing was committed twice, and no owner wrote after its
-//     successor. The same holds for spend.health.
-//  3. The dead-letter topic holds the expected records and no others.
+//   - SPEND-12: Every row of spend.by.local equals the recount of the produced events: micros,
+//     events by type, duplicates. No row is missing, and there is no other row.
+//   - RUN-7: Per partition the transactions are numbered without a gap, the owner epoch never
+//     falls, and input offsets never go back: nothing was committed twice, and no owner wrote after
+//     its successor. The same holds for spend.health.
+//   - RUN-1: The dead-letter topic holds the expected records and no others.
 //
 // The lease loop runs with the same brokers and processes. Its regions are DynamoDB over HTTP from
 // package dynamotest in the process of the test: with index lag and replication lag, stream shards
@@ -27,17 +27,19 @@
 //
 // Its tests assert, once the loop is idle:
 //
-//  4. Every resource is known in one region and available; all regions have the same rows.
-//  5. lease.changes has each version of each row from a stream once, those of one region in order,
-//     none is missing, and the last one equals the table.
-//  6. No two keys may ever have used one resource at one time, by the leases that agents returned;
-//     keys that two regions leased end with one lease.
-//  7. Each command has a result, no command waits, and no record was rejected.
+//   - LEASE-67: Every resource is known in one region and available; all regions have the same
+//     rows.
+//   - LEASE-14: lease.changes has each version of each row from a stream once, those of one region
+//     in order, none is missing, and the last one equals the table.
+//   - LEASE-1 and LEASE-3: No two keys may ever have used one resource at one time, by the leases
+//     that agents returned; keys that two regions leased end with one lease.
+//   - LEASE-63 and LEASE-65: Each command has a result, no command waits, and no record was
+//     rejected.
 //
 // The follower of package follower reads a compacted topic of transactions that may abort, on a
 // disk that loses unsynced writes when the follower is killed. Its test asserts:
 //
-//  8. The rows equal those of a plain consumer, with their offsets.
+//   - RUN-56: The rows equal those of a plain consumer, with their offsets.
 //
 // Tests that measure how long processes take run alone. Of the others two run at a time, each on
 // one of two single-node brokers; each begins without topics and groups. Beside the listener

@@ -7,7 +7,7 @@ import (
 	"github.com/weirhq/weir/lease/command"
 )
 
-// onceInFlight is I10, too: a resource is in one transfer at a time.
+// onceInFlight is LEASE-40: a resource is in one transfer at a time.
 func onceInFlight(h *History) (Violation, bool) {
 	type sent struct {
 		id    string
@@ -29,27 +29,27 @@ func onceInFlight(h *History) (Violation, bool) {
 		}
 		key := fmt.Sprint(x.Resource, " at version ", x.Version)
 		if o, known := out[key]; known && o.until > c.Is.DecidedMs {
-			return violated("I10", c.At, []string{x.Resource}, "%s is transferred to %s by %s while %s is in transit", key, x.To, c.Is.Id, o.id)
+			return violated("LEASE-40", c.At, []string{x.Resource}, "%s is transferred to %s by %s while %s is in transit", key, x.To, c.Is.Id, o.id)
 		}
 		out[key], keys[c.Is.Id] = sent{c.Is.Id, c.Is.NotAfterMs}, key
 	}
 	return holds()
 }
 
-// commandOnce is I6: a committed command is in its topic once.
+// commandOnce is LEASE-62: a committed command is in its topic once.
 func commandOnce(h *History) (Violation, bool) {
 	seen := map[string]int64{}
 	for i := range h.Commands {
 		c := &h.Commands[i]
 		if at, known := seen[c.Is.Id]; known {
-			return violated("I6", c.At, []string{command.TargetOf(c.Is).Resource}, "%s receives command %s again, first received at %s: %s", regionNames[c.Region], c.Is.Id, clock(at-epoch), commandText(c.Is))
+			return violated("LEASE-62", c.At, []string{command.TargetOf(c.Is).Resource}, "%s receives command %s again, first received at %s: %s", regionNames[c.Region], c.Is.Id, clock(at-epoch), commandText(c.Is))
 		}
 		seen[c.Is.Id] = c.At
 	}
 	return holds()
 }
 
-// trueResults: every result that reports success belongs to a write.
+// trueResults is LEASE-64: every result that reports success belongs to a write.
 func trueResults(h *History) (Violation, bool) {
 	type made struct {
 		name    string
@@ -69,16 +69,16 @@ func trueResults(h *History) (Violation, bool) {
 			name = r.Is.Key + "@" + r.Is.Region
 		}
 		if !all[made{name, r.Is.Version}] {
-			return violated("results", r.At, []string{name}, "the result of %s of %s reports version %d, which was not written", r.Is.Kind, name, r.Is.Version)
+			return violated("LEASE-64", r.At, []string{name}, "the result of %s of %s reports version %d, which was not written", r.Is.Kind, name, r.Is.Version)
 		}
 	}
 	return holds()
 }
 
-// nothingRefused: no core rejects a record of another part.
+// nothingRefused is LEASE-65: no core rejects a record of another part.
 func nothingRefused(h *History) (Violation, bool) {
 	if len(h.Rejects) > 0 {
-		return violated("rejects", epoch, nil, "%d records were rejected, the first: %s", len(h.Rejects), h.Rejects[0])
+		return violated("LEASE-65", epoch, nil, "%d records were rejected, the first: %s", len(h.Rejects), h.Rejects[0])
 	}
 	return holds()
 }

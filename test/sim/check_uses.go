@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// oneKey is I7: no two keys use one resource at one time.
+// oneKey is LEASE-1: no two keys use one resource at one time.
 func oneKey(h *History) (Violation, bool) {
-	return overlap(h, "I7", func(a, b *Use) bool { return a.Resource == b.Resource && a.Key != b.Key })
+	return overlap(h, "LEASE-1", func(a, b *Use) bool { return a.Resource == b.Resource && a.Key != b.Key })
 }
 
-// oneResource is I7r: of the leases that a region granted, no two users of a key use different
+// oneResource is LEASE-2: of the leases that a region granted, no two users of a key use different
 // resources at one time.
 func oneResource(h *History) (Violation, bool) {
-	return overlap(h, "I7r", func(a, b *Use) bool { return a.Key == b.Key && a.Region == b.Region && a.Resource != b.Resource })
+	return overlap(h, "LEASE-2", func(a, b *Use) bool { return a.Key == b.Key && a.Region == b.Region && a.Resource != b.Resource })
 }
 
 // overlap finds the first two uses that overlap in time and satisfy both.
@@ -35,7 +35,7 @@ func overlap(h *History, invariant string, both func(a, b *Use) bool) (Violation
 	return holds()
 }
 
-// neverEarly is I17: a lease that was not released does not end before its deadline.
+// neverEarly is LEASE-5: a lease that was not released does not end before its deadline.
 func neverEarly(h *History) (Violation, bool) {
 	for i := range h.Writes {
 		w := &h.Writes[i]
@@ -44,7 +44,7 @@ func neverEarly(h *History) (Violation, bool) {
 		}
 		for j := range h.Uses {
 			if u := &h.Uses[j]; u.Resource == w.Name && u.From < w.At && w.At < u.Until {
-				return violated("I17", w.At, []string{w.Name}, "%s is liberated while %s uses it until %s", w.Name, u.Agent, clock(u.Until-epoch))
+				return violated("LEASE-5", w.At, []string{w.Name}, "%s is liberated while %s uses it until %s", w.Name, u.Agent, clock(u.Until-epoch))
 			}
 		}
 	}

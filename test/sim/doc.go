@@ -19,25 +19,25 @@
 // has time to finish. Then the history is checked. A run that lacks one of the required marks, such
 // as a duplicate, counts as empty (Missing).
 //
-// Invariants:
+// Check has these checkers, by the numbers of docs/invariants.md:
 //
-//	I6          A committed command is in its topic once.
-//	I7          No two keys use one resource at one time, in true time, each until its deadline.
-//	I7r         Of the leases that a region granted, no two users of a key use different resources at one time.
-//	I8          At the end a key has at most one lease over all regions, and all who ask receive that lease.
-//	I9          A resource's row is available or leased, never both and never neither.
-//	I10         At the end each resource exists and has one owner in all regions; the balancer's counts equal
-//	            those of the rows; no resource is in two transfers at a time or in transit for ever.
-//	I17         A lease that was not released does not end before its deadline.
-//	I18         Each write is based on the row's last write and has a later time. At the end all copies equal
-//	            the last write.
-//	I20         No resource is available before the end of its last lease and the quarantine.
-//	liveness    Ended leases are liberated, commands have results and duplicates are resolved within some seconds
-//	            after the last fault.
-//	results     Every result that reports success belongs to a write.
-//	rejects     No core rejects a record of another part.
-//	evacuation  An evacuated region has no free resource at the end.
-//	home        Settings have one writer: at the end all regions have the last version that was written.
+//	LEASE-1   oneKey, in true time, each user until its deadline
+//	LEASE-2   oneResource
+//	LEASE-3   oneWinner, over all regions, at the end
+//	LEASE-4   rowConsistent
+//	LEASE-5   neverEarly
+//	LEASE-6   noLostWrite: each write is based on the row's last write and has a later time; at the end all copies
+//	          equal the last write
+//	LEASE-8   notOffered
+//	LEASE-36  counted, at the end
+//	LEASE-40  onceInFlight
+//	LEASE-55  oneHome: at the end all regions have the last version of each setting that was written
+//	LEASE-62  commandOnce
+//	LEASE-63  liveness, within some seconds after the last fault
+//	LEASE-64  trueResults
+//	LEASE-65  nothingRefused
+//	LEASE-66  emptied, at the end
+//	LEASE-67  conserved, at the end
 //
 // Mutation tests prove that each checker finds violations: see Mutations.
 //

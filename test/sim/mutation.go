@@ -16,44 +16,44 @@ import (
 // The empty mutation is no bug.
 type Mutation string
 
-// Mutations returns all mutations. Each must be found within its number of seeds, by one of its
+// Mutations returns all mutations. Each must be found within its number of seeds, by each of its
 // invariants.
 func Mutations() []MutationCase {
 	return []MutationCase{
-		{Mutation: "take at any version", Seeds: 10, By: "I7"},
-		{Mutation: "renew at any version", Seeds: 5, By: "I7"},
-		{Mutation: "release at any version", Seeds: 5, By: "I20"},
-		{Mutation: "claim at any version", Seeds: 60, By: "I7r"},
-		{Mutation: "reclaim at any version", Seeds: 60, By: "I7r"},
-		{Mutation: "liberate at any version", Seeds: 100, By: "I20"},
-		{Mutation: "agent uses leases after their deadline", Seeds: 5, By: "I7"},
-		{Mutation: "liberator ignores the quarantine", Seeds: 3, By: "I20"},
-		{Mutation: "release keeps the holder", Seeds: 10, By: "I9"},
-		{Mutation: "liberate offers nothing", Seeds: 10, By: "I9"},
-		{Mutation: "executor ignores versions", Seeds: 60, By: "I18 I20 I7 I9"},
-		{Mutation: "transfer has no wait", Seeds: 60, By: "I18"},
-		{Mutation: "dedup prefers the last lease", Seeds: 60, By: "I8"},
-		{Mutation: "balancer forgets transfers", Seeds: 60, By: "I10"},
-		{Mutation: "aborted commands are delivered", Seeds: 40, By: "I6"},
-		{Mutation: "bridge drops records", Seeds: 5, By: "I10 liveness"},
-		{Mutation: "bridge drops settings", Seeds: 60, By: "I20"},
-		{Mutation: "executor does not retry", Seeds: 10, By: "liveness"},
-		{Mutation: "executor reports success without a write", Seeds: 3, By: "results"},
-		{Mutation: "executor ignores the write lease", Seeds: 200, By: "I18"},
-		{Mutation: "agent checks its own region's write lease only", Seeds: 300, By: "I18", With: longLeases},
-		{Mutation: "adoption does not wait", Seeds: 60, By: "I18 I20"},
-		{Mutation: "adoption does not ask other regions", Seeds: 500, By: "I18 I20 I7", With: cutBesideLost},
-		{Mutation: "adoption closes one grantor's row only", Seeds: 300, By: "I18 I20 I7"},
-		{Mutation: "every region renews its own write lease", Seeds: 300, By: "I18 I20 I7"},
-		{Mutation: "returned home renews its own write lease", Seeds: 100, By: "I18 I20 I7", With: cutWhenBack},
-		{Mutation: "adoption forgets a lost home's write leases", Seeds: 1500, By: "I18 I20 I7"},
-		{Mutation: "lost home is not fenced", Seeds: 60, By: "home"},
-		{Mutation: "pool has no liberator", Seeds: 3, By: "liveness"},
+		{Mutation: "take at any version", Seeds: 10, By: "LEASE-1"},
+		{Mutation: "renew at any version", Seeds: 5, By: "LEASE-1"},
+		{Mutation: "release at any version", Seeds: 5, By: "LEASE-8"},
+		{Mutation: "claim at any version", Seeds: 60, By: "LEASE-2"},
+		{Mutation: "reclaim at any version", Seeds: 60, By: "LEASE-2"},
+		{Mutation: "liberate at any version", Seeds: 100, By: "LEASE-8"},
+		{Mutation: "agent uses leases after their deadline", Seeds: 5, By: "LEASE-1 LEASE-5"},
+		{Mutation: "liberator ignores the quarantine", Seeds: 3, By: "LEASE-8"},
+		{Mutation: "release keeps the holder", Seeds: 10, By: "LEASE-4 LEASE-65"},
+		{Mutation: "liberate offers nothing", Seeds: 10, By: "LEASE-4"},
+		{Mutation: "executor ignores versions", Seeds: 60, By: "LEASE-1 LEASE-8"},
+		{Mutation: "transfer has no wait", Seeds: 60, By: "LEASE-6"},
+		{Mutation: "dedup prefers the last lease", Seeds: 60, By: "LEASE-3"},
+		{Mutation: "balancer forgets transfers", Seeds: 60, By: "LEASE-40"},
+		{Mutation: "aborted commands are delivered", Seeds: 40, By: "LEASE-62"},
+		{Mutation: "bridge drops records", Seeds: 5, By: "LEASE-36 LEASE-63"},
+		{Mutation: "bridge drops settings", Seeds: 60, By: "LEASE-8 LEASE-66"},
+		{Mutation: "executor does not retry", Seeds: 10, By: "LEASE-63"},
+		{Mutation: "executor reports success without a write", Seeds: 3, By: "LEASE-64"},
+		{Mutation: "executor ignores the write lease", Seeds: 200, By: "LEASE-6"},
+		{Mutation: "agent checks its own region's write lease only", Seeds: 300, By: "LEASE-6", With: longLeases},
+		{Mutation: "adoption does not wait", Seeds: 60, By: "LEASE-6"},
+		{Mutation: "adoption does not ask other regions", Seeds: 500, By: "LEASE-6", With: cutBesideLost},
+		{Mutation: "adoption closes one grantor's row only", Seeds: 300, By: "LEASE-6"},
+		{Mutation: "every region renews its own write lease", Seeds: 300, By: "LEASE-6"},
+		{Mutation: "returned home renews its own write lease", Seeds: 100, By: "LEASE-6", With: cutWhenBack},
+		{Mutation: "adoption forgets a lost home's write leases", Seeds: 1500, By: "LEASE-1 LEASE-6 LEASE-8"},
+		{Mutation: "lost home is not fenced", Seeds: 60, By: "LEASE-55"},
+		{Mutation: "pool has no liberator", Seeds: 3, By: "LEASE-63"},
 	}
 }
 
 // MutationCase is a mutation with the number of seeds within which it must be found, and the
-// invariants.
+// numbers of the invariants, with blanks between them.
 type MutationCase struct {
 	Mutation Mutation
 	Seeds    int

@@ -14,15 +14,15 @@
 //
 // Invariants:
 //
-//  1. Every partition is active at one member. While its old owner releases it, it is active at
-//     none for one round, and the plan is marked as incomplete.
-//  2. A running partition moves only to an instance that has caught up, or to another member of the
-//     same instance. A partition without an owner goes to an instance that has caught up, if there
-//     is one.
-//  3. Once the instances that warm up have caught up, the instances' numbers of partitions differ
-//     by at most one, and so do those of the members of each instance. The number of members of an
-//     instance is of no consequence for its share.
-//  4. A plan is stable: planning its result again returns the same plan.
+//   - RUN-15: Every partition is active at one member. While its old owner releases it, it is
+//     active at none for one round, and the plan is marked as incomplete.
+//   - RUN-16: A running partition moves only to an instance that has caught up, or to another
+//     member of the same instance. A partition without an owner goes to an instance that has caught
+//     up, if there is one.
+//   - RUN-17: Once the instances that warm up have caught up, the instances' numbers of partitions
+//     differ by at most one, and so do those of the members of each instance. The number of members
+//     of an instance is of no consequence for its share.
+//   - RUN-18: A plan is stable: planning its result again returns the same plan.
 //
 // It follows KIP-441 without the probing interval: an instance reports that it has caught up. Racks
 // and weights of instances are not considered.

@@ -7,8 +7,9 @@
 //
 // Invariants:
 //
-//  1. A record at or after the end offset of its partition is never folded.
-//  2. The start offset counts only for a task that never committed. After that its marker counts.
+//   - RUN-40: A record at or after the end offset of its partition is never folded.
+//   - RUN-41: The start offset counts only for a task that never committed. After that its marker
+//     counts.
 //
 // It reads no topic; package offline checks that the inputs have the records.
 package replayrange

@@ -6,9 +6,9 @@
 //
 // Invariants:
 //
-//  1. Rows and positions are written in one batch: the positions always belong to the rows.
-//  2. One goroutine at a time owns a partition (Acquire, Release).
-//  3. A damaged database is moved aside, not repaired: the changelog has the state.
-//  4. On a full disk writes stop before Pebble fails; the ballast file leaves space for the last
-//     commit.
+//   - RUN-20: Rows and positions are written in one batch: the positions always belong to the rows.
+//   - RUN-21: One goroutine at a time owns a partition (Acquire, Release).
+//   - RUN-22: A damaged database is moved aside, not repaired: the changelog has the state.
+//   - RUN-23: On a full disk writes stop before Pebble fails; the ballast file leaves space for the
+//     last commit.
 package store

@@ -65,26 +65,11 @@ func newRepartitionCmd(a *cli.App) *cobra.Command {
 			"of partitions: all totals, the counts of duplicates, and the event ids of the duplicate window, so\n" +
 			"that an event that is sent again after the move is still a duplicate. The old state stays as it is.\n" +
 			"\n" +
-			"The procedure, from 24 partitions to 48:\n" +
-			"\n" +
-			"  1. Copy weir.yaml to new.yaml, with  spend: {partitions: 48, generation: 2}\n" +
-			"  2. weir topics apply -f new.yaml     creates ads.events.g2 and the other new topics\n" +
-			"  3. Send events and adjustments to the new topics, with 48 partitions. Readers of spend.by.<dc>\n" +
-			"     change to spend.by.<dc>.g2 when the new counter runs.\n" +
-			"  4. weir dlq list -f weir.yaml        replay or drop what it lists; then weir lag -f weir.yaml\n" +
-			"                                       until the lag of all partitions is 0\n" +
-			"  5. Stop every process with the old configuration.\n" +
-			"  6. weir repartition -f new.yaml      shows the plan; with --yes it moves the state\n" +
-			"  7. Start weir with new.yaml. `weir doctor` shows whether producers still use the old topics.\n" +
-			"\n" +
-			"A process that is started with new.yaml before step 6 is complete refuses to run.\n" +
-			"Events of step 3 wait in the new topics. The command fails while events of the old topics are not\n" +
+			"docs/operations.md has the procedure under \"Change the number of partitions\": what to do before and\n" +
+			"after this command. NEW.yaml has the new spend.partitions and spend.generation, and every process\n" +
+			"with the old configuration is stopped. The command fails while events of the old topics are not\n" +
 			"counted, or dead letters are not resolved. If it fails or is interrupted, run it again: it completes\n" +
-			"the move.\n" +
-			"A process with the old configuration refuses to run after the move: the new counter would lack what\n" +
-			"it counts. To go back before the new counter has started, --undo the move and start the old\n" +
-			"configuration. To go back later, move to generation 3 with 24 partitions. Delete the old topics and\n" +
-			"data_dir/spendcounter when you do not need them any more.",
+			"the move. To go back before the new counter has started, --undo the move.",
 		Example: "  weir repartition -f new.yaml\n  weir repartition -f new.yaml --yes\n  weir repartition -f new.yaml --undo --yes\n  weir repartition -f back.yaml --from 2 --yes",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
