@@ -202,7 +202,7 @@ func TestPromisesNotices(t *testing.T) {
 		rng, tried := rand.New(rand.NewPCG(5, 6)), 0
 		for range 200 {
 			views, lim := random(rng, 4), Limits{MaxMoved: 1 << 40}
-			moves := Plan(views, lim)
+			moves := Moves(views, lim)
 			if len(moves) == 0 || moves[0].Kind != KindMove || moves[0].Count < 2 {
 				continue
 			}

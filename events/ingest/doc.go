@@ -22,8 +22,8 @@
 //   - SPEND-9: A price is never converted to a float: decimal digits become whole micros, or the
 //     row is rejected.
 //   - SPEND-10: Two rows with one reference are one adjustment if they are equal; otherwise the
-//     second is rejected. An adjustment needs no import: the counter applies a reference once for
-//     ever.
+//     second is rejected. This holds for the last 4 million references of a file. An adjustment
+//     needs no import: the counter applies a reference once for ever.
 //   - SPEND-11: A row that the spend counter would refuse is rejected here, because the owner of
 //     the file sees the rejects file and not the dead-letter topic.
 //
