@@ -112,7 +112,7 @@ func catalog(c *config.Config) []stream.Topic {
 	layout := events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}
 	topics := append(events.Catalog(c.DC, layout), events.LeaseCatalog(regionNames(c), int32(c.Leases.Partitions))...)
 	for _, peer := range c.PeerNames() {
-		topics = append(topics, events.CopiedTopic(peer, layout))
+		topics = append(topics, events.CopiedTopics(peer, layout)...)
 	}
 	return topics
 }
