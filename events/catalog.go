@@ -77,6 +77,33 @@ func CopiedTopics(dc string, l Layout) []stream.Topic {
 	}
 }
 
+// MirrorCatalog returns the topics of the mirror, beside those of CopiedTopics: its changelog, the
+// instructions of operators, and the rejected ones.
+func MirrorCatalog(l Layout) []stream.Topic {
+	shards := l.Partitions()
+	topics := []stream.Topic{
+		{
+			Name: l.Name(MirrorStateTopic), Key: "datacentre and topic", Partitions: shards, Cleanup: stream.CleanupCompact,
+			Config: stream.ChangelogTopic("", 0).Config,
+			Doc:    "the positions up to which the topics of other datacentres are copied, as JSON; the changelog of the mirror",
+		},
+		{
+			Name: l.Name(MirrorControlTopic), Key: "datacentre and topic", Partitions: shards, Cleanup: stream.CleanupDelete, Retention: 7 * day,
+			Config: inputConfig(),
+			Doc:    "an instruction of `weir mirror skip`, as JSON",
+		},
+		{
+			Name: l.Name(MirrorDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: stream.CleanupCompact,
+			Config: stream.DeadLetterTopic("", 0).Config,
+			Doc:    "a rejected instruction, with its bytes, origin and reason; a tombstone marks it as resolved",
+		},
+	}
+	for i := range topics {
+		topics[i].Changelog = l.Name(MirrorStateTopic)
+	}
+	return topics
+}
+
 // inputConfig returns the settings of topics that other programs write. The broker stamps the time.
 // With a client's timestamps, a clock that is wrong by a year would delete the client's events at
 // once or keep a segment for a year, and would move its events within the health window.

@@ -26,4 +26,5 @@ const (
 	MirrorApp          = "mirror"
 	MirrorStateTopic   = "mirror.state"   // the changelog
 	MirrorControlTopic = "mirror.control" // instructions of operators, as JSON
+	MirrorDLQTopic     = "mirror.dlq"     // rejected instructions
 )

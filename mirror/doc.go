@@ -23,16 +23,18 @@
 //  3. Origin.Previous of a copy is the offset of the copy before it, so that a reader of the copies
 //     finds each loss: what lies between two offsets were records only if Previous lies between
 //     them, too.
-//  4. Nothing is skipped without an operator. Where a peer has lost records, has created a topic
+//  4. A log is copied as that of one datacentre: neither the own log, nor one that is or was copied
+//     under another name (ClaimedError).
+//  5. Nothing is skipped without an operator. Where a peer has lost records, has created a topic
 //     again, has another number of partitions, or has a batch that cannot be decoded, that
 //     partition of that topic stops and reports what to do. The others continue.
-//  5. An instruction is carried out at the offset that it names, or not at all: one that comes late
+//  6. An instruction is carried out at the offset that it names, or not at all: one that comes late
 //     changes nothing.
-//  6. Memory is bounded by Config.QueueBytes and by the queues of the readers, however long a peer
+//  7. Memory is bounded by Config.QueueBytes and by the queues of the readers, however long a peer
 //     is away. No copier has more than its share of the queue, so a peer that catches up does not
 //     hold up the others.
-//  7. New, Fold and Flush make no request: a peer that is away holds up nothing.
-//  8. Each partition of Config.Heartbeats gets a heartbeat each second, so that readers of its
+//  8. New, Fold and Flush make no request: a peer that is away holds up nothing.
+//  9. Each partition of Config.Heartbeats gets a heartbeat each second, so that readers of its
 //     copies distinguish silence from an outage.
 //
 // # What it does not do
