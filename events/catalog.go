@@ -18,8 +18,8 @@ const (
 const day = 24 * time.Hour
 
 // Catalog returns every topic that the spend counter of datacentre dc reads or writes in its own
-// Kafka, inputs first. dc must pass ValidateDC. CopiedTopic returns the topics of events that other
-// datacentres took.
+// Kafka, inputs first. dc must pass ValidateDC. CopiedTopics returns the topics of records that
+// other datacentres took.
 func Catalog(dc string, l Layout) []stream.Topic {
 	shards := l.Partitions()
 	topics := []stream.Topic{
@@ -57,18 +57,51 @@ func Catalog(dc string, l Layout) []stream.Topic {
 	return topics
 }
 
-// CopiedTopic returns the topic for events that are copied from datacentre dc. Copied records keep
-// the timestamp of the original record: it stands for an ingest time that the event leaves out, and
-// every datacentre must read the same one.
-func CopiedTopic(dc string, l Layout) stream.Topic {
-	return stream.Topic{
-		Name: l.Name(CopiedEventsTopic(dc)), Key: "account", Partitions: l.Partitions(), Cleanup: stream.CleanupDelete, Retention: 7 * day,
-		Config: map[string]string{
-			"max.message.bytes":      strconv.Itoa(2 * MaxEventBatch),
-			"message.timestamp.type": "CreateTime",
-		},
-		Doc: "AdEvent: a copy from datacentre " + dc + ", with the same partition number; a header holds the origin's offset",
+// CopiedTopics returns the topics for events and adjustments that are copied from datacentre dc,
+// in this order. Copied records keep the timestamp of the original record: it stands for an ingest
+// time that the record leaves out, and every datacentre must read the same one.
+func CopiedTopics(dc string, l Layout) []stream.Topic {
+	topic := func(first, message string, retention time.Duration) stream.Topic {
+		return stream.Topic{
+			Name: l.Name(first), Key: "account", Partitions: l.Partitions(), Cleanup: stream.CleanupDelete, Retention: retention,
+			Config: map[string]string{
+				"max.message.bytes":      strconv.Itoa(2 * MaxEventBatch),
+				"message.timestamp.type": "CreateTime",
+			},
+			Doc: message + ": a copy from datacentre " + dc + ", with the same partition number; a header holds the origin's offset",
+		}
 	}
+	return []stream.Topic{
+		topic(CopiedEventsTopic(dc), "AdEvent", 7*day),
+		topic(CopiedAdjustmentsTopic(dc), "Adjustment", 30*day),
+	}
+}
+
+// MirrorCatalog returns the topics of the mirror, beside those of CopiedTopics: its changelog, the
+// instructions of operators, and the rejected ones.
+func MirrorCatalog(l Layout) []stream.Topic {
+	shards := l.Partitions()
+	topics := []stream.Topic{
+		{
+			Name: l.Name(MirrorStateTopic), Key: "datacentre and topic", Partitions: shards, Cleanup: stream.CleanupCompact,
+			Config: stream.ChangelogTopic("", 0).Config,
+			Doc:    "the positions up to which the topics of other datacentres are copied, as JSON; the changelog of the mirror",
+		},
+		{
+			Name: l.Name(MirrorControlTopic), Key: "datacentre and topic", Partitions: shards, Cleanup: stream.CleanupDelete, Retention: 7 * day,
+			Config: inputConfig(),
+			Doc:    "an instruction of `weir mirror skip`, as JSON",
+		},
+		{
+			Name: l.Name(MirrorDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: stream.CleanupCompact,
+			Config: stream.DeadLetterTopic("", 0).Config,
+			Doc:    "a rejected instruction, with its bytes, origin and reason; a tombstone marks it as resolved",
+		},
+	}
+	for i := range topics {
+		topics[i].Changelog = l.Name(MirrorStateTopic)
+	}
+	return topics
 }
 
 // inputConfig returns the settings of topics that other programs write. The broker stamps the time.

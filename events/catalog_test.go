@@ -3,6 +3,7 @@ package events
 import (
 	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 // allTopics returns the topics of the Kafka of one datacentre in a deployment of three.
 func allTopics() []stream.Topic {
 	l := Layout{}
-	return append(Catalog("eu-west-1", l), CopiedTopic("us-east-1", l), CopiedTopic("ap-south-1", l))
+	return slices.Concat(Catalog("eu-west-1", l), CopiedTopics("us-east-1", l), CopiedTopics("ap-south-1", l), MirrorCatalog(l))
 }
 
 func TestCatalogNames(t *testing.T) {
@@ -36,7 +37,8 @@ func TestCatalogNames(t *testing.T) {
 	}
 	for _, name := range []string{
 		"ads.events", "ads.adjustments", "spend.by.eu-west-1", "spend.health", "spendcounter.dlq",
-		"ads.events.from.us-east-1", "ads.events.from.ap-south-1",
+		"ads.events.from.us-east-1", "ads.events.from.ap-south-1", "ads.adjustments.from.us-east-1", "ads.adjustments.from.ap-south-1",
+		"mirror.state", "mirror.control", "mirror.dlq",
 	} {
 		if !seen[name] {
 			t.Errorf("the catalog lacks %s", name)

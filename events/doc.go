@@ -20,10 +20,10 @@
 //
 //	ad servers ──▶ ads.events ───────────┐
 //	finance ─────▶ ads.adjustments ──────┤                ┌──▶ spend.by.<dc>     totals (compacted)
-//	other DCs ───▶ ads.events.from.<dc> ─┴─▶ spendcounter ┼──▶ spend.health      progress, each second
+//	other DCs ───▶ both, .from.<dc> ─────┴─▶ spendcounter ┼──▶ spend.health      progress, each second
 //	               (copied, same partition)               └──▶ spendcounter.dlq  rejected records
 //
-// Catalog and CopiedTopic return the settings of these topics as data, LeaseCatalog those of the
+// Catalog and CopiedTopics return the settings of these topics as data, LeaseCatalog those of the
 // topics of the lease loop. The caller creates the topics.
 //
 // # Invariants

@@ -21,12 +21,12 @@ func TestLayoutsShareNothing(t *testing.T) {
 		}
 		same := max(a.Generation, 1) == max(b.Generation, 1)
 		seen := map[string]bool{}
-		for _, topic := range append(Catalog(of, a), CopiedTopic(from, a)) {
+		for _, topic := range append(Catalog(of, a), CopiedTopics(from, a)...) {
 			if seen[topic.Name] = true; topic.Partitions != a.Partitions() {
 				t.Fatalf("%s has %d partitions, want %d", topic.Name, topic.Partitions, a.Partitions())
 			}
 		}
-		for _, topic := range append(Catalog(of, b), CopiedTopic(from, b)) {
+		for _, topic := range append(Catalog(of, b), CopiedTopics(from, b)...) {
 			if seen[topic.Name] != same {
 				t.Fatalf("%+v and %+v: %s is in both: %v", a, b, topic.Name, seen[topic.Name])
 			}

@@ -40,10 +40,13 @@ type Config struct {
 	Topics []Topic
 	// Partitions is the number of partitions of all topics.
 	Partitions int32
-	// App is the name of the application, and State and Control the names of its changelog and of
-	// the topic of instructions. Default to events.MirrorApp, events.MirrorStateTopic and
-	// events.MirrorControlTopic.
-	App, State, Control string
+	// App is the name of the application, and State, Control and DLQ the names of its changelog, of
+	// the topic of instructions and of that of rejected ones. Default to events.MirrorApp,
+	// events.MirrorStateTopic, events.MirrorControlTopic and events.MirrorDLQTopic.
+	App, State, Control, DLQ string
+	// Own is the Kafka of this datacentre. A topic of a peer that has the id of the topic here is
+	// not copied. Without it this is not checked.
+	Own kafka.Cluster
 	// Heartbeats is the topic of events of this datacentre that gets heartbeats. Empty: none.
 	Heartbeats string
 
@@ -64,18 +67,25 @@ type Config struct {
 	Log *zerolog.Logger
 
 	peers []*peer
+	own   *ownTopics
 }
 
 // ErrConfig means that a field of Config is missing or invalid. For errors.Is.
 var ErrConfig = errors.New("mirror")
 
-// statusInterval is the time between two reports of a copied partition.
-const statusInterval = time.Second
+const (
+	// statusInterval is the time between two reports of a copied partition.
+	statusInterval = time.Second
+	// ownTimeout bounds a question to the Kafka of this datacentre.
+	ownTimeout = 10 * time.Second
+)
 
 func (c *Config) setDefaults() {
 	c.App = cmp.Or(c.App, events.MirrorApp)
 	c.State = cmp.Or(c.State, events.MirrorStateTopic)
 	c.Control = cmp.Or(c.Control, events.MirrorControlTopic)
+	c.DLQ = cmp.Or(c.DLQ, events.MirrorDLQTopic)
+	c.own = &ownTopics{kafka: c.Own, ids: map[string]logreader.TopicID{}}
 	c.QueueBytes = cmp.Or(c.QueueBytes, 2<<20)
 	c.ReaderBytes = cmp.Or(c.ReaderBytes, 256<<10)
 	c.MaxRecord = cmp.Or(c.MaxRecord, events.MaxEventBatch)

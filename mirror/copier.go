@@ -23,8 +23,9 @@ type copier struct {
 	at          position
 	share       *semaphore.Weighted // of the bytes of the queue
 	shareBytes  int64
-	origin      []byte          // header, used again
-	headers     []stream.Header // used again
+	origin      []byte            // header, used again
+	headers     []stream.Header   // used again
+	claimed     logreader.TopicID // the log that was found to be the peer's
 
 	mu      sync.Mutex
 	asked   Instruction
@@ -32,6 +33,7 @@ type copier struct {
 	wake    context.CancelFunc   // ends a wait for records
 	part    *logreader.Partition // that is open; nil: none
 	problem string               // why part could not be opened
+	refused error                // why the log of part is not copied
 	copied  int64                // records handed over
 	lastMs  int64                // timestamp of the last of them
 }
@@ -42,6 +44,8 @@ const (
 	// OversizeHeader is the header of a copy without key and value: the size of its record.
 	OversizeHeader = "weir-oversize"
 	reopenPause    = time.Second
+	// refusedPause is the time until a log that is refused is looked at again.
+	refusedPause = 10 * time.Second
 )
 
 func newCopier(m *Mirror, p *peer, t Topic, share int) *copier {
@@ -64,42 +68,78 @@ func (c *copier) run(ctx context.Context) {
 			pause.For(ctx, reopenPause)
 			continue
 		}
-		c.read(ctx, p)
+		wait := c.read(ctx, p)
 		c.mu.Lock()
 		c.part = nil
 		c.mu.Unlock()
 		p.Close()
+		pause.For(ctx, wait)
 	}
 }
 
-// read copies until ctx ends, or until an instruction moves the position.
-func (c *copier) read(ctx context.Context, p *logreader.Partition) {
+// read copies until ctx ends, until an instruction moves the position, or until the log is refused.
+// It returns the time until the log is opened again.
+func (c *copier) read(ctx context.Context, p *logreader.Partition) (wait time.Duration) {
 	var b logreader.Batch
 	for {
-		wait, cancel := context.WithCancel(ctx)
+		waiting, cancel := context.WithCancel(ctx)
 		c.mu.Lock()
 		if c.wake = cancel; c.isAsked {
 			cancel()
 		}
 		c.mu.Unlock()
-		err := p.Next(wait, &b, batchBytes)
-		interrupted := wait.Err() != nil
+		err := p.Next(waiting, &b, batchBytes)
+		interrupted := waiting.Err() != nil
 		cancel()
 		switch {
 		case ctx.Err() != nil:
-			return
+			return 0
 		case err == nil:
+			if !c.claim(ctx, b.After.Topic) {
+				return refusedPause
+			}
 			if c.hand(ctx, &b) != nil {
-				return
+				return 0
 			}
 		case !interrupted:
 			c.m.cfg.Metrics.stops.WithLabelValues(c.peer.DC, c.topic).Inc()
 			c.m.log.Error().Str("dc", c.peer.DC).Str("topic", c.topic).Int64("offset", c.at.Next).Err(err).Msg("mirror_stopped")
 		}
 		if c.obey(ctx) {
-			return
+			return 0
 		}
 	}
+}
+
+// claim returns whether a log may be copied as that of the peer: see ClaimedError.
+func (c *copier) claim(ctx context.Context, id logreader.TopicID) bool {
+	if c.claimed == id {
+		return true
+	}
+	own, err := c.m.cfg.own.id(ctx, c.topic)
+	if err == nil && own == id {
+		err = &ClaimedError{Topic: c.topic, Peer: c.peer.DC, ID: id, Own: true}
+	}
+	if err == nil {
+		if owner := c.m.claims.claim(id, c.key); owner != c.key {
+			err = &ClaimedError{Topic: c.topic, Peer: c.peer.DC, ID: id, Owner: owner}
+		}
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	c.mu.Lock()
+	again := c.refused != nil
+	c.refused = err
+	c.mu.Unlock()
+	if err != nil && !again {
+		c.m.cfg.Metrics.stops.WithLabelValues(c.peer.DC, c.topic).Inc()
+		c.m.log.Error().Str("dc", c.peer.DC).Str("topic", c.topic).Int64("offset", c.at.Next).Err(err).Msg("mirror_stopped")
+	}
+	if err == nil {
+		c.claimed = id
+	}
+	return err == nil
 }
 
 // hand hands a batch over, with the position after it. The error is that of ctx.

@@ -34,6 +34,8 @@
 //   - MIRROR-7: New, Fold and Flush make no request: a peer that is away holds up nothing.
 //   - MIRROR-8: Each partition of Config.Heartbeats gets a heartbeat each second, so that readers
 //     of its copies distinguish silence from an outage.
+//   - MIRROR-9: A log is copied as that of one datacentre: neither the own log, nor one that is or
+//     was copied under another name (ClaimedError).
 //
 // # What it does not do
 //

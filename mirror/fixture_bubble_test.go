@@ -53,7 +53,7 @@ func inRuntime(t *testing.T, seed uint64, adjust func(*Config), f func(x *fixtur
 	x := &fixture{adjust: adjust, peers: map[string]*processorstest.Remote{}, procs: map[string]*process{}, without: map[string]bool{}}
 	p := x.processor(&process{})
 	// The outputs of a mirror depend on more than its input topic, so they cannot be refolded.
-	o := processorstest.Options{Processor: p, Config: processors.Config{Tick: Tick}, Seed: seed, NoRefold: true}
+	o := processorstest.Options{Processor: p, Config: processors.Config{Tick: Tick}, Seed: seed, NoRefold: true, Topics: []string{"events.from.us2", "refunds.from.us2"}}
 	var wrong error
 	err := processorstest.CheckRun(t, o, func(t *testing.T, k *processorstest.Harness) {
 		x.T, x.k = t, k

@@ -21,6 +21,7 @@ type Mirror struct {
 	log     zerolog.Logger
 	tables  tables
 	copiers []*copier
+	claims  claims
 
 	queue *stream.SourceQueue // of Read
 
@@ -32,6 +33,16 @@ type Mirror struct {
 // newMirror makes the source of a task from committed state. It makes no request.
 func newMirror(cfg *Config, task stream.Task) (*Mirror, error) {
 	m := &Mirror{cfg: cfg, task: task, log: cfg.Log.With().Int32("partition", task.Partition).Logger(), tables: newTables()}
+	m.claims.owners = map[logreader.TopicID]string{}
+	err := m.tables.positions.Scan(task.Range, func(key string, at position) error {
+		if at.Topic != (logreader.TopicID{}) {
+			m.claims.claim(at.Topic, key)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("mirror: read the positions in partition %d: %w", task.Partition, err)
+	}
 	share := max(1, cfg.QueueBytes/max(1, len(cfg.peers)*len(cfg.Topics)))
 	for _, p := range cfg.peers {
 		for _, t := range cfg.Topics {

@@ -26,7 +26,7 @@ func (c Config) Processor() (stream.Processor, error) {
 		outputs = append(outputs, c.Heartbeats)
 	}
 	return stream.Processor{
-		App: c.App, Partitions: c.Partitions, Inputs: []string{c.Control}, Changelog: c.State, DLQ: c.App + ".dlq",
+		App: c.App, Partitions: c.Partitions, Inputs: []string{c.Control}, Changelog: c.State, DLQ: c.DLQ,
 		Outputs: stream.OutputTopics(outputs...),
 		New:     stream.FromSource(c.QueueBytes, func(t stream.Task) (stream.Source, error) { return newMirror(&c, t) }),
 		Tables:  tableInfos(),

@@ -2,9 +2,13 @@ package mirror
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/logreader"
 )
 
 // Status is the state of the copying of one partition.
@@ -17,9 +21,18 @@ type Status struct {
 	Copied    int64 // records copied since the partition came to this process
 	// LagMs is the age of the last copied record while records wait, by this datacentre's clock; 0
 	// if none waits.
-	LagMs   int64
+	LagMs int64
+	// LastMs is the timestamp of the last record that was copied since the partition came to this
+	// process, heartbeats included, Unix ms; 0: none was.
+	LastMs  int64
 	Problem string // why nothing is copied now, a sentence; empty if it is
 	Stopped bool   // Problem waits for an operator
+	// Resume is the Instruction that lets a stopped partition continue, without Who, Why and AtMs.
+	// Its To is 0 and its TopicID is that of Next if the offset is not known. Nil: no instruction
+	// helps.
+	Resume *Instruction
+	// Recreated is whether the topic of Resume was created again since the position.
+	Recreated bool
 }
 
 // Lag returns the number of offsets that wait at the peer.
@@ -70,15 +83,36 @@ func (c *copier) status(now time.Time) Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := Status{Peer: c.peer.DC, Topic: c.topic, Partition: c.m.task.Partition, Next: -1, End: -1, Copied: c.copied, Problem: c.problem}
-	if c.part == nil {
-		return s
+	s.LastMs = c.lastMs
+	if c.part != nil {
+		p := c.part.Status()
+		s.Next, s.End, s.Problem, s.Stopped = p.At.Next, p.End, p.Reason, p.Stopped != nil
+		s.Resume = c.resume(p)
+		s.Recreated = s.Resume != nil && s.Resume.TopicID != p.At.Topic
 	}
-	p := c.part.Status()
-	s.Next, s.End, s.Problem, s.Stopped = p.At.Next, p.End, p.Reason, p.Stopped != nil
+	if c.refused != nil {
+		s.Problem, s.Stopped, s.Resume = c.refused.Error(), errors.As(c.refused, new(*ClaimedError)), nil
+	}
 	if s.Lag() > 0 && c.lastMs > 0 {
 		s.LagMs = max(0, now.UnixMilli()-c.lastMs)
 	}
 	return s
+}
+
+// resume returns Status.Resume for the state of a partition.
+func (c *copier) resume(p logreader.Status) *Instruction {
+	i := Instruction{Peer: c.peer.DC, Topic: c.topic, From: p.At.Next, TopicID: p.At.Topic}
+	var gone *kafka.UnreadableError
+	var again *logreader.RecreatedError
+	switch {
+	case errors.As(p.Stopped, &gone):
+		i.To = gone.Resume
+	case errors.As(p.Stopped, &again):
+		i.TopicID = again.Is
+	default:
+		return nil
+	}
+	return &i
 }
 
 // report publishes the state in the registry and in metrics.

@@ -71,7 +71,13 @@ func New(cfg Config, proc stream.Processor) (*Runtime, error) {
 // runs or is being restored, while the process catches up with a partition that it gets then, while
 // it has no partition or only standbys, and while a partition waits for an instruction to skip
 // records that cannot be read, which needs no restart.
+//
+// Run may be called again after it has returned.
 func (r *Runtime) Run(ctx context.Context) (err error) {
+	c := &r.cfg
+	defer func(failpoint func(*worker, string) error, options []kgo.Opt, fetch int32) { // for the next Run
+		c.failpoint, c.Kafka.Options, c.FetchBytes = failpoint, options, fetch
+	}(c.failpoint, c.Kafka.Options, c.FetchBytes)
 	if hook := failpoint.HookFrom(ctx); hook != nil { // a test kills or freezes this process
 		first := r.cfg.failpoint
 		r.cfg.failpoint = func(w *worker, at string) error {

@@ -23,31 +23,54 @@ type adjustment struct {
 
 // foldAdjustments applies adjustments one by one, because there are few. They do not advance the
 // task's clock, which shows how fresh the events are.
-func (c *Counter) foldAdjustments(b *stream.Batch) error {
+func (c *Counter) foldAdjustments(in *input, b *stream.Batch) error {
 	for i := range b.Records {
-		a, bad := c.readAdjustment(&b.Records[i])
-		if bad.reason != "" {
-			b.Reject(i, bad.reason, bad.detail)
-			continue
+		var at events.Origin
+		if in.copied {
+			ok := false
+			if at, ok = originOf(b.Records[i].Headers); !ok {
+				c.origins[in.origin].rejected++
+				b.Reject(i, ReasonBadOrigin, badOrigin)
+				continue
+			}
+			if isApplied(c.applied(in), at) {
+				c.origins[in.origin].transportDuplicates++
+				continue
+			}
 		}
-		before, err := c.reference(a.reference)
-		if err != nil {
+		bad, err := c.foldAdjustment(&b.Records[i])
+		switch {
+		case err != nil:
 			return err
-		}
-		if _, fits := events.AddMicros(c.refundedMicros, a.micros); !fits && before == nil {
-			b.Reject(i, ReasonOverflow, "the sum of the shard's refunds would overflow int64")
-			continue
-		}
-		dc := c.dcs.add(a.serving)
-		if dc == noDC {
-			b.Reject(i, ReasonBadID, "serving_dc "+quote(a.serving)+": the partition has 256 other names, which is the maximum")
-			continue
-		}
-		if err := c.adjust(&a, dc, before); err != nil {
-			return err
+		case bad.reason != "":
+			if b.Reject(i, bad.reason, bad.detail); in.copied {
+				c.rejectCopy(in, at)
+			}
+		case in.copied:
+			c.advance(in, at)
 		}
 	}
 	return nil
+}
+
+// foldAdjustment applies an adjustment, or returns why it is rejected.
+func (c *Counter) foldAdjustment(rec *stream.Record) (refusal, error) {
+	a, bad := c.readAdjustment(rec)
+	if bad.reason != "" {
+		return bad, nil
+	}
+	before, err := c.reference(a.reference)
+	if err != nil {
+		return refusal{}, err
+	}
+	if _, fits := events.AddMicros(c.refundedMicros, a.micros); !fits && before == nil {
+		return refusal{ReasonOverflow, "the sum of the shard's refunds would overflow int64"}, nil
+	}
+	dc := c.dcs.add(a.serving)
+	if dc == noDC {
+		return refusal{ReasonBadID, "serving_dc " + quote(a.serving) + ": the partition has 256 other names, which is the maximum"}, nil
+	}
+	return refusal{}, c.adjust(&a, dc, before)
 }
 
 // adjust applies a. before is the adjustment that was applied under its reference, nil if a is the

@@ -13,9 +13,7 @@ func (c *Counter) advanceClocks(in *input, j int, offset int64) {
 		c.ringSpans.current.StartMs = clock
 	}
 	if in.copied {
-		var lost uint64
-		in.applied, lost = advance(in.applied, r.origin[j])
-		o.lost += lost
+		c.advance(in, r.origin[j])
 	}
 	c.timestampMs = clock
 	o.watermarkMs = max(o.watermarkMs, ms)

@@ -96,6 +96,9 @@ type Inputs struct {
 	Adjustments string
 	// Copied maps a topic of copied events to the datacentre of their origin. Defaults to none.
 	Copied map[string]string
+	// CopiedAdjustments maps a topic of copied adjustments to the datacentre of their origin.
+	// Defaults to none.
+	CopiedAdjustments map[string]string
 }
 
 func (cfg Config) withDefaults() (Config, error) {
@@ -154,8 +157,21 @@ func (cfg Config) check() error {
 	case cfg.Inputs.Events == cfg.Inputs.Adjustments:
 		return errors.New("spend counter: events and adjustments are the same topic: they hold different records")
 	}
-	origins := map[string]string{cfg.DC: cfg.Inputs.Events}
-	for topic, dc := range cfg.Inputs.Copied {
+	if err := cfg.checkCopied(cfg.Inputs.Copied, cfg.Inputs.Events, "events"); err != nil {
+		return err
+	}
+	for topic := range cfg.Inputs.CopiedAdjustments {
+		if dc, twice := cfg.Inputs.Copied[topic]; twice {
+			return fmt.Errorf("spend counter: topic %s holds both events and adjustments of %s: they are different records", topic, dc)
+		}
+	}
+	return cfg.checkCopied(cfg.Inputs.CopiedAdjustments, cfg.Inputs.Adjustments, "adjustments")
+}
+
+// checkCopied checks the topics of copied records of a kind. own is the datacentre's own topic.
+func (cfg Config) checkCopied(copied map[string]string, own, kind string) error {
+	origins := map[string]string{cfg.DC: own}
+	for topic, dc := range copied {
 		if err := events.ValidateDC(dc); err != nil {
 			return fmt.Errorf("spend counter: origin of topic %s: %w", topic, err)
 		}
@@ -163,8 +179,8 @@ func (cfg Config) check() error {
 		case topic == cfg.Inputs.Events || topic == cfg.Inputs.Adjustments:
 			return fmt.Errorf("spend counter: topic %s is both copied and the datacentre's own", topic)
 		case twice:
-			return fmt.Errorf("spend counter: topics %s and %s both hold the events of %s: they would be counted twice",
-				other, topic, dc)
+			return fmt.Errorf("spend counter: topics %s and %s both hold the %s of %s: they would be counted twice",
+				other, topic, kind, dc)
 		}
 		origins[dc] = topic
 	}

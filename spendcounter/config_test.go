@@ -8,16 +8,18 @@ import (
 
 func TestConfigRefuses(t *testing.T) {
 	for want, cfg := range map[string]Config{
-		"duplicate window":      {DuplicateWindow: -time.Second},
-		"max ids":               {MaxIDs: 1},
-		"cache entries":         {CacheEntries: -1},
-		"max price":             {MaxPriceMicros: -1},
-		"datacentre":            {DC: "EU West"},
-		"same topic":            {Inputs: Inputs{Events: "x", Adjustments: "x"}},
-		"origin of topic":       {Inputs: Inputs{Copied: map[string]string{"t": "?"}}},
-		"both copied and":       {Inputs: Inputs{Copied: map[string]string{"ads.events": "dc-b"}}},
-		"would be counted twic": {Inputs: Inputs{Copied: map[string]string{"t": "local"}}},
-		"counted twice":         {Inputs: Inputs{Copied: map[string]string{"t": "dc-b", "u": "dc-b"}}},
+		"duplicate window":                 {DuplicateWindow: -time.Second},
+		"max ids":                          {MaxIDs: 1},
+		"cache entries":                    {CacheEntries: -1},
+		"max price":                        {MaxPriceMicros: -1},
+		"datacentre":                       {DC: "EU West"},
+		"same topic":                       {Inputs: Inputs{Events: "x", Adjustments: "x"}},
+		"origin of topic":                  {Inputs: Inputs{Copied: map[string]string{"t": "?"}}},
+		"both copied and":                  {Inputs: Inputs{Copied: map[string]string{"ads.events": "dc-b"}}},
+		"would be counted twic":            {Inputs: Inputs{Copied: map[string]string{"t": "local"}}},
+		"topics t and u both hold the adj": {Inputs: Inputs{CopiedAdjustments: map[string]string{"t": "dc-b", "u": "dc-b"}}},
+		"both events and adjustments":      {Inputs: Inputs{Copied: map[string]string{"t": "dc-b"}, CopiedAdjustments: map[string]string{"t": "dc-b"}}},
+		"counted twice":                    {Inputs: Inputs{Copied: map[string]string{"t": "dc-b", "u": "dc-b"}}},
 	} {
 		_, err := New(cfg, newStore().task())
 		if err == nil || !strings.Contains(err.Error(), want) {

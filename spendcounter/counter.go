@@ -67,10 +67,9 @@ type input struct {
 	topic       string
 	adjustments bool
 	copied      bool
-	origin      int    // index of its origin; the datacentre's own for adjustments
+	origin      int    // index of its origin
 	dcName      []byte // name of its origin, for events without a serving datacentre
 	next        int64  // next offset to fold
-	applied     []applied
 	rebuild     rebuildPlan
 }
 
@@ -85,6 +84,7 @@ type origin struct {
 	rejected            uint64    // copies
 	late                uint64    // events not checked for duplicates; of all time
 	missedRing          uint64    // events too old for the ring; since New
+	events, adjustments []applied // positions of its copies; kept while it is not configured
 	ring                ring.Ring // by ingest time
 }
 
@@ -134,6 +134,9 @@ func (c *Counter) addInputs() {
 	}
 	for topic, dc := range in.Copied {
 		c.inputs = append(c.inputs, input{topic: topic, dcName: []byte(dc), copied: true})
+	}
+	for topic, dc := range in.CopiedAdjustments {
+		c.inputs = append(c.inputs, input{topic: topic, dcName: []byte(dc), copied: true, adjustments: true})
 	}
 	slices.SortFunc(c.inputs, func(a, b input) int { return cmp.Compare(a.topic, b.topic) })
 	for i := range c.inputs {

@@ -3,8 +3,8 @@
 // partition of the input topics, which is one shard of the accounts.
 //
 //	ads.events ──────────┐         ┌─ rejected: Batch.Rejects, for the dead-letter topic
-//	ads.events.from.<dc> ┼─ Fold ──┤
-//	ads.adjustments ─────┘    │    └─▶ campaign days in memory ◀── Get, on a miss ── table 1
+//	ads.adjustments ─────┼─ Fold ──┤
+//	their copies .from.* ┘    │    └─▶ campaign days in memory ◀── Get, on a miss ── table 1
 //	                          │                  │
 //	                 buckets of ids,             └─ Flush ─▶ table 1 = spend.by.<dc>   absolute values
 //	                 60 s rings ─────────────────────┬─────▶ table 2: task record      not recomputable

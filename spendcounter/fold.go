@@ -26,7 +26,7 @@ func (c *Counter) Fold(b *stream.Batch) error {
 	c.health.lastInputMs = max(c.health.lastInputMs, b.NowMs)
 	rejects := len(b.Rejects)
 	if in.adjustments {
-		err = c.foldAdjustments(b)
+		err = c.foldAdjustments(in, b)
 	} else {
 		err = c.foldEvents(in, b)
 	}
@@ -126,7 +126,7 @@ func (c *Counter) admit(in *input, b *stream.Batch, i, limit int) (live, next in
 	for j := i; j < limit; j++ {
 		if in.copied {
 			c.rejectCopies(in, b, int(r.rec[j]))
-			if isApplied(in.applied, r.origin[j]) {
+			if isApplied(o.events, r.origin[j]) {
 				o.transportDuplicates++
 				continue
 			}

@@ -146,7 +146,7 @@ func withoutPositions(state map[string]string) map[string]string {
 		panic(err)
 	}
 	for _, o := range task.Origins {
-		o.Applied, o.Lost, o.Rejected, o.TransportDuplicates = nil, 0, 0, 0
+		o.Applied, o.AppliedAdjustments, o.Lost, o.Rejected, o.TransportDuplicates = nil, nil, 0, 0, 0
 	}
 	state["task"] = task.String()
 	return state

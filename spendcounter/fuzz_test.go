@@ -25,7 +25,7 @@ func FuzzFold(f *testing.F) {
 	f.Add(marshal(f, e), []byte("short"), int64(-1), uint8(1))
 	f.Add(marshal(f, e), events.AppendImport(nil, events.ImportID{1}, 7), epochMs, uint8(129))
 	f.Add(marshal(f, e), []byte{}, int64(1)<<62, uint8(0))
-	topics := []string{events.EventsTopic, events.CopiedEventsTopic(otherDC), events.AdjustmentsTopic}
+	topics := []string{events.EventsTopic, events.CopiedEventsTopic(otherDC), events.AdjustmentsTopic, events.CopiedAdjustmentsTopic(otherDC)}
 	f.Fuzz(func(t *testing.T, value, origin []byte, timeMs int64, topic uint8) {
 		s := newStore()
 		c := mustNew(t, testConfig(), s)

@@ -23,10 +23,11 @@ const (
 // topicLog is a partition of an input topic. bad names the records that must be rejected whatever
 // came before.
 type topicLog struct {
-	topic, dc string
-	copied    bool
-	recs      []stream.Record
-	bad       map[int64]string // by offset
+	topic, dc   string
+	copied      bool
+	adjustments bool
+	recs        []stream.Record
+	bad         map[int64]string // by offset
 }
 
 // GoString keeps rapid's transcripts short.
@@ -40,13 +41,14 @@ type shape struct {
 	bad      bool
 }
 
-// drawLogs draws four topics: own events, two copied ones, adjustments.
+// drawLogs draws five topics: own events, two copied ones, adjustments, copied ones.
 func drawLogs(t *rapid.T, sh shape) []*topicLog {
 	logs := []*topicLog{
 		{topic: events.EventsTopic, dc: ownDC},
 		{topic: events.CopiedEventsTopic(otherDC), dc: otherDC, copied: true},
 		{topic: events.CopiedEventsTopic(thirdDC), dc: thirdDC, copied: true},
-		{topic: events.AdjustmentsTopic, dc: ownDC},
+		{topic: events.AdjustmentsTopic, dc: ownDC, adjustments: true},
+		{topic: events.CopiedAdjustmentsTopic(otherDC), dc: otherDC, copied: true, adjustments: true},
 	}
 	for i, l := range logs {
 		l.bad = map[int64]string{}
@@ -80,7 +82,7 @@ func (g *generator) record() {
 	g.offset += int64(1 + g.oneOf("skipped offsets", 8)/7)
 	rec := stream.Record{Offset: g.offset, TimeMs: g.now}
 	reason := ""
-	if g.log.topic == events.AdjustmentsTopic {
+	if g.log.adjustments {
 		a := g.adjustment()
 		if g.sh.bad && g.oneOf("bad", 6) == 0 {
 			a.Micros, reason = 0, ReasonNonPositiveAmount
@@ -118,6 +120,9 @@ func (g *generator) origin(rec *stream.Record) {
 	}
 	// There are two partitions: a mirror with another layout must not break the count.
 	at := events.Origin{Partition: int32(3 + g.oneOf("origin partition", 10)/9), Offset: g.originOffset, Previous: g.originOffset - 1}
+	if g.log.adjustments {
+		at.Topic[0] = 1
+	}
 	if g.copied == nil {
 		g.copied = map[int32]int64{}
 	}

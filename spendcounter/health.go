@@ -81,11 +81,9 @@ func (c *Counter) offsetSum(origin int, cm *stream.Commit) (sum int64) {
 		if in.topic == c.cfg.Inputs.Events && in.origin == origin {
 			sum += cm.Next[in.topic]
 		}
-		if in.copied && in.origin == origin {
-			for _, a := range in.applied {
-				sum += a.next
-			}
-		}
+	}
+	for _, a := range c.origins[origin].events {
+		sum += a.next
 	}
 	return sum
 }

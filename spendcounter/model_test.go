@@ -172,7 +172,7 @@ func (m *recount) live() map[int64]map[string]int64 {
 // for the first time.
 func (m *recount) copy(dc string, rec *stream.Record) bool {
 	o, _ := originOf(rec.Headers)
-	from := fmt.Sprint(dc, "/", o.Partition)
+	from := fmt.Sprint(dc, "/", o.Topic, o.Partition)
 	next, known := m.applied[from]
 	if known && o.Offset < next {
 		m.transportDuplicates[dc]++
@@ -290,16 +290,22 @@ func (m *recount) charge(dc string, e *eventspb.AdEvent, ingest int64, duplicate
 	m.total.Add(m.total, big.NewInt(e.PriceMicros))
 }
 
-// adjustment folds a valid record of the adjustments topic. It returns the reason if the state
+// adjustment folds a valid record of an adjustments topic. It returns the reason if the state
 // rejects it, else "".
-func (m *recount) adjustment(rec *stream.Record) string {
+func (m *recount) adjustment(dc string, copied bool, rec *stream.Record) string {
 	a := &eventspb.Adjustment{}
 	if err := proto.Unmarshal(rec.Value, a); err != nil {
 		panic(err)
 	}
+	if copied && !m.copy(dc, rec) {
+		return ""
+	}
 	id := a.Account + "\x00" + a.ReferenceId
 	first := m.references[id]
 	if first == nil && overflows(m.refunded, a.Micros) {
+		if copied {
+			m.rejectedCopies[dc]++
+		}
 		return ReasonOverflow
 	}
 	ingest := a.IngestMs

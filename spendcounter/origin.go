@@ -72,7 +72,7 @@ func (c *Counter) rejectCopies(in *input, b *stream.Batch, end int) {
 	list := c.rows.rejected
 	for len(list) > 0 && list[0].index < end {
 		x := &list[0]
-		if isApplied(in.applied, x.origin) {
+		if isApplied(c.applied(in), x.origin) {
 			c.origins[in.origin].transportDuplicates++
 		} else {
 			c.rejectCopy(in, x.origin)
@@ -85,8 +85,31 @@ func (c *Counter) rejectCopies(in *input, b *stream.Batch, end int) {
 
 // rejectCopy advances the position past a rejected copy: it is not lost.
 func (c *Counter) rejectCopy(in *input, at events.Origin) {
-	o, lost := &c.origins[in.origin], uint64(0)
-	in.applied, lost = advance(in.applied, at)
+	c.advance(in, at)
+	c.origins[in.origin].rejected++
+}
+
+// applied returns the positions of the copies in an input.
+func (c *Counter) applied(in *input) []applied {
+	o := &c.origins[in.origin]
+	switch {
+	case !in.copied:
+		return nil
+	case in.adjustments:
+		return o.adjustments
+	}
+	return o.events
+}
+
+// advance moves the position of the copies in an input past the record at a place, and counts what
+// was lost before it.
+func (c *Counter) advance(in *input, at events.Origin) {
+	o := &c.origins[in.origin]
+	list := &o.events
+	if in.adjustments {
+		list = &o.adjustments
+	}
+	var lost uint64
+	*list, lost = advance(*list, at)
 	o.lost += lost
-	o.rejected++
 }

@@ -76,3 +76,66 @@ func TestLostAndRejected(t *testing.T) {
 		}
 	}
 }
+
+// copiedFrom folds records as copies from otherDC, with the places from an offset on.
+func copiedFrom(t *testing.T, c *Counter, s *store, topic string, offset int64, values ...[]byte) {
+	t.Helper()
+	b := &stream.Batch{Topic: topic, Partition: 3, NowMs: epochMs}
+	for i, value := range values {
+		at := events.Origin{Partition: 3, Offset: offset + int64(i), Previous: offset + int64(i) - 1}
+		if topic == events.CopiedAdjustmentsTopic(otherDC) {
+			at.Topic[0] = 1
+		}
+		b.Records = append(b.Records, stream.Record{
+			Value: value, Offset: s.next[topic] + int64(i), TimeMs: epochMs, Headers: []stream.Header{{Key: events.OriginHeader, Value: events.AppendOrigin(nil, at)}},
+		})
+	}
+	if err := c.Fold(b); err != nil || len(b.Rejects) > 0 {
+		t.Fatal(err, b.Rejects)
+	}
+	s.next[topic] += int64(len(values))
+}
+
+// TestCopiedAdjustments: an adjustment of another datacentre is applied once, whether its copy
+// arrives again or the same reference was created here, too.
+func TestCopiedAdjustments(t *testing.T) {
+	topic, s := events.CopiedAdjustmentsTopic(otherDC), newStore()
+	c := mustNew(t, testConfig(), s)
+	refundOf(t, c, s, epochMs, func(*eventspb.Adjustment) {})
+	r2 := goodAdjustment()
+	r2.ReferenceId = "r2"
+	copiedFrom(t, c, s, topic, 0, marshal(t, goodAdjustment()), marshal(t, r2))
+	s.flush(t, c, epochMs)
+	c = mustNew(t, testConfig(), s)
+	copiedFrom(t, c, s, topic, 0, marshal(t, goodAdjustment()), marshal(t, r2)) // again
+	s.flush(t, c, epochMs)
+	state := s.taskState(t)
+	o := origins(state.Origins).of(otherDC)
+	if state.RefundedMicros != 10 || state.Refunds != 2 || state.Duplicates != 1 || o.TransportDuplicates != 2 || o.Lost != 0 || len(o.Applied) != 0 || len(o.AppliedAdjustments) != 1 {
+		t.Errorf("task record %v", state)
+	}
+}
+
+// TestOriginReturns: a datacentre is removed from the configuration and added again. The copies of
+// its records are read from the start of the topic, and none of them is counted again.
+func TestOriginReturns(t *testing.T) {
+	s, with, without := newStore(), testConfig(), testConfig()
+	without.Inputs.Copied, without.Inputs.CopiedAdjustments = nil, nil
+	feedAll := func(c *Counter) {
+		copiedFrom(t, c, s, events.CopiedEventsTopic(otherDC), 0, marshal(t, eventAt(1, epochMs)), marshal(t, eventAt(2, epochMs-3_600_000)))
+		copiedFrom(t, c, s, events.CopiedAdjustmentsTopic(otherDC), 0, marshal(t, goodAdjustment()))
+		s.flush(t, c, epochMs)
+	}
+	feedAll(mustNew(t, with, s))
+	before := s.taskState(t)
+	c := mustNew(t, without, s)
+	feed(t, c, s, events.EventsTopic, epochMs, epochMs, eventAt(3, epochMs))
+	s.flush(t, c, epochMs)
+	clear(s.next) // the runtime keeps no position of a topic that is no input
+	s.localNext = nil
+	feedAll(mustNew(t, with, s))
+	was, is := origins(before.Origins).of(otherDC), origins(s.taskState(t).Origins).of(otherDC)
+	if is.Count != was.Count || is.Micros != was.Micros || is.TransportDuplicates != 3 || is.Lost != 0 {
+		t.Errorf("before %v, after %v", was, is)
+	}
+}

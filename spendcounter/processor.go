@@ -50,8 +50,8 @@ const (
 // App returns the application id of the layout's generation.
 func (s ProcessorConfig) App() string { return s.Layout.Name(App) }
 
-// Processor returns the processor of the spend counter. Inputs: ads.events, ads.adjustments and the
-// copied topics. Changelog: spend.by.<dc>. Output: spend.health.
+// Processor returns the processor of the spend counter. Inputs: ads.events, ads.adjustments and
+// their copies. Changelog: spend.by.<dc>. Output: spend.health.
 func (s ProcessorConfig) Processor() (stream.Processor, error) {
 	s.setDefaults()
 	cfg, inputs, err := s.counter()
@@ -119,7 +119,7 @@ func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 		DC: s.DC, DuplicateWindow: s.DuplicateWindow, RejectLate: s.RejectLate, Hours: s.Hours, Parts: s.Parts, Retention: s.Retention, MaxIDs: s.MaxIDs, CacheEntries: max(1, int(share/of)), MaxPriceMicros: events.MaxPriceMicros,
 		Shard: func(account []byte) int32 { return events.ShardBytes(account, shards) },
 	}
-	cfg.Inputs = Inputs{Events: s.Events, Adjustments: l.Name(events.AdjustmentsTopic), Copied: map[string]string{}}
+	cfg.Inputs = Inputs{Events: s.Events, Adjustments: l.Name(events.AdjustmentsTopic), Copied: map[string]string{}, CopiedAdjustments: map[string]string{}}
 	inputs = []string{s.Events, cfg.Inputs.Adjustments}
 	for _, dc := range append([]string{s.DC}, s.Peers...) {
 		if err := events.ValidateDC(dc); err != nil {
@@ -129,8 +129,9 @@ func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 			continue
 		}
 		if topic := l.Name(events.CopiedEventsTopic(dc)); !slices.Contains(inputs, topic) {
-			inputs = append(inputs, topic)
-			cfg.Inputs.Copied[topic] = dc
+			adjustments := l.Name(events.CopiedAdjustmentsTopic(dc))
+			inputs = append(inputs, topic, adjustments)
+			cfg.Inputs.Copied[topic], cfg.Inputs.CopiedAdjustments[adjustments] = dc, dc
 		}
 	}
 	return cfg, inputs, nil
@@ -140,9 +141,10 @@ func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 func (s ProcessorConfig) Topics() []stream.Topic {
 	topics := events.Catalog(s.DC, s.Layout)
 	for _, dc := range s.Peers {
-		copied := events.CopiedTopic(dc, s.Layout)
-		copied.Changelog = s.Layout.Name(events.SpendTopic(s.DC))
-		topics = append(topics, copied)
+		for _, copied := range events.CopiedTopics(dc, s.Layout) {
+			copied.Changelog = s.Layout.Name(events.SpendTopic(s.DC))
+			topics = append(topics, copied)
+		}
 	}
 	return topics
 }

@@ -191,7 +191,7 @@ func (m *Repartitioner) Extract(c *Counter, put PutFunc) error {
 	for _, o := range s.Origins {
 		if o.Dc == m.cfg.DC {
 			own = o
-		} else if o.Count > 0 || o.Micros > 0 || len(o.Applied) > 0 {
+		} else if o.Count > 0 || o.Micros > 0 || len(o.Applied)+len(o.AppliedAdjustments) > 0 {
 			return fmt.Errorf("the state has %d events copied from %s: their positions are by partitions of %s, and cannot be moved", o.Count, o.Dc, o.Dc)
 		}
 	}

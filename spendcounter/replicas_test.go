@@ -74,7 +74,7 @@ func (h *history) interleaving(rng *rand.Rand) (order []int) {
 // fold counts the history in the datacentre dc, in batches, with commits and restarts at random.
 func (h *history) fold(t *testing.T, rng *rand.Rand, dc int) (*Counter, *store) {
 	cfg := testConfig()
-	cfg.DC, cfg.Inputs.Copied = replicaDCs()[dc], map[string]string{}
+	cfg.DC, cfg.Inputs.Copied, cfg.Inputs.CopiedAdjustments = replicaDCs()[dc], map[string]string{}, nil
 	topics := [3]string{}
 	for i, name := range replicaDCs() {
 		if topics[i] = events.EventsTopic; i != dc {

@@ -58,7 +58,8 @@ func testConfig() Config {
 		closingRows: 3,
 		Inputs: Inputs{
 			Events: events.EventsTopic, Adjustments: events.AdjustmentsTopic,
-			Copied: map[string]string{events.CopiedEventsTopic(otherDC): otherDC, events.CopiedEventsTopic(thirdDC): thirdDC},
+			Copied:            map[string]string{events.CopiedEventsTopic(otherDC): otherDC, events.CopiedEventsTopic(thirdDC): thirdDC},
+			CopiedAdjustments: map[string]string{events.CopiedAdjustmentsTopic(otherDC): otherDC},
 		},
 	}
 }
@@ -228,8 +229,8 @@ func (r *run) recount() *recount {
 				want = ""
 			}
 		case want != "":
-		case f.log.topic == events.AdjustmentsTopic:
-			want = m.adjustment(rec)
+		case f.log.adjustments:
+			want = m.adjustment(f.log.dc, f.log.copied, rec)
 		default:
 			want = m.event(f.log.dc, f.log.copied, rec)
 		}

@@ -51,7 +51,7 @@ func (c *Counter) currentMark() *spendpb.Mark {
 	m := &spendpb.Mark{}
 	for i := range c.inputs {
 		in := &c.inputs[i]
-		t := &spendpb.TopicStart{Topic: in.topic, Next: in.next, Applied: appliedState(in.applied)}
+		t := &spendpb.TopicStart{Topic: in.topic, Next: in.next, Applied: appliedState(c.applied(in))}
 		if !in.adjustments {
 			t.WatermarkMs = c.origins[in.origin].watermarkMs
 		}

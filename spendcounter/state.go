@@ -66,11 +66,7 @@ func (c *Counter) state() *spendpb.TaskState {
 		p := &spendpb.Origin{
 			Dc: o.dc, WatermarkMs: o.watermarkMs, Count: o.count, Micros: o.micros, Lost: o.lost,
 			TransportDuplicates: o.transportDuplicates, Late: o.late, Rejected: o.rejected,
-		}
-		for j := range c.inputs {
-			if c.inputs[j].origin == i {
-				p.Applied = append(p.Applied, appliedState(c.inputs[j].applied)...)
-			}
+			Applied: appliedState(o.events), AppliedAdjustments: appliedState(o.adjustments),
 		}
 		s.Origins = append(s.Origins, p)
 	}
@@ -89,17 +85,15 @@ func (c *Counter) restore(s *spendpb.TaskState) error {
 	}
 	for _, p := range s.Origins {
 		// An origin that is no longer configured keeps its figures, because the sums include its
-		// charges.
+		// charges, and its positions: it may be configured again, with the same copies.
 		at := c.addOrigin(p.Dc)
 		for i := range c.inputs {
 			c.inputs[i].origin = c.addOrigin(string(c.inputs[i].dcName))
-			if in := &c.inputs[i]; in.copied && in.origin == at {
-				in.applied = appliedFrom(p.Applied)
-			}
 		}
 		o := &c.origins[at]
 		o.watermarkMs, o.count, o.micros, o.lost = p.WatermarkMs, p.Count, p.Micros, p.Lost
 		o.transportDuplicates, o.late, o.rejected = p.TransportDuplicates, p.Late, p.Rejected
+		o.events, o.adjustments = appliedFrom(p.Applied), appliedFrom(p.AppliedAdjustments)
 		c.micros += p.Micros
 		if p.Micros < 0 || c.micros < 0 || s.RefundedMicros < 0 {
 			return fmt.Errorf("spend counter, partition %d: task record has a negative sum: rebuild the store from its changelog",

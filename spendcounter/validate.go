@@ -110,12 +110,15 @@ func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 	return refusal{}
 }
 
+// badOrigin is the detail of ReasonBadOrigin.
+const badOrigin = "want one header " + events.OriginHeader + " of 16 bytes topic id, 4 bytes partition, 8 bytes offset and 8 bytes previous offset"
+
 // readHeaders reads the headers of rec into row n.
 func (r *rows) readHeaders(in *input, rec *stream.Record, n int) refusal {
 	var ok bool
 	if in.copied {
 		if r.origin[n], ok = originOf(rec.Headers); !ok {
-			return refusal{ReasonBadOrigin, "want one header " + events.OriginHeader + " of 4 bytes partition, 8 bytes offset and 8 bytes previous offset"}
+			return refusal{ReasonBadOrigin, badOrigin}
 		}
 	}
 	if r.importOf[n], r.importAt[n], r.imported[n], ok = importOf(rec.Headers); !ok {

@@ -17,6 +17,7 @@ type DC struct {
 	Brokers []string `key:"brokers" check:"hostport"`
 	TLS     TLS      `key:"tls"`
 	SASL    SASL     `key:"sasl"`
+	Rate    Bytes    `key:"rate" default:"0" min:"0" max:"1TiB"` // copied per second by one process; 0: no maximum
 }
 
 // Kafka returns the connection to the brokers of the datacentre.

@@ -16,7 +16,7 @@ func same(a, b *Config) string {
 
 func TestPrintLoadsToTheSame(t *testing.T) {
 	environ := []string{"WEIR_KAFKA_SASL_PASSWORD=x"}
-	a, err := load(t, "dc: eu-1\ninstance: 'true'\ndcs: [eu-1, {name: us-1, brokers: ['u:1', 'u:2'], tls: {enabled: true, ca_file: 'a b'}, sasl: {mechanism: SCRAM-SHA-256, user: w, password_file: p}}, ap-1=a:9092]\nmemory: 1GiB\n"+
+	a, err := load(t, "dc: eu-1\ninstance: 'true'\ndcs: [eu-1, {name: us-1, brokers: ['u:1', 'u:2'], tls: {enabled: true, ca_file: 'a b'}, sasl: {mechanism: SCRAM-SHA-256, user: w, password_file: p}, rate: 5MiB}, ap-1=a:9092]\nmemory: 1GiB\n"+
 		"kafka: {brokers: ['[::1]:9092', 'b:1'], sasl: {mechanism: SCRAM-SHA-512, user: 'a: \"b\" #c'}}\nprocessor: {commit_interval: 50ms}", environ, nil)
 	if err != nil {
 		t.Fatal(err)

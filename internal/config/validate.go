@@ -29,7 +29,8 @@ func (c *Config) conflicts() []Problem {
 	rule(c.Topics.MinInSync > c.Topics.ReplicationFactor, "topics.min_insync",
 		fmt.Sprintf("= %d is above topics.replication_factor = %d, so that nothing could be written", c.Topics.MinInSync, c.Topics.ReplicationFactor),
 		"lower the first or raise the second")
-	rule(len(c.DCs) > 0 && len(c.Peers()) == len(c.DCs), dcsKey, fmt.Sprintf("lacks this datacentre, %q", c.DC), "list all datacentres, in the same order everywhere, or correct dc")
+	rule(len(c.DCs) > 0 && len(c.Peers()) == len(c.DCs), dcsKey, fmt.Sprintf("lacks this datacentre, %q: it has %s", c.DC, strings.Join(c.PeerNames(), ", ")),
+		"list all datacentres, in the same order everywhere, or correct dc")
 	rule(c.API.Listen == c.API.OpsListen && c.API.Listen[len(c.API.Listen)-2:] != ":0", "api.ops_listen",
 		fmt.Sprintf("= %s is the address of api.listen", c.API.OpsListen), "use another port")
 
@@ -58,10 +59,19 @@ func (c *Config) conflicts() []Problem {
 		"set api.advertise to a name or address of this machine, with the port")
 	rule((a.TLSCertFile == "") != (a.TLSKeyFile == ""), "api.tls_cert_file", "and api.tls_key_file go together", "set both or none")
 
-	c.Kafka.conflicts(func(broken bool, key, what, fix string) { rule(broken, "kafka."+key, what, fix) })
+	c.Kafka.conflicts("set kafka.sasl.user, and kafka.sasl.password_file or WEIR_KAFKA_SASL_PASSWORD",
+		func(broken bool, key, what, fix string) { rule(broken, "kafka."+key, what, fix) })
+	others := []DC{{Name: "this datacentre", Brokers: c.Kafka.Brokers}}
 	for _, d := range c.Peers() {
 		rule(len(d.Brokers) == 0, dcsKey, "has no brokers of "+d.Name, "add them: its events are read there")
-		d.Kafka().conflicts(func(broken bool, key, what, fix string) {
+		for _, o := range others {
+			for _, b := range d.Brokers {
+				rule(slices.Contains(o.Brokers, b), dcsKey, fmt.Sprintf("has the broker %s for %s and for %s", b, d.Name, o.Name),
+					"give each datacentre the brokers of its own Kafka: otherwise its events would be counted twice")
+			}
+		}
+		others = append(others, d)
+		d.Kafka().conflicts("set its sasl.user and sasl.password_file", func(broken bool, key, what, fix string) {
 			rule(broken, dcsKey, "has "+d.Name+", whose "+key+" "+what, fix)
 		})
 	}
@@ -105,8 +115,8 @@ func (c *Config) Warnings() []Problem {
 // plainText reports whether a password is sent without encryption.
 func (k Kafka) plainText() bool { return k.SASL.Mechanism == "PLAIN" && !k.TLS.Enabled }
 
-// conflicts passes the problems of a connection to rule.
-func (k Kafka) conflicts(rule func(broken bool, key, what, fix string)) {
+// conflicts passes the problems of a connection to rule. login is how to set user and password.
+func (k Kafka) conflicts(login string, rule func(broken bool, key, what, fix string)) {
 	t := k.TLS
 	rule((t.CertFile == "") != (t.KeyFile == ""), "tls.cert_file", "and tls.key_file go together", "set both or none")
 	rule(!t.Enabled && (t.CAFile != "" || t.CertFile != ""), "tls.enabled",
@@ -117,7 +127,7 @@ func (k Kafka) conflicts(rule func(broken bool, key, what, fix string)) {
 	rule(s.Mechanism == "" && (s.User != "" || password), "sasl.mechanism",
 		"is empty, but a user or password is set: the connection would not be authenticated", "set it to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
 	rule(s.Mechanism != "" && (s.User == "" || !password), "sasl.mechanism",
-		"= "+s.Mechanism+" needs a user and a password", "set kafka.sasl.user, and kafka.sasl.password_file or WEIR_KAFKA_SASL_PASSWORD")
+		"= "+s.Mechanism+" needs a user and a password", login)
 	rule(s.Password.Reveal() != "" && s.PasswordFile != "", "sasl.password_file",
 		"and WEIR_KAFKA_SASL_PASSWORD are both set", "remove one of them")
 }

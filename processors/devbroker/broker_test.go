@@ -98,7 +98,7 @@ func offsets(t testing.TB, b *Broker, group string) map[int32]int64 {
 }
 
 func TestStart(t *testing.T) {
-	want := append(events.Catalog("local", events.Layout{}), events.CopiedTopic("far", events.Layout{}))
+	want := append(events.Catalog("local", events.Layout{}), events.CopiedTopics("far", events.Layout{})...)
 	for _, dir := range []string{"", filepath.Join(t.TempDir(), "a", "b")} {
 		began := time.Now()
 		b := start(t, Config{DataDir: dir, Topics: want})

@@ -19,7 +19,7 @@ import (
 func TestPlanAndApplyTheCatalogue(t *testing.T) {
 	_, k := fake(t)
 	d := Defaults{ReplicationFactor: 3, MinInsync: 2}
-	want := append(events.Catalog("local", events.Layout{}), events.CopiedTopic("far", events.Layout{}))
+	want := append(events.Catalog("local", events.Layout{}), events.CopiedTopics("far", events.Layout{})...)
 	steps, err := PlanTopics(t.Context(), k, want, d)
 	if err != nil {
 		t.Fatal(err)

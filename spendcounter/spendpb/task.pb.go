@@ -493,9 +493,10 @@ type Origin struct {
 	Micros              int64                  `protobuf:"varint,4,opt,name=micros,proto3" json:"micros,omitempty"`                                                      // sum over all events charged, of all time
 	Lost                uint64                 `protobuf:"varint,5,opt,name=lost,proto3" json:"lost,omitempty"`                                                          // offsets of records of the origin of which no copy arrived
 	TransportDuplicates uint64                 `protobuf:"varint,6,opt,name=transport_duplicates,json=transportDuplicates,proto3" json:"transport_duplicates,omitempty"` // copied records that arrived again
-	Applied             []*Applied             `protobuf:"bytes,7,rep,name=applied,proto3" json:"applied,omitempty"`                                                     // of a copied topic; ordered by topic id and partition
+	Applied             []*Applied             `protobuf:"bytes,7,rep,name=applied,proto3" json:"applied,omitempty"`                                                     // of the topic of copied events; ordered by topic id and partition
 	Late                uint64                 `protobuf:"varint,8,opt,name=late,proto3" json:"late,omitempty"`                                                          // events that arrived too late to be checked for duplicates, of all time
 	Rejected            uint64                 `protobuf:"varint,9,opt,name=rejected,proto3" json:"rejected,omitempty"`                                                  // copied records that were rejected, of all time
+	AppliedAdjustments  []*Applied             `protobuf:"bytes,10,rep,name=applied_adjustments,json=appliedAdjustments,proto3" json:"applied_adjustments,omitempty"`    // as applied, of the topic of copied adjustments
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -591,6 +592,13 @@ func (x *Origin) GetRejected() uint64 {
 		return x.Rejected
 	}
 	return 0
+}
+
+func (x *Origin) GetAppliedAdjustments() []*Applied {
+	if x != nil {
+		return x.AppliedAdjustments
+	}
+	return nil
 }
 
 // Applied is the position in one partition of a topic of an origin.
@@ -1077,7 +1085,7 @@ const file_task_proto_rawDesc = "" +
 	"\n" +
 	"duplicates\x18\b \x01(\x04R\n" +
 	"duplicates\x12\x1c\n" +
-	"\tconflicts\x18\t \x01(\x04R\tconflicts\"\x99\x02\n" +
+	"\tconflicts\x18\t \x01(\x04R\tconflicts\"\xe9\x02\n" +
 	"\x06Origin\x12\x0e\n" +
 	"\x02dc\x18\x01 \x01(\tR\x02dc\x12!\n" +
 	"\fwatermark_ms\x18\x02 \x01(\x03R\vwatermarkMs\x12\x14\n" +
@@ -1087,7 +1095,9 @@ const file_task_proto_rawDesc = "" +
 	"\x14transport_duplicates\x18\x06 \x01(\x04R\x13transportDuplicates\x127\n" +
 	"\aapplied\x18\a \x03(\v2\x1d.weir.spendcounter.v1.AppliedR\aapplied\x12\x12\n" +
 	"\x04late\x18\b \x01(\x04R\x04late\x12\x1a\n" +
-	"\brejected\x18\t \x01(\x04R\brejected\"V\n" +
+	"\brejected\x18\t \x01(\x04R\brejected\x12N\n" +
+	"\x13applied_adjustments\x18\n" +
+	" \x03(\v2\x1d.weir.spendcounter.v1.AppliedR\x12appliedAdjustments\"V\n" +
 	"\aApplied\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x03R\x04next\x12\x19\n" +
@@ -1155,19 +1165,20 @@ var file_task_proto_depIdxs = []int32{
 	2,  // 2: weir.spendcounter.v1.TaskState.corrections:type_name -> weir.spendcounter.v1.Correction
 	1,  // 3: weir.spendcounter.v1.TaskState.pass:type_name -> weir.spendcounter.v1.Pass
 	6,  // 4: weir.spendcounter.v1.Origin.applied:type_name -> weir.spendcounter.v1.Applied
-	9,  // 5: weir.spendcounter.v1.Generations.current:type_name -> weir.spendcounter.v1.Mark
-	9,  // 6: weir.spendcounter.v1.Generations.previous:type_name -> weir.spendcounter.v1.Mark
-	9,  // 7: weir.spendcounter.v1.Bucket.since:type_name -> weir.spendcounter.v1.Mark
-	10, // 8: weir.spendcounter.v1.Mark.topics:type_name -> weir.spendcounter.v1.TopicStart
-	6,  // 9: weir.spendcounter.v1.TopicStart.applied:type_name -> weir.spendcounter.v1.Applied
-	12, // 10: weir.spendcounter.v1.LocalState.processing:type_name -> weir.spendcounter.v1.Ring
-	12, // 11: weir.spendcounter.v1.LocalState.origins:type_name -> weir.spendcounter.v1.Ring
-	9,  // 12: weir.spendcounter.v1.LocalState.as_of:type_name -> weir.spendcounter.v1.Mark
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	6,  // 5: weir.spendcounter.v1.Origin.applied_adjustments:type_name -> weir.spendcounter.v1.Applied
+	9,  // 6: weir.spendcounter.v1.Generations.current:type_name -> weir.spendcounter.v1.Mark
+	9,  // 7: weir.spendcounter.v1.Generations.previous:type_name -> weir.spendcounter.v1.Mark
+	9,  // 8: weir.spendcounter.v1.Bucket.since:type_name -> weir.spendcounter.v1.Mark
+	10, // 9: weir.spendcounter.v1.Mark.topics:type_name -> weir.spendcounter.v1.TopicStart
+	6,  // 10: weir.spendcounter.v1.TopicStart.applied:type_name -> weir.spendcounter.v1.Applied
+	12, // 11: weir.spendcounter.v1.LocalState.processing:type_name -> weir.spendcounter.v1.Ring
+	12, // 12: weir.spendcounter.v1.LocalState.origins:type_name -> weir.spendcounter.v1.Ring
+	9,  // 13: weir.spendcounter.v1.LocalState.as_of:type_name -> weir.spendcounter.v1.Mark
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_task_proto_init() }
