@@ -57,6 +57,8 @@ type Config struct {
 	// Apps are the applications of the process, each with its own name: ClusterService serves their
 	// tasks and savepoints, StateService their state. Defaults to none.
 	Apps []App
+	// Queries are answered on the data listener, with Cluster. Defaults to none.
+	Queries []Query
 	// DefaultApp is the application with state of requests that name none. Defaults to the only one
 	// of Apps that has state; if there are several, a request has to name one.
 	DefaultApp string
@@ -153,6 +155,9 @@ func (c Config) check() error {
 		return &FieldError{[]string{"Cluster"}, errors.New("the services of spend and of applications need a cluster, and Cluster is not set: set it")}
 	}
 	if err := c.checkApps(); err != nil {
+		return err
+	}
+	if err := c.checkQueries(); err != nil {
 		return err
 	}
 	if c.MaxConns < 0 || c.MaxConnsPerClient < 0 || c.MaxRequests < 0 || c.MaxParked < 0 || c.MaxParkedPerClient < 0 || c.WaitLimit < 0 || c.ShutdownLimit < 0 {

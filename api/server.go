@@ -249,6 +249,7 @@ func (s *Server) dataHandler() http.Handler {
 			mux.Handle(weirpbconnect.NewAdjustmentServiceHandler(none, opts...))
 		}
 		s.addPages(mux)
+		s.addQueries(mux)
 	}
 	a.next = s.guarded(s.dataLimiter, nil, sameOrigin(mux))
 	return a

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
@@ -38,6 +39,8 @@ type Config struct {
 	Token string
 	// Roots are the certificate authorities of the other processes. Defaults to the system's.
 	Roots *x509.CertPool
+	// Queries are answered on Listen, see NewQuery. Defaults to none.
+	Queries []api.Query
 	// Advertise is the address of the API for other processes, host:port. Defaults to the address
 	// on which the API listens; it must be set if that is every interface.
 	Advertise string
@@ -90,6 +93,9 @@ func (c *Config) serves() bool { return c.Listen != "" || c.OpsListen != "" }
 
 // checkAddresses returns ErrConfig for addresses at which other processes could not reach the API.
 func (c *Config) checkAddresses() error {
+	if len(c.Queries) > 0 && !c.serves() {
+		return fmt.Errorf("%w: Queries are answered by the API, and Listen is empty: set Listen", processors.ErrConfig)
+	}
 	if c.Advertise != "" {
 		host, port, err := net.SplitHostPort(c.Advertise)
 		switch {

@@ -71,7 +71,7 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 	}
 	serve := api.Config{
 		Logger: *p.log, Listen: cfg.Listen, OpsListen: cfg.OpsListen, TLS: cfg.TLS, Token: cfg.Token, Registry: p.registry, Ready: p.ready,
-		Cluster: &local.ClusterInfo{Kafka: cfg.Runtime.Kafka, Version: version}, Apps: p.apps, Find: local.Find(cfg.Runtime.Kafka),
+		Cluster: &local.ClusterInfo{Kafka: cfg.Runtime.Kafka, Version: version}, Apps: p.apps, Queries: cfg.Queries, Find: local.Find(cfg.Runtime.Kafka),
 	}
 	if host, _, err := net.SplitHostPort(cfg.Advertise); err == nil {
 		serve.AllowedHosts = []string{host} // other processes send this name in the Host header
