@@ -46,7 +46,7 @@ type Config struct {
 	Advertise string
 }
 
-// SetFlags adds the flags of Main to a set: -brokers, -dir, -instance, -partitions,
+// SetFlags adds the flags of Config.Main to a set: -brokers, -dir, -instance, -partitions,
 // -replication-factor, -listen and -ops-listen. The flags set fields of c. The values that c has
 // are the defaults of the flags; an empty field gets the default of Main.
 func (c *Config) SetFlags(set *flag.FlagSet) {
