@@ -1,3 +1,4 @@
-// Package examples holds programs that use weir as a library: first, wordcount, sessions and join
-// process streams, leaseworker leases a resource. docs/write-a-processor.md begins with them.
+// Package examples holds programs that use weir as a library: first, wordcount, visits, sessions
+// and join process streams, leaseworker leases a resource. docs/write-a-processor.md begins with
+// them.
 package examples
