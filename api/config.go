@@ -40,6 +40,8 @@ type Config struct {
 	// OpsListen is host:port of the ops listener: probes, metrics, pprof. A host that is not
 	// loopback needs TLS and Token. Defaults to 127.0.0.1:8081.
 	OpsListen string
+	// OpsOnly leaves the data listener out. Listen has no meaning then. Defaults to false.
+	OpsOnly bool
 	// TLS is the configuration of both listeners, with at least one certificate. Defaults to none:
 	// plain HTTP/1.1 and HTTP/2 (h2c).
 	TLS *tls.Config
@@ -168,6 +170,9 @@ func (c Config) check() error {
 	}
 	if c.Token != "" && len(c.Token) < MinToken {
 		return &FieldError{[]string{"Token"}, fmt.Errorf("the token has %d bytes and could be guessed: use at least %d bytes", len(c.Token), MinToken)}
+	}
+	if c.OpsOnly {
+		return c.checkListen("OpsListen", c.OpsListen)
 	}
 	return errors.Join(c.checkListen("Listen", c.Listen), c.checkListen("OpsListen", c.OpsListen))
 }

@@ -351,3 +351,38 @@ func TestQueries(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOpsListenAlone: the ops listener alone opens no port for the API, and an address of the
+// program's own HTTP server stays.
+func TestOpsListenAlone(t *testing.T) {
+	cfg := config(t, broker(t))
+	cfg.OpsListen, cfg.Runtime.Endpoint = "127.0.0.1:0", "queries:8090"
+	p, err := program.New(cfg, count())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(testlimit.Context(t))
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	testlimit.Within(t, "it is ready", func(ctx context.Context) error {
+		if text := get(ctx, t, p, "/readyz"); !strings.Contains(text, `"ready":true`) {
+			return errors.New(text)
+		}
+		return nil
+	})
+	if addr := p.Server().Addr(); addr != "" {
+		t.Errorf("the API listens on %s", addr)
+	}
+	owner, err := p.Runtime("count").Owner(ctx, []byte("a"))
+	if err != nil || !owner.Self || owner.Endpoint != "queries:8090" {
+		t.Errorf("owner %+v, %v", owner, err)
+	}
+	stop()
+	if err := testlimit.Receive(t, "the end", ended); err != nil {
+		t.Error(err)
+	}
+	cfg.Listen = "127.0.0.1:0"
+	if _, err := program.New(cfg, count()); !errors.Is(err, processors.ErrConfig) || !strings.Contains(err.Error(), `Runtime.Endpoint is "queries:8090"`) {
+		t.Error(err)
+	}
+}
