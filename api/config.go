@@ -41,6 +41,8 @@ type Config struct {
 	// OpsListen is host:port of the ops listener: probes, metrics, pprof. A host that is not
 	// loopback needs TLS and Token. Defaults to 127.0.0.1:8081.
 	OpsListen string
+	// OpsOnly leaves the data listener out. Listen has no meaning then. Defaults to false.
+	OpsOnly bool
 	// TLS is the configuration of both listeners, with at least one certificate. Defaults to none:
 	// plain HTTP/1.1 and HTTP/2 (h2c).
 	TLS *tls.Config
@@ -58,6 +60,8 @@ type Config struct {
 	// Apps are the applications of the process, each with its own name: ClusterService serves their
 	// tasks and savepoints, StateService their state. Defaults to none.
 	Apps []App
+	// Queries are answered on the data listener, with Cluster. Defaults to none.
+	Queries []Query
 	// DefaultApp is the application with state of requests that name none. Defaults to the only one
 	// of Apps that has state; if there are several, a request has to name one.
 	DefaultApp string
@@ -157,6 +161,9 @@ func (c Config) check() error {
 	if err := c.checkApps(); err != nil {
 		return err
 	}
+	if err := c.checkQueries(); err != nil {
+		return err
+	}
 	if c.MaxConns < 0 || c.MaxConnsPerClient < 0 || c.MaxRequests < 0 || c.MaxParked < 0 || c.MaxParkedPerClient < 0 || c.WaitLimit < 0 || c.ShutdownLimit < 0 {
 		return errors.New("api: a limit of Config is negative: leave it 0 for its default")
 	}
@@ -165,6 +172,9 @@ func (c Config) check() error {
 	}
 	if c.Token != "" && len(c.Token) < MinToken {
 		return &FieldError{[]string{"Token"}, fmt.Errorf("the token has %d bytes and could be guessed: use at least %d bytes", len(c.Token), MinToken)}
+	}
+	if c.OpsOnly {
+		return c.checkListen("OpsListen", c.OpsListen)
 	}
 	return errors.Join(c.checkListen("Listen", c.Listen), c.checkListen("OpsListen", c.OpsListen))
 }

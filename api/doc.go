@@ -10,6 +10,7 @@
 //	                           │                             └─ /debug/pprof/
 //	                           ├─ AdjustmentService ─▶ AdjustmentSource
 //	                           ├─ ClusterService ─▶ ClusterSource; App: tasks, savepoints
+//	                           ├─ /query/ ───▶ Config.Queries ─▶ App
 //	                           └─ StateService ─▶ App, by the name in the request
 //	Client (the CLI) ────────▶ data listener      │
 //	                                          Router ─▶ StateSource: partitions of this process

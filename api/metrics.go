@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -80,16 +81,17 @@ func newMetrics(r *obs.Registry) (*metrics, error) {
 // begin gives the series of successful requests and of panics the value 0, so that increase and
 // rate see the first event.
 func (m *metrics) begin() {
-	for _, p := range append(procedures(), indexLabel, spendLabel) {
+	for _, p := range append(procedures(), indexLabel, spendLabel, queryLabel) {
 		m.requests.WithLabelValues(p, codeOK)
 		m.panics.WithLabelValues(p)
 	}
 }
 
-// Values of the label procedure of the pages.
+// Values of the label procedure of the pages and of the queries.
 const (
 	indexLabel = "index" // the overview
 	spendLabel = "spend"
+	queryLabel = "query" // of Config.Queries
 )
 
 // procedures returns the paths of all procedures.
@@ -113,6 +115,8 @@ func procedureLabel(path string) string {
 		return indexLabel
 	case path == spendPath:
 		return spendLabel
+	case strings.HasPrefix(path, queryPath):
+		return queryLabel
 	}
 	return "other"
 }

@@ -102,7 +102,7 @@ func (s *Server) Scheme() string {
 }
 
 // Addr returns host:port of the data listener, with the port that ":0" became. It is empty before
-// Listen.
+// Listen, and with Config.OpsOnly.
 func (s *Server) Addr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,17 +119,20 @@ func (s *Server) OpsAddr() string {
 // Listen binds the addresses, for programs that need them before Run. Callers that connect wait
 // until Run serves them.
 func (s *Server) Listen(ctx context.Context) error {
-	data, err := listen(ctx, "Listen", s.cfg.Listen)
+	ops, err := listen(ctx, "OpsListen", s.cfg.OpsListen)
 	if err != nil {
 		return err
 	}
-	ops, err := listen(ctx, "OpsListen", s.cfg.OpsListen)
-	if err != nil {
-		return errors.Join(err, data.Close())
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.data, s.ops, s.addr, s.opsAddr = data, ops, data.Addr().String(), ops.Addr().String()
+	if !s.cfg.OpsOnly {
+		data, err := listen(ctx, "Listen", s.cfg.Listen)
+		if err != nil {
+			return errors.Join(err, ops.Close())
+		}
+		s.data, s.addr = data, data.Addr().String()
+	}
+	s.ops, s.opsAddr = ops, ops.Addr().String()
 	return nil
 }
 
@@ -141,7 +144,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.started.Swap(true) {
 		return errors.New("api: Run was called a second time: make a new Server")
 	}
-	if s.Addr() == "" {
+	if s.OpsAddr() == "" {
 		if err := s.Listen(ctx); err != nil {
 			return err
 		}
@@ -162,17 +165,21 @@ func (s *Server) serve(ctx context.Context) error {
 	dataSrv := s.httpServer(dataCtx, s.dataHandler(), s.cfg.WaitLimit+readTimeout)
 	opsSrv := s.httpServer(opsCtx, s.opsHandler(), opsWriteLimit)
 	failed := make(chan error, 2)
-	go func() { failed <- s.serveOn(dataSrv, s.data, "data") }()
+	running := 1
+	if s.data != nil {
+		running++
+		go func() { failed <- s.serveOn(dataSrv, s.data, "data") }()
+	}
 	go func() { failed <- s.serveOn(opsSrv, s.ops, "ops") }()
 	close(s.ready)
 	s.log.Info().Str("data", s.Addr()).Str("ops", s.OpsAddr()).Bool("tls", s.cfg.TLS != nil).Msg("api.serving")
 
 	var errs []error
-	running := 2
 	select {
 	case <-ctx.Done():
 	case err := <-failed:
-		errs, running = append(errs, err), 1
+		errs = append(errs, err)
+		running--
 	}
 	// /readyz fails first and the ops listener stops last, so that a load balancer and an operator
 	// can follow the stop.
@@ -249,6 +256,7 @@ func (s *Server) dataHandler() http.Handler {
 			mux.Handle(weirpbconnect.NewAdjustmentServiceHandler(none, opts...))
 		}
 		s.addPages(mux)
+		s.addQueries(mux)
 	}
 	a.next = s.guarded(s.dataLimiter, nil, sameOrigin(mux))
 	return a

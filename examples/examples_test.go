@@ -1,6 +1,7 @@
 package examples
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/weirhq/weir/examples/exampletest"
@@ -24,5 +25,8 @@ func TestExamples(t *testing.T) {
 		}
 	})
 	exampletest.RunStreams(t, dir, broker.Kafka().Brokers[0])
+	t.Run("visits", func(t *testing.T) {
+		exampletest.RunVisits(t, dir, broker.Kafka().Brokers[0], rand.New(rand.NewPCG(1, 0)))
+	})
 	t.Run("leaseworker", func(t *testing.T) { exampletest.RunLeaseWorker(t, dir) })
 }

@@ -35,8 +35,8 @@ type Config struct {
 	Instance string
 	// Endpoint is the address, host:port, at which others reach the HTTP server that your program
 	// runs for questions about its partitions. The runtime does not listen there. It passes the
-	// address on to the other processes, where Runtime.Owner and Members return it. A
-	// local.Program sets it to the address of its API. Defaults to none.
+	// address on to the other processes, where Runtime.Owner and Members return it. Package program
+	// sets it to the address of its API. Defaults to none.
 	Endpoint string
 	// Standbys is the number of other processes that keep the state of each partition warm. When an
 	// owner dies, one of them continues with little to restore. The leader of the group uses its

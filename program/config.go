@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 )
@@ -21,7 +22,7 @@ import (
 // every other field works.
 type Config struct {
 	// Runtime configures the runtime of each processor. New sets Metrics, Topics if it is nil,
-	// and Endpoint if the API is served. Each processor keeps its state in the subdirectory of Dir
+	// and Endpoint if Listen is set. Each processor keeps its state in the subdirectory of Dir
 	// with its name, and has sessions, caches and a ballast file of its own. Workers defaults to
 	// the number of CPUs divided by the number of processors, and at least 2.
 	Runtime processors.Config
@@ -30,20 +31,22 @@ type Config struct {
 	// MinInsync and that of Runtime default to each other.
 	Topics kafkaadmin.TopicOptions
 	// Listen and OpsListen are the addresses, host:port, of the API for weir's commands and of
-	// /readyz and /metrics. If one of them is set, the other one defaults to a free port of
-	// 127.0.0.1. Both default to none: the program serves no HTTP.
+	// /readyz and /metrics. With Listen, OpsListen defaults to a free port of 127.0.0.1. OpsListen
+	// alone opens no API. Both default to none: the program serves no HTTP.
 	Listen, OpsListen string
 	// TLS and Token are those of api.Config: addresses that other hosts reach need both.
 	TLS   *tls.Config
 	Token string
 	// Roots are the certificate authorities of the other processes. Defaults to the system's.
 	Roots *x509.CertPool
+	// Queries are answered on Listen, see NewQuery. Defaults to none.
+	Queries []api.Query
 	// Advertise is the address of the API for other processes, host:port. Defaults to the address
 	// on which the API listens; it must be set if that is every interface.
 	Advertise string
 }
 
-// SetFlags adds the flags of Main to a set: -brokers, -dir, -instance, -partitions,
+// SetFlags adds the flags of Config.Main to a set: -brokers, -dir, -instance, -partitions,
 // -replication-factor, -listen and -ops-listen. The flags set fields of c. The values that c has
 // are the defaults of the flags; an empty field gets the default of Main.
 func (c *Config) SetFlags(set *flag.FlagSet) {
@@ -69,7 +72,7 @@ func (c *Config) SetFlags(set *flag.FlagSet) {
 		return nil
 	})
 	set.IntVar(&c.Topics.ReplicationFactor, "replication-factor", c.Topics.ReplicationFactor, "replicas of each partition of new topics; 0: 3, or the number of brokers")
-	set.StringVar(&c.Listen, "listen", cmp.Or(c.Listen, freePort), "address of the API for weir's commands; port 0: any free port, which the log has")
+	set.StringVar(&c.Listen, "listen", cmp.Or(c.Listen, freePort), "address of the API for weir's commands; port 0: any free port, which the log has; empty: no API")
 	set.StringVar(&c.OpsListen, "ops-listen", cmp.Or(c.OpsListen, freePort), "address of /readyz and /metrics")
 }
 
@@ -78,18 +81,22 @@ func (c *Config) setDefaults(list int) {
 	c.Runtime.Workers = cmp.Or(c.Runtime.Workers, max(2, runtime.GOMAXPROCS(0)/max(1, list)))
 	c.Topics.MinInsync = cmp.Or(c.Topics.MinInsync, c.Runtime.MinInsync)
 	c.Runtime.MinInsync = c.Topics.MinInsync
-	if c.serves() {
-		c.Listen, c.OpsListen = cmp.Or(c.Listen, freePort), cmp.Or(c.OpsListen, freePort)
+	if c.Listen != "" {
+		c.OpsListen = cmp.Or(c.OpsListen, freePort)
 	}
 }
 
 const freePort = "127.0.0.1:0"
 
-// serves reports whether the program serves HTTP.
-func (c *Config) serves() bool { return c.Listen != "" || c.OpsListen != "" }
-
 // checkAddresses returns ErrConfig for addresses at which other processes could not reach the API.
 func (c *Config) checkAddresses() error {
+	switch {
+	case len(c.Queries) > 0 && c.Listen == "":
+		return fmt.Errorf("%w: Queries are answered by the API, and Listen is empty: set Listen", processors.ErrConfig)
+	case c.Listen != "" && c.Runtime.Endpoint != "":
+		return fmt.Errorf("%w: Runtime.Endpoint is %q, and other processes get the address of the API in its place: "+
+			"leave Endpoint empty and serve what it serves by Queries, or leave Listen empty", processors.ErrConfig, c.Runtime.Endpoint)
+	}
 	if c.Advertise != "" {
 		host, port, err := net.SplitHostPort(c.Advertise)
 		switch {

@@ -2,12 +2,13 @@
 //
 //	func main() { program.Main(split(), count()) }
 //
-// Main reads flags. Run is the same with a Config, and New returns the Program first, for queries
-// and metrics of its own:
+// Main reads flags. Config.Main is for a program that sets more than they do, such as Queries or
+// TLS. Run reads no flags and writes no log of its own, and New returns the Program first, for
+// metrics of its own:
 //
 //	list ─▶ New ─▶ Program.Run ─┬─▶ topics that are missing         created, with partitions that fit
 //	                            ├─▶ processors.Runtime of each      state in Dir/<App>
-//	                            ├─▶ api.Server, if it has an address  state, partitions, savepoints
+//	                            ├─▶ api.Server, if it has an address  state, queries, partitions
 //	                            └─▶ one registry of metrics          /metrics
 //
 // # Change the key

@@ -2,6 +2,7 @@ package program_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -12,6 +13,13 @@ import (
 	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/program"
 )
+
+// A main function with a setting and a flag of its own.
+func ExampleConfig_Main() {
+	cfg := program.Config{Topics: kafkaadmin.TopicOptions{Retention: 30 * 24 * time.Hour}}
+	flag.StringVar(&cfg.Token, "token", "", "token of the API, for commands and other processes")
+	cfg.Main(split(), count())
+}
 
 // Two processors in one process, until an interrupt.
 func ExampleRun() {

@@ -66,12 +66,12 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 		p.runtimes = append(p.runtimes, rt)
 		p.apps = append(p.apps, local.NewApp(local.AppConfig{Runtime: rt, Kafka: c.Kafka, TLS: cfg.TLS != nil, Roots: cfg.Roots}))
 	}
-	if !cfg.serves() {
+	if cfg.OpsListen == "" { // without Listen, too
 		return p, nil
 	}
 	serve := api.Config{
-		Log: p.log, Listen: cfg.Listen, OpsListen: cfg.OpsListen, TLS: cfg.TLS, Token: cfg.Token, Registry: p.registry, Ready: p.ready,
-		Cluster: &local.ClusterInfo{Kafka: cfg.Runtime.Kafka, Version: version}, Apps: p.apps, Find: local.Find(cfg.Runtime.Kafka),
+		Log: p.log, Listen: cfg.Listen, OpsListen: cfg.OpsListen, OpsOnly: cfg.Listen == "", TLS: cfg.TLS, Token: cfg.Token, Registry: p.registry, Ready: p.ready,
+		Cluster: &local.ClusterInfo{Kafka: cfg.Runtime.Kafka, Version: version}, Apps: p.apps, Queries: cfg.Queries, Find: local.Find(cfg.Runtime.Kafka),
 	}
 	if host, _, err := net.SplitHostPort(cfg.Advertise); err == nil {
 		serve.AllowedHosts = []string{host} // other processes send this name in the Host header
@@ -122,7 +122,7 @@ func (p *Program) Run(ctx context.Context) error {
 		g.Go(func() error { return p.server.Run(ctx) })
 	}
 	for _, rt := range p.runtimes {
-		if p.server != nil {
+		if p.cfg.Listen != "" {
 			rt.Advertise(p.endpoint())
 		}
 		g.Go(func() error {

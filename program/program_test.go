@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/devbroker"
@@ -21,6 +23,7 @@ import (
 	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/program"
 	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/state"
 )
 
 // split writes each word of a line with the word as its key, and count reads the words.
@@ -148,9 +151,15 @@ func TestRun(t *testing.T) {
 
 func get(ctx context.Context, t *testing.T, p *program.Program, path string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.Server().OpsAddr()+path, nil)
+	_, body, _ := strings.Cut(fetch(ctx, "http://"+p.Server().OpsAddr()+path), " ")
+	return body
+}
+
+// fetch returns the status and the body of an answer, or the error.
+func fetch(ctx context.Context, url string) string {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		t.Fatal(err)
+		return err.Error()
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -161,7 +170,7 @@ func get(ctx context.Context, t *testing.T, p *program.Program, path string) str
 	if err != nil {
 		return err.Error()
 	}
-	return string(body)
+	return fmt.Sprint(res.StatusCode, " ", string(body))
 }
 
 // TestSlog: the API logs to the handler of the runtimes.
@@ -288,5 +297,92 @@ func TestRefusedTopics(t *testing.T) {
 	}
 	if _, err := kafka.EndOffsets(t.Context(), k, "lines"); err == nil {
 		t.Error("topics were created")
+	}
+}
+
+// TestQueries: a query has the committed state of its processor.
+func TestQueries(t *testing.T) {
+	k := broker(t, stream.DataTopic("words", 2, 0))
+	counts := state.Named(1, "counts", state.String{}, state.Uint64{})
+	cfg := config(t, k)
+	cfg.Queries = []api.Query{program.NewQuery("count", "counts", counts.Get)}
+	counter := stream.Processor{
+		App: "count", Tables: state.Tables(counts),
+		On: []stream.Callback{stream.OnBytes("words", func(c *stream.Context, r *stream.Record) error {
+			n, _, err := counts.Get(c, string(r.Key))
+			counts.Put(c, string(r.Key), n+1)
+			return err
+		})},
+	}
+	if _, err := program.New(cfg, counter); !errors.Is(err, processors.ErrConfig) || !strings.Contains(err.Error(), "Queries are answered by the API, and Listen is empty") {
+		t.Error(err)
+	}
+	cfg.Listen = "127.0.0.1:0"
+	p, err := program.New(cfg, counter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(testlimit.Context(t))
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	producer, err := kafka.NewProducer(k, "words")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	for _, word := range strings.Fields("to be or not to be") {
+		if err := producer.Produce(ctx, stream.Murmur2([]byte(word), 2), []byte(word), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := producer.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for word, want := range map[string]string{"to": "200 2\n", "be": "200 2\n", "or": "200 1\n", "that": "404 "} {
+		testlimit.Within(t, word, func(ctx context.Context) error {
+			if got := fetch(ctx, "http://"+p.Server().Addr()+"/query/counts/"+word); !strings.HasPrefix(got, want) {
+				return errors.New(got)
+			}
+			return nil
+		})
+	}
+	stop()
+	if err := testlimit.Receive(t, "the end", ended); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOpsListenAlone: the ops listener alone opens no port for the API, and an address of the
+// program's own HTTP server stays.
+func TestOpsListenAlone(t *testing.T) {
+	cfg := config(t, broker(t))
+	cfg.OpsListen, cfg.Runtime.Endpoint = "127.0.0.1:0", "queries:8090"
+	p, err := program.New(cfg, count())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(testlimit.Context(t))
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	testlimit.Within(t, "it is ready", func(ctx context.Context) error {
+		if text := get(ctx, t, p, "/readyz"); !strings.Contains(text, `"ready":true`) {
+			return errors.New(text)
+		}
+		return nil
+	})
+	if addr := p.Server().Addr(); addr != "" {
+		t.Errorf("the API listens on %s", addr)
+	}
+	owner, err := p.Runtime("count").Owner(ctx, []byte("a"))
+	if err != nil || !owner.Self || owner.Endpoint != "queries:8090" {
+		t.Errorf("owner %+v, %v", owner, err)
+	}
+	stop()
+	if err := testlimit.Receive(t, "the end", ended); err != nil {
+		t.Error(err)
+	}
+	cfg.Listen = "127.0.0.1:0"
+	if _, err := program.New(cfg, count()); !errors.Is(err, processors.ErrConfig) || !strings.Contains(err.Error(), `Runtime.Endpoint is "queries:8090"`) {
+		t.Error(err)
 	}
 }

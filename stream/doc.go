@@ -44,7 +44,14 @@
 //
 // It creates its topics, keeps its state on disk and in a changelog topic, and shares the
 // partitions with other processes of the same program. The flags are those of
-// program.Config.SetFlags.
+// program.Config.SetFlags. Beside this package a program needs:
+//
+//   - stream/state: typed tables, sessions, tables that a topic fills, and codecs
+//   - stream/streamtest: tests of a processor in memory
+//   - program: the main function, topics, metrics, and queries over HTTP
+//
+// examples/visits has them all: sessions, joined with a table of users. The guide is
+// docs/write-a-processor.md.
 //
 // # The model
 //

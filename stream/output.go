@@ -36,7 +36,8 @@ type Message struct {
 // chooses.
 const ByPartitioner int32 = -1
 
-// Destination is where a Change of OpEmit goes.
+// Destination is where a Change of OpEmit goes. A test reads it from the changes of
+// streamtest.Runner.TakeOutputs.
 type Destination struct {
 	Output    *Output
 	Partition int32 // ByPartitioner, or a partition number

@@ -90,7 +90,7 @@ var name = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
 // letters, digits, '.', '_', '-'.
 func ValidName(s string) bool { return name.MatchString(s) }
 
-// SetDefaults sets the fields that have defaults, except New.
+// SetDefaults sets the fields that have defaults, except New. The runtime calls it.
 func (p *Processor) SetDefaults() {
 	if len(p.Inputs) == 0 {
 		p.Inputs = inputsOf(p.On)
@@ -108,7 +108,8 @@ func (p *Processor) SetDefaults() {
 	}
 }
 
-// Complete sets the fields that have defaults and checks all of them. The runtime calls it.
+// Complete sets the fields that have defaults and checks all of them. The runtime and
+// streamtest.New call it.
 func (p *Processor) Complete() error {
 	p.SetDefaults()
 	if err := p.completeOn(); err != nil {
@@ -187,8 +188,8 @@ func (p *Processor) writes(topic string) bool {
 	return slices.ContainsFunc(p.Outputs, func(o Output) bool { return o.Topic == topic })
 }
 
-// WrittenTopics returns the topics that the processor writes: changelog, dead-letter topic and
-// outputs, each once.
+// WrittenTopics returns the topics that a processor with its defaults writes: changelog,
+// dead-letter topic and outputs, each once. The runtime calls it.
 func (p *Processor) WrittenTopics() []string {
 	list := []string{p.Changelog, p.DLQ}
 	for i := range p.Outputs {

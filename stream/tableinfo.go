@@ -3,6 +3,8 @@ package stream
 import (
 	"fmt"
 	"slices"
+
+	"github.com/weirhq/weir/stream/internal/plumbing"
 )
 
 // TableInfo describes a table of a processor: commands and the API show the committed state with
@@ -19,7 +21,12 @@ type TableInfo struct {
 	Value func(value []byte) ([]byte, error)
 	// Partition returns the partition of a key. Nil: keys do not determine their partition.
 	Partition func(key []byte) (int32, bool)
+
+	namedTable
 }
+
+// namedTable is for package state.
+type namedTable = plumbing.NamedTable
 
 // checkTables returns an error if two tables have the same number or name, or if a table cannot be
 // asked for.
@@ -44,9 +51,10 @@ func (p *Processor) checkTables() error {
 // nameTables makes New give the names of the tables to its handlers: a record function uses no
 // table of a name that the processor does not have.
 func (p *Processor) nameTables() {
-	names, build := &[256]string{}, p.New
+	names, build := &[256]plumbing.TableName{}, p.New
 	for i := range p.Tables {
-		names[p.Tables[i].Number] = p.Tables[i].Name
+		t := &p.Tables[i]
+		names[t.Number] = plumbing.TableName{NamedTable: t.namedTable, Name: t.Name}
 	}
 	p.New = func(t Task) (Handler, error) {
 		t.tables = tableNames{Names: names}

@@ -12,14 +12,19 @@ import (
 	"github.com/weirhq/weir/internal/testlimit"
 )
 
-// Build compiles the programs of examples/ and returns the directory of the binaries.
-func Build(t testing.TB) (dir string) {
+// Build compiles programs of examples/, or all, and returns the directory of the binaries.
+func Build(t testing.TB, programs ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	pattern := "github.com/weirhq/weir/examples/"
-	build := exec.CommandContext(ctx, "go", "build", "-o", dir, pattern+"first", pattern+"wordcount", pattern+"sessions", pattern+"join", pattern+"leaseworker")
+	if len(programs) == 0 {
+		programs = []string{"first", "wordcount", "sessions", "visits", "join", "leaseworker"}
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", dir) //nolint:gosec // the names are constants
+	for _, name := range programs {
+		build.Args = append(build.Args, "github.com/weirhq/weir/examples/"+name)
+	}
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the examples: %v\n%s", err, out)
 	}

@@ -1,5 +1,6 @@
 // Package authored finds what the author of a processor wrote in a handler that Processor.New has
-// made. The runtime and package streamtest use it.
+// made. It is for the runtime and for package streamtest: processors have no use for it, and it can
+// change with any version.
 package authored
 
 import (

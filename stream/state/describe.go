@@ -11,7 +11,11 @@ import (
 )
 
 // Info describes a table of Named for Processor.Tables, see Describe.
-func (t *Table[K, V]) Info() stream.TableInfo { return t.Describe(t.name) }
+func (t *Table[K, V]) Info() stream.TableInfo {
+	info := t.Describe(t.name)
+	info.Named = true
+	return info
+}
 
 // Describe describes the table for Processor.Tables under a name: commands and the API show its
 // rows by its codecs. A struct that encoding/json shows as {} needs exported fields.

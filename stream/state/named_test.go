@@ -66,6 +66,39 @@ func TestUndeclaredTable(t *testing.T) {
 	}
 }
 
+// TestNumberOfANamedTable holds that a table without a name is refused by each operation if a named
+// table of the processor has its number. Where the processor lists it by Describe, it is that
+// table.
+func TestNumberOfANamedTable(t *testing.T) {
+	other := state.NewTable(1, state.String{}, state.String{})
+	for name, use := range map[string]func(c *stream.Context) error{
+		"get":    func(c *stream.Context) error { _, _, err := other.Get(c, "k"); return err },
+		"put":    func(c *stream.Context) error { other.Put(c, "k", "v"); return nil },
+		"delete": func(c *stream.Context) error { other.Delete(c, "k"); return nil },
+		"scan":   func(c *stream.Context) error { return other.Scan(c, func(string, string) error { return nil }) },
+	} {
+		for want, tables := range map[string][]stream.TableInfo{
+			`a table of state.NewTable has number 1, which is that of table "users"`: state.Tables(state.Named(1, "users", state.String{}, state.String{})),
+			"": {other.Describe("users"), state.Named(2, "two", state.String{}, state.String{}).Info()},
+		} {
+			p := stream.Processor{App: "a", Inputs: []string{"in"}, Tables: tables, New: stream.EachRecord(
+				func(c *stream.Context, _ *stream.Record) error { return use(c) })}
+			if err := p.Complete(); err != nil {
+				t.Fatal(err)
+			}
+			none := func(byte, []byte) ([]byte, error) { return nil, nil }
+			h, err := p.New(stream.Task{Get: none, Range: func(byte, []byte, []byte, func(key, value []byte) error) error { return nil }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = h.Fold(&stream.Batch{Topic: "in", Records: make([]stream.Record, 1)})
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+		}
+	}
+}
+
 // TestTablesAreApart holds that a processor with two tables of one number or of one name does not
 // start, nor one with a number of the runtime.
 func TestTablesAreApart(t *testing.T) {

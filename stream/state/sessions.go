@@ -95,6 +95,12 @@ func (s *Sessions[K, V]) Add(c *stream.Context, key K, atMs int64, v V) error {
 	return nil
 }
 
+// Get returns the open sessions of a key in the order of their times, and whether there are any. A
+// session is open until event time has passed its end.
+func (s *Sessions[K, V]) Get(r Reader, key K) (open []Session[V], ok bool, err error) {
+	return s.open.Get(r, key)
+}
+
 func (s *Sessions[K, V]) await(c *stream.Context, key K, x Session[V]) error {
 	b, err := s.open.keys.Append(nil, key)
 	if err != nil {

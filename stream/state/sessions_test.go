@@ -235,3 +235,40 @@ func TestSessionsMergeInOrder(t *testing.T) {
 		t.Errorf("outputs %v", out)
 	}
 }
+
+// TestOpenSessions: Get returns the sessions of a key that have not ended.
+func TestOpenSessions(t *testing.T) {
+	s := state.NewSessions(1, "visits", state.String{}, 30*time.Second, func(a, b int) int { return a + b })
+	r := streamtest.New(t, streamtest.Options{Processor: stream.Processor{
+		Tables: state.Tables(s),
+		Time:   stream.EventTimeConfig{Lateness: time.Minute},
+		On: []stream.Callback{
+			stream.On("clicks", state.String{}, func(c *stream.Context, r *stream.Record, _ string) error { return s.Add(c, string(r.Key), r.TimeMs, 1) }),
+			s.OnEnd(func(*stream.Context, string, state.Session[int]) error { return nil }),
+		},
+	}})
+	open := func(second int64) []state.Session[int] {
+		t.Helper()
+		r.AppendTo("clicks", stream.Record{Key: []byte("a"), Value: []byte("x"), TimeMs: second * 1000})
+		r.FoldAll()
+		r.Commit(second)
+		list, ok, err := s.Get(r, "a")
+		if err != nil || !ok {
+			t.Fatalf("at %d s: %t, %v", second, ok, err)
+		}
+		return list
+	}
+	open(100)
+	if got, want := open(90), []state.Session[int]{{FirstMs: 90_000, LastMs: 100_000, Value: 2}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got, want := open(150), []state.Session[int]{{90_000, 100_000, 2}, {150_000, 150_000, 1}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got, want := open(200), []state.Session[int]{{150_000, 150_000, 1}, {200_000, 200_000, 1}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if list, ok, err := s.Get(r, "b"); list != nil || ok || err != nil {
+		t.Errorf("of another key: %v, %t, %v", list, ok, err)
+	}
+}

@@ -57,7 +57,8 @@ func Tables(list ...interface{ Info() stream.TableInfo }) []stream.TableInfo {
 
 // NewTable describes table number of a processor without a name, which Processor.Tables need not
 // have. Tables are numbered from 1 to 126, or from 128 to 255 where they are local, see
-// stream.FirstLocalTable.
+// stream.FirstLocalTable. A record function cannot use a table that has the number of a table of
+// Named: its transaction is abandoned.
 func NewTable[K, V any](number byte, keys Codec[K], values Codec[V]) *Table[K, V] {
 	return &Table[K, V]{number: number, keys: keys, values: values}
 }
@@ -186,12 +187,9 @@ func (t *Table[K, V]) scan(r Ranger, from, to []byte, fn func(key K, v V) error)
 	return err
 }
 
-// check returns an error if the processor of a record function does not have the table. Two tables
-// of one number are noticed at the start only where both are in Processor.Tables.
+// check returns an error if the processor of a record function does not have the table, or has
+// another one of its number. Where both are in Processor.Tables, that is noticed at the start.
 func (t *Table[K, V]) check(of any) error {
-	if t.name == "" {
-		return nil
-	}
 	if c, ok := of.(*stream.Context); ok {
 		return c.CheckTable(t.number, t.name)
 	}

@@ -54,3 +54,10 @@ func TestWriteAProcessor(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestVisits kills one of two processes of examples/visits five times at random moments under load.
+func TestVisits(t *testing.T) {
+	broker := empty(t).brokers[0]
+	rng, _ := seeded(t)
+	exampletest.RunVisits(t, exampletest.Build(t, "visits"), broker.addr, rng)
+}

@@ -34,15 +34,32 @@ func (o *Outputs[O]) SetOutputs(outputs []O) {
 	}
 }
 
-// TableNames are the names of a processor's tables, by number.
-type TableNames struct{ Names *[256]string } // nil: unknown
+// NamedTable distinguishes the description of a table of state.Named from others.
+type NamedTable struct{ Named bool }
 
-// CheckTable returns an error if the processor does not have table number under this name.
+// TableName is the name of a table in Processor.Tables.
+type TableName struct {
+	NamedTable
+	Name string
+}
+
+// TableNames are the names of a processor's tables, by number.
+type TableNames struct{ Names *[256]TableName } // nil: unknown
+
+// CheckTable returns an error if the processor does not have table number under this name. The name
+// is empty for a table of state.NewTable: then no table of state.Named may have the number.
 func (t TableNames) CheckTable(number byte, name string) error {
-	if t.Names == nil || t.Names[number] == name {
+	if t.Names == nil {
 		return nil
 	}
-	return fmt.Errorf("table %q is not in Processor.Tables: add it, as in state.Tables(%s)", name, name)
+	listed := t.Names[number]
+	switch {
+	case name == "" && listed.Named:
+		return fmt.Errorf("a table of state.NewTable has number %d, which is that of table %q in Processor.Tables: give each table a number of its own", number, listed.Name)
+	case name != "" && name != listed.Name:
+		return fmt.Errorf("table %q is not in Processor.Tables: add it, as in state.Tables(%s)", name, name)
+	}
+	return nil
 }
 
 // Missing is the error of what a callback needs and does not have.

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"connectrpc.com/connect"
+
+	"github.com/weirhq/weir/stream"
+)
+
+// queryPath is what the paths of queries begin with.
+const queryPath = "/query/"
+
+// Query answers GET /query/NAME/KEY with JSON, in every process for all keys: it reads the
+// committed state of the partition that Kafka's default partitioner gives to the key, in this
+// process or in the owner's.
+//
+//	200  the JSON of Read
+//	400  the path has no key
+//	404  Read has found nothing
+//	503  the partition cannot be read now, such as during a takeover: ask again after a pause
+//	504  the owner did not answer in time
+//	500  any other error of Read
+//
+// An error is {"code": ..., "message": ...}, with the codes of Connect.
+type Query struct {
+	// App is the name of one of Config.Apps that has a State.
+	App string
+	// Name is unique among the queries, and a valid name: see stream.ValidName.
+	Name string
+	// Read returns the JSON for a key, nil if there is nothing. get reads committed rows of the
+	// partition, each as of its own time. Read is called concurrently.
+	Read func(get stream.Get, key string) ([]byte, error)
+}
+
+// checkQueries returns an error for a query that cannot be answered.
+func (c Config) checkQueries() error {
+	for i, q := range c.Queries {
+		switch {
+		case !stream.ValidName(q.Name) || q.Read == nil:
+			return &FieldError{[]string{"Queries"}, fmt.Errorf("query %q has no function, or no legal name: use 1 to 200 letters, digits, '.', '_' or '-'", q.Name)}
+		case slices.ContainsFunc(c.Queries[:i], func(o Query) bool { return o.Name == q.Name }):
+			return &FieldError{[]string{"Queries"}, fmt.Errorf("two queries have the name %q: give each a name of its own", q.Name)}
+		case !slices.ContainsFunc(c.Apps, func(a App) bool { return a.Name == q.App && a.State != nil }):
+			return &FieldError{[]string{"Queries"}, fmt.Errorf("query %q is about %q, which is no application of this process with state: correct the name", q.Name, q.App)}
+		}
+	}
+	return nil
+}
+
+// addQueries adds the queries to mux.
+func (s *Server) addQueries(mux *http.ServeMux) {
+	for _, q := range s.cfg.Queries {
+		router := s.apps.stateOf(q.App)
+		mux.HandleFunc("GET "+queryPath+q.Name+"/{key...}", func(w http.ResponseWriter, r *http.Request) {
+			body, err := q.answer(withRequestMeta(r.Context(), r.Header), router, r.PathValue("key"))
+			o := outcomeOf(r.Context())
+			o.reached, o.err = true, err
+			if err != nil {
+				deny(w, r, httpStatus(err), err)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(append(body, '\n')) // the caller may have left
+		})
+	}
+}
+
+// answer returns the JSON for a key. Its errors have a code.
+func (q Query) answer(ctx context.Context, router *Router, key string) ([]byte, error) {
+	partitions := router.state.Info().Partitions
+	switch {
+	case key == "" || len(key) > maxKeyBytes:
+		return nil, invalid("the key has %d bytes: send GET %s%s/KEY with a key of 1 to %d bytes", len(key), queryPath, q.Name, maxKeyBytes)
+	case partitions == 0:
+		return nil, retryLater(errorf(connect.CodeUnavailable, "%s has not started in this process: try again in a moment", q.App))
+	}
+	partition := stream.Murmur2([]byte(key), partitions)
+	body, err := q.Read(func(table byte, key []byte) ([]byte, error) {
+		page, err := router.Page(ctx, PageQuery{Partition: partition, Table: table, From: key, To: append(bytes.Clone(key), 0), Limit: 1})
+		if err != nil || len(page.Entries) == 0 {
+			return nil, err
+		}
+		return page.Entries[0].Value, nil
+	}, key)
+	what := fmt.Sprintf("query %s of key %q", q.Name, key)
+	switch {
+	case err != nil:
+		if err = sourceError(err, what); connect.CodeOf(err) == connect.CodeUnavailable {
+			err = retryLater(err)
+		}
+		return nil, err
+	case body == nil:
+		return nil, errorf(connect.CodeNotFound, "%s has found nothing", what)
+	}
+	return body, nil
+}
+
+// httpStatus is the HTTP status of an error of a query.
+func httpStatus(err error) int {
+	switch connect.CodeOf(err) {
+	case connect.CodeInvalidArgument:
+		return http.StatusBadRequest
+	case connect.CodeNotFound:
+		return http.StatusNotFound
+	case connect.CodeUnavailable, connect.CodeCanceled:
+		return http.StatusServiceUnavailable
+	case connect.CodeDeadlineExceeded:
+		return http.StatusGatewayTimeout
+	default:
+		return http.StatusInternalServerError
+	}
+}

@@ -1,0 +1,124 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/weirhq/weir/stream"
+)
+
+// ask sends GET to m and returns status and body.
+func (m *member) ask(t *testing.T, path string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+m.addr+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := client(t).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+// words answers with the row of table 1, and with that of the key "and.KEY".
+func words() Query {
+	return Query{App: "counter", Name: "words", Read: func(get stream.Get, key string) ([]byte, error) {
+		if key == "defect" {
+			return nil, errors.New("a defect")
+		}
+		var rows []string
+		for _, k := range []string{key, "and." + key} {
+			v, err := get(1, []byte(k))
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", k, err)
+			}
+			if v != nil {
+				rows = append(rows, string(v))
+			}
+		}
+		if rows == nil {
+			return nil, nil
+		}
+		return json.Marshal(rows)
+	}}
+}
+
+// TestQuery asks each of two processes for keys of both, and of a partition that moves.
+func TestQuery(t *testing.T) {
+	peers := &fakePeers{}
+	states := []*fakeState{{instance: "weir-a"}, {instance: "weir-b"}}
+	keys := map[int32]string{}
+	for i := 0; len(keys) < fakePartitions; i++ {
+		key := fmt.Sprintf("word/%d", i)
+		p := stream.Murmur2([]byte(key), fakePartitions)
+		if _, known := keys[p]; known {
+			continue
+		}
+		keys[p] = key
+		states[p/2].put(p, key, "of "+key)
+		states[p/2].put(p, "and."+key, "more")
+	}
+	var list []*member
+	for _, s := range states {
+		list = append(list, start(t, s, peers, func(c *Config) { c.Queries = []Query{words()} }))
+	}
+	a, b := list[0], list[1]
+	peers.set(nil, a.peer(0, 1), b.peer(2, 3))
+	for _, m := range list {
+		for _, key := range keys {
+			if code, body := m.ask(t, "/query/words/"+key); code != http.StatusOK || body != fmt.Sprintf("[%q,\"more\"]\n", "of "+key) {
+				t.Errorf("%s, %s: %d %s", m.instance, key, code, body)
+			}
+		}
+	}
+	for path, want := range map[string]string{
+		"/query/words/":       `400 {"code":"invalid_argument","message":"the key has 0 bytes: send GET /query/words/KEY`,
+		"/query/words/nobody": `404 {"code":"not_found","message":"query words of key \"nobody\" has found nothing"}`,
+		"/query/words/defect": `500 {"code":"internal","message":"query words of key \"defect\" could not be read: a defect`,
+		"/query/verbs/nobody": "404 there is nothing at this path",
+	} {
+		if code, body := a.ask(t, path); !strings.HasPrefix(fmt.Sprint(code, " ", body), want) {
+			t.Errorf("%s: %d %s, want %s", path, code, body, want)
+		}
+	}
+	b.is(2, "restoring", 0)
+	for _, m := range list {
+		if code, body := m.ask(t, "/query/words/"+keys[2]); code != http.StatusServiceUnavailable || !strings.Contains(body, "partition 2") || !strings.Contains(body, "try again") {
+			t.Errorf("%s: %d %s", m.instance, code, body)
+		}
+	}
+}
+
+// TestQueryConfig: a query that cannot be answered is an error of New.
+func TestQueryConfig(t *testing.T) {
+	for want, change := range map[string]func(*Query){
+		"no function":                                   func(q *Query) { q.Read = nil },
+		"no legal name":                                 func(q *Query) { q.Name = "a/b" },
+		"two queries have the name":                     func(q *Query) {},
+		`about "nothing", which is no application`:      func(q *Query) { q.Name, q.App = "other", "nothing" },
+		`about "spendcounter", which is no application`: func(q *Query) { q.Name, q.App = "other", "spendcounter" },
+	} {
+		m := &member{fakeState: &fakeState{instance: "weir-a"}}
+		m.router = NewRouter(RouterConfig{State: m.fakeState, Peers: &fakePeers{}})
+		cfg, q := config(), words()
+		cfg.Apps = append(cfg.Apps, m.app())
+		cfg.tasks(&fakeCluster{})
+		change(&q)
+		cfg.Queries = []Query{words(), q}
+		_, err := New(cfg)
+		if field, ok := errors.AsType[*FieldError](err); !ok || field.Fields[0] != "Queries" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
