@@ -53,9 +53,9 @@ type Config struct {
 	// background. Defaults to 30 s.
 	SettingsTTL time.Duration
 
-	// Logger receives errors of background requests. Defaults to no log.
-	Logger zerolog.Logger
-	// Slog is used in place of Logger, if it is set. Its levels are read once, by New.
+	// Log receives errors of background requests. Defaults to no log.
+	Log *zerolog.Logger
+	// Slog is used in place of Log, if it is set. Its levels are read once, by New.
 	Slog slog.Handler
 	// Observe is called after each call of GetLease, Renew and Release. It must return quickly. Nil
 	// is allowed.
@@ -89,9 +89,7 @@ func (c *Config) setDefaults() error {
 	c.Candidates = cmp.Or(c.Candidates, 16)
 	c.CandidateTTL = cmp.Or(c.CandidateTTL, 5*time.Second)
 	c.SettingsTTL = cmp.Or(c.SettingsTTL, 30*time.Second)
-	if c.Slog != nil {
-		c.Logger = slogger.New(c.Slog)
-	}
+	c.Log = slogger.Choose(c.Log, c.Slog)
 	if c.Client == nil {
 		c.Client = c.newClient
 	}

@@ -112,7 +112,7 @@ func (a *Agent) settle(ctx context.Context, d runner, l Lease) {
 		if err == nil {
 			return // refused: another process has continued with the row, and settles it
 		}
-		a.cfg.Logger.Debug().Err(err).Str("client", l.Client).Str("pool", l.Pool).Msg("lease_not_settled")
+		a.cfg.Log.Debug().Err(err).Str("client", l.Client).Str("pool", l.Pool).Msg("lease_not_settled")
 		again := time.Now().Add(pause)
 		if again.After(l.Deadline) || sleepUntil(a.background, again) != nil { //nolint:contextcheck // Close ends it
 			return

@@ -15,14 +15,14 @@ import (
 func (a *Agent) logOutage(what string, err error) {
 	if err == nil {
 		if n := a.outage.Success(time.Now()); n.Kind == logthrottle.End {
-			a.cfg.Logger.Warn().Str("region", a.cfg.Region).Dur("for_ms", n.For).Int("failures", n.Failures).Msg("region_recovered")
+			a.cfg.Log.Warn().Str("region", a.cfg.Region).Dur("for_ms", n.For).Int("failures", n.Failures).Msg("region_recovered")
 		}
 		return
 	}
 	if errors.Is(err, context.Canceled) { // the agent is being closed
 		return
 	}
-	log := a.cfg.Logger
+	log := a.cfg.Log
 	log.Debug().Str("region", a.cfg.Region).Str("what", what).Str("raw", table.SDKText(err)).Msg("request_failed")
 	switch n := a.outage.Failure(time.Now()); n.Kind {
 	case logthrottle.Begin:

@@ -23,7 +23,8 @@ func TestRegionDownInFewLines(t *testing.T) {
 		w := newFixture(t, dynamotest.Profile{}, "eu")
 		w.register("eu", 100)
 		a := w.agent("eu", func(c *Config) {
-			c.SettingsTTL, c.CacheTTL, c.Logger = time.Minute, time.Nanosecond, zerolog.New(zerolog.SyncWriter(&lines)).Level(zerolog.WarnLevel)
+			c.SettingsTTL, c.CacheTTL = time.Minute, time.Nanosecond
+			c.Log = new(zerolog.New(zerolog.SyncWriter(&lines)).Level(zerolog.WarnLevel))
 		})
 		defer a.Close()
 		use := func(d time.Duration) (failed int) {

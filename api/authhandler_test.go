@@ -66,7 +66,7 @@ func TestRefusalsCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var buf bytes.Buffer
 			cfg := config()
-			cfg.Logger = zerolog.New(&buf)
+			cfg.Log = new(zerolog.New(&buf))
 			r := httptest.NewRequest(c.method, "http://127.0.0.1"+c.path, strings.NewReader(`{"campaign":"c1"}`))
 			r.Header.Set("Content-Type", c.kind)
 			if status, body := serve(mustNew(t, cfg).dataHandler(), r); status != c.status {
@@ -92,7 +92,7 @@ func TestAccessLog(t *testing.T) {
 	ask := func(change func(*fakeSpend)) (lines []line, reg *obs.Registry) {
 		var buf bytes.Buffer
 		cfg := config()
-		cfg.Logger = zerolog.New(&buf)
+		cfg.Log = new(zerolog.New(&buf))
 		change(cfg.Spend.(*fakeSpend))
 		post(t, mustNew(t, cfg).dataHandler(), getSpend, `{"campaign":"c1"}`)
 		dec := json.NewDecoder(&buf)

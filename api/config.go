@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirhq/weir/internal/hostcheck"
 	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/internal/slogger"
 )
 
 // FieldError reports fields of Config that have to change. Its text names no field: a program adds
@@ -83,8 +84,8 @@ type Config struct {
 
 	// Registry gets the server's metrics, and /metrics serves it. Defaults to a new registry.
 	Registry *obs.Registry
-	// Logger gets api.* events. Defaults to none.
-	Logger zerolog.Logger
+	// Log receives api.* events. Defaults to no log.
+	Log *zerolog.Logger
 
 	// MaxConns is the maximum of open connections of each listener. The server closes further
 	// connections at once. Defaults to 1024 and MaxParked.
@@ -121,6 +122,7 @@ func (c Config) withDefaults() Config {
 	if c.Ready == nil {
 		c.Ready = func(context.Context) Readiness { return Readiness{Ready: true} }
 	}
+	c.Log = slogger.Choose(c.Log, nil)
 	if c.Registry == nil {
 		c.Registry = obs.NewRegistry("unknown")
 	}

@@ -34,7 +34,8 @@ func TestSavepointCall(t *testing.T) {
 	cfg := config()
 	app := appOf(&fakeState{instance: "weir-0"}, &fakePeers{})
 	app.Savepoints = fakeSavepoints{}
-	cfg.Apps, cfg.Logger = []App{app}, zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.InfoLevel)
+	cfg.Apps = []App{app}
+	cfg.Log = new(zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.InfoLevel))
 	s := mustNew(t, cfg)
 	stop := run(t, s)
 	cl := NewClient(s.Addr())

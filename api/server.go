@@ -71,10 +71,10 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg:         cfg,
 		apps:        all,
-		log:         cfg.Logger,
+		log:         *cfg.Log,
 		metrics:     m,
 		spend:       &spendService{spend: cfg.Spend, adjustments: cfg.Adjustments, cluster: cfg.Cluster, router: all.stateOf(cfg.SpendApp), waitLimit: cfg.WaitLimit, parking: parking},
-		cluster:     &clusterService{source: cfg.Cluster, apps: all, waiting: cfg.Waiting, log: cfg.Logger},
+		cluster:     &clusterService{source: cfg.Cluster, apps: all, waiting: cfg.Waiting, log: *cfg.Log},
 		dataLimiter: limiter,
 		parking:     parking,
 		opsLimiter:  newInflightLimiter(maxOpsRequests),

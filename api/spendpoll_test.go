@@ -75,7 +75,7 @@ func polls(t *testing.T, change func(*Config), test func(t *testing.T, f *pollFi
 		defer m.router.Close()
 		f.peers.set(nil, Peer{Instance: "weir-0", Endpoint: "127.0.0.1:8080", Partitions: []int32{pollPartition}})
 		cfg.Spend, cfg.Apps, cfg.SpendApp = f, []App{m.app()}, "counter"
-		cfg.Logger = zerolog.New(zerolog.SyncWriter(&f.log))
+		cfg.Log = new(zerolog.New(zerolog.SyncWriter(&f.log)))
 		if change != nil {
 			change(&cfg)
 		}

@@ -70,7 +70,7 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 		return p, nil
 	}
 	serve := api.Config{
-		Logger: *p.log, Listen: cfg.Listen, OpsListen: cfg.OpsListen, TLS: cfg.TLS, Token: cfg.Token, Registry: p.registry, Ready: p.ready,
+		Log: p.log, Listen: cfg.Listen, OpsListen: cfg.OpsListen, TLS: cfg.TLS, Token: cfg.Token, Registry: p.registry, Ready: p.ready,
 		Cluster: &local.ClusterInfo{Kafka: cfg.Runtime.Kafka, Version: version}, Apps: p.apps, Find: local.Find(cfg.Runtime.Kafka),
 	}
 	if host, _, err := net.SplitHostPort(cfg.Advertise); err == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"github.com/weirhq/weir/internal/slogger"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/stream"
 )
@@ -33,8 +34,8 @@ type Config struct {
 	TopicBytes int64
 	// Interval is the time between two runs of the janitor. Defaults to 1 minute.
 	Interval time.Duration
-	// Log receives the broker's events. The zero value discards them.
-	Log zerolog.Logger
+	// Log receives the broker's events. Defaults to no log.
+	Log *zerolog.Logger
 }
 
 func (c *Config) setDefaults() {
@@ -44,6 +45,7 @@ func (c *Config) setDefaults() {
 	if c.Interval == 0 {
 		c.Interval = time.Minute
 	}
+	c.Log = slogger.Choose(c.Log, nil)
 }
 
 // ClusterID is the id of a cluster of a dev broker.
@@ -84,8 +86,8 @@ func Start(cfg Config) (*Broker, error) {
 	cfg.setDefaults()
 	b := &Broker{cfg: cfg, full: &diskFull{}}
 	opts := []kfake.Opt{
-		kfake.Ports(cfg.Port), kfake.ClusterID(ClusterID), kfake.WithLogger(kafkaLog{cfg.Log, b.full}),
-		kfake.ListenFn(listenGuarded(cfg.Log)),
+		kfake.Ports(cfg.Port), kfake.ClusterID(ClusterID), kfake.WithLogger(kafkaLog{*cfg.Log, b.full}),
+		kfake.ListenFn(listenGuarded(*cfg.Log)),
 		kfake.BrokerConfigs(map[string]string{
 			"log.cleaner.backoff.ms":     longestRetention, // the janitor compacts, because kfake does not wait for open transactions
 			"log.retention.ms":           "-1",             // in kfake it would apply to compacted topics, too
@@ -132,8 +134,8 @@ func (b *Broker) openDir() (err error) {
 		b.lock = nil
 		return fmt.Errorf("%w: another process uses %s: %w: stop it, or choose another directory", ErrLocked, b.cfg.DataDir, err)
 	}
-	b.journal = newJournal(b.cfg.DataDir, b.cfg.Log)
-	if err := repair(b.cfg.DataDir, b.journal, b.cfg.Log); err != nil {
+	b.journal = newJournal(b.cfg.DataDir, *b.cfg.Log)
+	if err := repair(b.cfg.DataDir, b.journal, *b.cfg.Log); err != nil {
 		return errors.Join(fmt.Errorf("repair data directory %s: %w", b.cfg.DataDir, err), b.unlock())
 	}
 	return nil

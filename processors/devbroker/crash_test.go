@@ -157,7 +157,7 @@ func TestInterruptedCommit(t *testing.T) {
 			dir := copyDir(t, before)
 			interruptCommit(t, after, dir, done)
 			b := start(t, Config{
-				DataDir: dir, Topics: topics(crashParts), Log: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel),
+				DataDir: dir, Topics: topics(crashParts), Log: new(zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)),
 			})
 			defer func() { _ = b.Close() }()
 			if moved := checkMoved(t, b); moved != 40 {
@@ -315,7 +315,7 @@ func TestKilledBroker(t *testing.T) {
 		_ = cmd.Wait()
 		timer.Stop()
 		commits := &lineCounter{text: "commit_finished"}
-		b := start(t, Config{DataDir: dir, Topics: topics(crashParts), Log: zerolog.New(commits)})
+		b := start(t, Config{DataDir: dir, Topics: topics(crashParts), Log: new(zerolog.New(commits))})
 		n := checkMoved(t, b)
 		if n < moved || t.Failed() {
 			t.Fatalf("round %d: %d records moved, %d in the round before", round, n, moved)

@@ -26,7 +26,7 @@ func rawRequest(size int, body ...byte) []byte {
 // allocates little, logs one line, and still serves a client.
 func TestGuard(t *testing.T) {
 	var log bytes.Buffer
-	b := start(t, Config{Topics: topics(1), Log: zerolog.New(zerolog.SyncWriter(&log))})
+	b := start(t, Config{Topics: topics(1), Log: new(zerolog.New(zerolog.SyncWriter(&log)))})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for name, sent := range map[string][]byte{

@@ -62,7 +62,7 @@ type Config struct {
 func New(c *config.Config, cfg Config) (*Node, error) {
 	debug.SetGCPercent(GCPercent)
 	n := &Node{registry: obs.NewRegistry(buildinfo.Read().Version), endpoint: c.API.Advertise, stopTimeout: c.Processor.ShutdownTimeout, log: cfg.Log}
-	serve := api.Config{Listen: c.API.Listen, OpsListen: c.API.OpsListen, Ready: n.ready, Waiting: n.waiting, Registry: n.registry, Logger: cfg.Log}
+	serve := api.Config{Listen: c.API.Listen, OpsListen: c.API.OpsListen, Ready: n.ready, Waiting: n.waiting, Registry: n.registry, Log: &cfg.Log}
 	x, err := NewAccess(c)
 	if err != nil {
 		return nil, err
