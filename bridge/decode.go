@@ -53,18 +53,18 @@ func (x *decoder) record(d *batch, at streamPos, r *streamtypes.Record, nowMs in
 	outcome, why := x.try(d, at, r, nowMs)
 	if why != nil {
 		x.reject(d, at, r, why)
-		return outcomeReject, why.reason
+		return outcomeReject, why.Reason
 	}
 	return outcome, ""
 }
 
-func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64) (string, *refusal) {
+func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64) (string, *stream.RejectError) {
 	if r.Dynamodb == nil {
-		return "", &refusal{ReasonImage, "the record has no data of an item"}
+		return "", &stream.RejectError{Reason: ReasonImage, Detail: "the record has no data of an item"}
 	}
 	for _, name := range []string{table.PK, table.SK} {
 		if k, s, _ := (image{stream: r.Dynamodb.Keys}).attribute(name); k != text || s == "" {
-			return "", &refusal{ReasonKey, "the primary key is not two non-empty strings, " + table.PK + " and " + table.SK}
+			return "", &stream.RejectError{Reason: ReasonKey, Detail: "the primary key is not two non-empty strings, " + table.PK + " and " + table.SK}
 		}
 	}
 	old, now := image{stream: r.Dynamodb.OldImage}, fields{image: image{stream: r.Dynamodb.NewImage}}
@@ -75,11 +75,11 @@ func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64
 	of := rowOf(keysOf(r))
 	switch {
 	case of.kind == unknownRow:
-		return "", &refusal{ReasonPartition, "the table's schema has no row with this primary key"}
+		return "", &stream.RejectError{Reason: ReasonPartition, Detail: "the table's schema has no row with this primary key"}
 	case of.kind == skippedRow:
 		return outcomeSkipped, nil
 	case now.empty():
-		return "", &refusal{ReasonImage, "the record has no image of the item: set the view type of the stream to NEW_AND_OLD_IMAGES"}
+		return "", &stream.RejectError{Reason: ReasonImage, Detail: "the record has no image of the item: set the view type of the stream to NEW_AND_OLD_IMAGES"}
 	case of.kind == heartbeatRow:
 		return x.heartbeat(d, &of, &now, gone, nowMs)
 	}
@@ -87,7 +87,7 @@ func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64
 	case now.wrong != nil:
 		return "", now.wrong
 	case writer == "":
-		return "", &refusal{ReasonWriter, "attribute " + table.WriterRegion + " is missing: it names the region whose stream has the change"}
+		return "", &stream.RejectError{Reason: ReasonWriter, Detail: "attribute " + table.WriterRegion + " is missing: it names the region whose stream has the change"}
 	case writer != x.region:
 		return outcomeForeign, nil
 	}
@@ -99,7 +99,7 @@ func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64
 	was := fields{image: old}
 	if of.kind.versioned() && !gone && !old.empty() {
 		if before := was.number(table.Version); was.wrong == nil && before >= versionOf(c) {
-			return "", &refusal{ReasonStale, "attribute version goes from " + strconv.FormatInt(before, 10) + " to " + strconv.FormatInt(versionOf(c), 10) + ": each write must increase it"}
+			return "", &stream.RejectError{Reason: ReasonStale, Detail: "attribute version goes from " + strconv.FormatInt(before, 10) + " to " + strconv.FormatInt(versionOf(c), 10) + ": each write must increase it"}
 		}
 	}
 	if gone { // a deletion is a write after that of the version; the maximum guards the greatest number
@@ -115,7 +115,7 @@ func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64
 	return outcomeChange, x.emit(d, c)
 }
 
-func (x *decoder) heartbeat(d *batch, of *row, f *fields, gone bool, nowMs int64) (string, *refusal) {
+func (x *decoder) heartbeat(d *batch, of *row, f *fields, gone bool, nowMs int64) (string, *stream.RejectError) {
 	if gone {
 		return outcomeSkipped, nil
 	}
@@ -149,13 +149,13 @@ func (x *decoder) scanned(d *batch, item table.Item, nowMs int64) string {
 }
 
 // emit adds c to d: to the partition of its pool, or to all partitions if it concerns a region.
-func (x *decoder) emit(d *batch, c *eventspb.LeaseChange) *refusal {
+func (x *decoder) emit(d *batch, c *eventspb.LeaseChange) *stream.RejectError {
 	value, err := proto.Marshal(c)
 	switch {
 	case err != nil:
-		return &refusal{ReasonType, "a string is not UTF-8"}
+		return &stream.RejectError{Reason: ReasonType, Detail: "a string is not UTF-8"}
 	case len(value) > maxChange:
-		return &refusal{ReasonSize, "the change has " + strconv.Itoa(len(value)) + " bytes, the limit is " + strconv.Itoa(maxChange)}
+		return &stream.RejectError{Reason: ReasonSize, Detail: "the change has " + strconv.Itoa(len(value)) + " bytes, the limit is " + strconv.Itoa(maxChange)}
 	}
 	if r := c.GetRegionRow(); r != nil {
 		for p := range x.partitions {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // image is an item, from a stream or from the table. The SDK has two sets of types for attributes.
@@ -65,15 +67,15 @@ func (m image) names() (list []string) {
 	return list
 }
 
-// fields reads the attributes of an image and keeps the first refusal.
+// fields reads the attributes of an image and keeps the first reason to reject the record.
 type fields struct {
 	image
-	wrong *refusal
+	wrong *stream.RejectError
 }
 
 func (f *fields) refuse(reason, format string, args ...any) {
 	if f.wrong == nil {
-		f.wrong = &refusal{reason, fmt.Sprintf(format, args...)}
+		f.wrong = &stream.RejectError{Reason: reason, Detail: fmt.Sprintf(format, args...)}
 	}
 }
 
@@ -130,7 +132,7 @@ func (f *fields) numbers(name string) map[string]int64 {
 		out[n] = inner.number(n)
 	}
 	if inner.wrong != nil {
-		f.refuse(inner.wrong.reason, "in %s: %s", name, inner.wrong.detail)
+		f.refuse(inner.wrong.Reason, "in %s: %s", name, inner.wrong.Detail)
 	}
 	return out
 }

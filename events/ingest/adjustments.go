@@ -8,6 +8,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/stream"
 )
 
 // AdjustmentOptions describe a CSV of adjustments.
@@ -134,7 +135,7 @@ func (m *adjustmentMaker) checkColumns(header []string) error {
 	return nil
 }
 
-func (m *adjustmentMaker) fill(raw *rawRow, row *Row) (err *Rejection) {
+func (m *adjustmentMaker) fill(raw *rawRow, row *Row) (err *stream.RejectError) {
 	if len(raw.columns) != m.columns.count {
 		return reject(ReasonColumns, "the row has %d columns and the header %d", len(raw.columns), m.columns.count)
 	}
@@ -165,7 +166,7 @@ func (m *adjustmentMaker) fill(raw *rawRow, row *Row) (err *Rejection) {
 }
 
 // setTexts sets the string fields of a.
-func (m *adjustmentMaker) setTexts(a *eventspb.Adjustment, columns []string) *Rejection {
+func (m *adjustmentMaker) setTexts(a *eventspb.Adjustment, columns []string) *stream.RejectError {
 	set := m.builder.set
 	for _, f := range []struct {
 		field
@@ -201,7 +202,7 @@ func (m *adjustmentMaker) setTexts(a *eventspb.Adjustment, columns []string) *Re
 }
 
 // amount parses a positive amount to micros.
-func (m *adjustmentMaker) amount(v string) (int64, *Rejection) {
+func (m *adjustmentMaker) amount(v string) (int64, *stream.RejectError) {
 	if strings.HasPrefix(strings.TrimSpace(v), "-") {
 		return 0, reject(ReasonAmount, "%s: an adjustment lowers the spend: write its amount without a sign", clip(v))
 	}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // A stray quote makes the reader look ahead for the closing quote, split the lines up to it and
@@ -42,7 +44,7 @@ type countingSplitter struct {
 	bytes int
 }
 
-func (c *countingSplitter) split(row []byte) ([]string, *Rejection) {
+func (c *countingSplitter) split(row []byte) ([]string, *stream.RejectError) {
 	c.bytes += len(row)
 	return c.csvSplitter.split(row)
 }

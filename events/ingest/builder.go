@@ -5,6 +5,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/stream"
 )
 
 // draft holds the values of a row before they are checked. A parser leaves the fields that the row
@@ -52,7 +53,7 @@ func (b *builder) newDraft() draft {
 }
 
 // build makes the row's events. derived reports whether their ids were derived from the row.
-func (b *builder) build(row *rawRow, d *draft) (list []*eventspb.AdEvent, derived bool, err *Rejection) {
+func (b *builder) build(row *rawRow, d *draft) (list []*eventspb.AdEvent, derived bool, err *stream.RejectError) {
 	e := &b.event
 	e.Reset()
 	if err := b.setTexts(e, d); err != nil {
@@ -85,7 +86,7 @@ func (b *builder) build(row *rawRow, d *draft) (list []*eventspb.AdEvent, derive
 }
 
 // checkNumbers refuses types, prices and times that an event of a file cannot have.
-func checkNumbers(d *draft) *Rejection {
+func checkNumbers(d *draft) *stream.RejectError {
 	switch {
 	case d.eventType == eventspb.EventType_EVENT_TYPE_HEARTBEAT:
 		return reject(ReasonUnknownType, "a file cannot contain a heartbeat: the ads callback produces heartbeats")
@@ -110,7 +111,7 @@ const maxAheadMs = 300_000
 
 // checkAhead refuses times that the spend counter would refuse as future. The record's timestamp is
 // this computer's time, and not before Options.Now.
-func (b *builder) checkAhead(ms int64) *Rejection {
+func (b *builder) checkAhead(ms int64) *stream.RejectError {
 	now := b.set.Now
 	if ms <= now.UnixMilli()+maxAheadMs {
 		return nil
@@ -120,7 +121,7 @@ func (b *builder) checkAhead(ms int64) *Rejection {
 }
 
 // addClick adds the click that a row reports together with its impression.
-func (b *builder) addClick(d *draft, derived bool) ([]*eventspb.AdEvent, bool, *Rejection) {
+func (b *builder) addClick(d *draft, derived bool) ([]*eventspb.AdEvent, bool, *stream.RejectError) {
 	from, e := &b.event, &b.click
 	e.Reset()
 	if derived {
@@ -141,7 +142,7 @@ func (b *builder) addClick(d *draft, derived bool) ([]*eventspb.AdEvent, bool, *
 }
 
 // setTexts sets the string fields of e except the event id.
-func (b *builder) setTexts(e *eventspb.AdEvent, d *draft) (err *Rejection) {
+func (b *builder) setTexts(e *eventspb.AdEvent, d *draft) (err *stream.RejectError) {
 	if e.Account, err = b.text("account", d.account); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package ingest
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/weirhq/weir/stream"
 )
 
 const (
@@ -29,7 +31,7 @@ func (c *cache[V]) put(key string, v V) {
 }
 
 // text checks a text once and returns a copy that all events with this text share.
-func (b *builder) text(name, v string) (string, *Rejection) {
+func (b *builder) text(name, v string) (string, *stream.RejectError) {
 	if v == "" {
 		return "", nil
 	}
@@ -45,7 +47,7 @@ func (b *builder) text(name, v string) (string, *Rejection) {
 }
 
 // checkID refuses an id that the spend counter or protobuf would refuse.
-func checkID(name, v string) *Rejection {
+func checkID(name, v string) *stream.RejectError {
 	switch {
 	case len(v) > maxIDBytes:
 		return reject(ReasonID, "%s has %d bytes and %d are allowed", name, len(v), maxIDBytes)

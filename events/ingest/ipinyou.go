@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/stream"
 )
 
 // The iPinYou log (Zhang, Yuan, Wang, Shen: Real-Time Bidding Benchmarking with iPinYou Dataset,
@@ -77,7 +78,7 @@ func (p *ipinyouParser) columns(n int) (ipinyouColumns, bool) {
 	return log, false
 }
 
-func (p *ipinyouParser) parse(row *rawRow, d *draft) (err *Rejection) {
+func (p *ipinyouParser) parse(row *rawRow, d *draft) (err *stream.RejectError) {
 	values := row.columns
 	c, ok := p.columns(len(values))
 	if !ok && p.header != nil {
@@ -107,7 +108,7 @@ func (p *ipinyouParser) parse(row *rawRow, d *draft) (err *Rejection) {
 	return err
 }
 
-func parseLogType(v string) (eventspb.EventType, *Rejection) {
+func parseLogType(v string) (eventspb.EventType, *stream.RejectError) {
 	switch v {
 	case "1":
 		return eventspb.EventType_EVENT_TYPE_IMPRESSION, nil

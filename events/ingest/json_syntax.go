@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // syntaxError rejects a row that is not valid JSON.
-func syntaxError(row []byte) *Rejection {
+func syntaxError(row []byte) *stream.RejectError {
 	var ignored json.RawMessage
 	err := json.Unmarshal(row, &ignored)
 	var syntax *json.SyntaxError

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/stream"
 )
 
 // jsonlParser parses one flat JSON object per row, by AdEvent's field names.
@@ -38,7 +39,7 @@ func newJSONLParser() *jsonlParser {
 	return p
 }
 
-func (p *jsonlParser) parse(row *rawRow, d *draft) *Rejection {
+func (p *jsonlParser) parse(row *rawRow, d *draft) *stream.RejectError {
 	if !utf8.Valid(row.raw) {
 		return reject(ReasonJSON, "the row is not UTF-8: convert the file")
 	}
@@ -81,7 +82,7 @@ func cutScalar(s string) (scalar, rest string) {
 }
 
 // member puts one member of the object into d. name is still quoted.
-func (p *jsonlParser) member(name, value string, d *draft) (err *Rejection) {
+func (p *jsonlParser) member(name, value string, d *draft) (err *stream.RejectError) {
 	if name, err = stringValue("a field's name", name); err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (d *draft) numberField(name string) *int64 {
 }
 
 // setOther parses the fields that are neither a text nor a plain number.
-func (d *draft) setOther(name, value string) (err *Rejection) {
+func (d *draft) setOther(name, value string) (err *stream.RejectError) {
 	switch name {
 	case "type":
 		if value, err = stringOrNumber(name, value); err == nil {
@@ -163,7 +164,7 @@ func (d *draft) setOther(name, value string) (err *Rejection) {
 }
 
 // stringValue returns the text of a JSON string. What names the value in a rejection.
-func stringValue(what, value string) (string, *Rejection) {
+func stringValue(what, value string) (string, *stream.RejectError) {
 	if value[0] != '"' {
 		return "", reject(ReasonJSON, "%s is %s: write a string", what, clip(value))
 	}
@@ -181,7 +182,7 @@ func stringValue(what, value string) (string, *Rejection) {
 }
 
 // stringOrNumber returns the text of a JSON string or the characters of a JSON number.
-func stringOrNumber(what, value string) (string, *Rejection) {
+func stringOrNumber(what, value string) (string, *stream.RejectError) {
 	switch ch := value[0]; {
 	case ch == '"':
 		return stringValue(what, value)
@@ -192,7 +193,7 @@ func stringOrNumber(what, value string) (string, *Rejection) {
 }
 
 // wholeNumber parses a whole number, given as a JSON number or as a JSON string.
-func wholeNumber(what, value string) (int64, *Rejection) {
+func wholeNumber(what, value string) (int64, *stream.RejectError) {
 	text, err := stringOrNumber(what, value)
 	if err != nil {
 		return 0, err

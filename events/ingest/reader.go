@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/stream"
 )
 
 // Row is one row of the input. It is valid until the next call of Next: a caller that keeps an
@@ -31,20 +32,20 @@ type Row struct {
 	// Repeated reports whether the adjustment is the same as that of an earlier row.
 	Repeated bool
 	// Err is the reason why the row has no events and no adjustment, nil if it has.
-	Err *Rejection
+	Err *stream.RejectError
 }
 
 // parser parses rows of one format.
 type parser interface {
 	// parse fills d, which holds the defaults of Options, from row.
-	parse(row *rawRow, d *draft) *Rejection
+	parse(row *rawRow, d *draft) *stream.RejectError
 }
 
 // Reader reads the rows of an input. It must not be used by several goroutines at once.
 type Reader struct {
 	in   io.Reader
 	rows *rowReader
-	fill func(raw *rawRow, row *Row) *Rejection // sets what the row holds
+	fill func(raw *rawRow, row *Row) *stream.RejectError // sets what the row holds
 	err  error
 }
 
@@ -104,7 +105,7 @@ func (r *Reader) Next() (Row, error) {
 	return row, nil
 }
 
-func (m *eventMaker) fill(raw *rawRow, row *Row) (err *Rejection) {
+func (m *eventMaker) fill(raw *rawRow, row *Row) (err *stream.RejectError) {
 	m.draft = m.builder.newDraft()
 	if err = m.parser.parse(raw, &m.draft); err == nil {
 		row.Events, row.Derived, err = m.builder.build(raw, &m.draft)

@@ -1,6 +1,10 @@
 package ingest
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/weirhq/weir/stream"
+)
 
 // Reasons why a row is rejected: a closed set, so that a metric can have them as a label.
 const (
@@ -27,17 +31,10 @@ const (
 	ReasonClick           = "bad_click"        // a click column that is neither 0 nor 1
 )
 
-// Rejection is the error of a row without events and without an adjustment.
-type Rejection struct {
-	Reason string // one of the Reason constants
-	Detail string // what was found and what to write instead
-}
-
-// Error returns the reason and its detail.
-func (r *Rejection) Error() string { return r.Reason + ": " + r.Detail }
-
-func reject(reason, format string, args ...any) *Rejection {
-	return &Rejection{Reason: reason, Detail: fmt.Sprintf(format, args...)}
+// reject returns the error of a row without events and without an adjustment. The text has what was
+// found, and what to write instead.
+func reject(reason, format string, args ...any) *stream.RejectError {
+	return &stream.RejectError{Reason: reason, Detail: fmt.Sprintf(format, args...)}
 }
 
 // clip shortens a value of the input for a message.

@@ -3,6 +3,8 @@ package ingest
 import (
 	"bytes"
 	"errors"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // keptOfLongRow is the number of bytes of a row over the limit that the rejects file keeps, to
@@ -19,7 +21,7 @@ type rawRow struct {
 	raw     []byte   // without the line end; only the beginning if size is greater
 	size    int64    // bytes of the whole row without the line end
 	columns []string // nil for formats without columns
-	err     *Rejection
+	err     *stream.RejectError
 }
 
 // rowReader cuts an input into rows. A returned row is valid until the next call.
@@ -93,7 +95,7 @@ func (s *rowReader) cut(n int) (*rawRow, error) {
 }
 
 // take consumes a row of n bytes that spans the given number of lines.
-func (s *rowReader) take(n, lines int, columns []string, err *Rejection) *rawRow {
+func (s *rowReader) take(n, lines int, columns []string, err *stream.RejectError) *rawRow {
 	raw := trimLineEnd(s.in.bytes(n))
 	s.count++
 	s.row = rawRow{line: s.line + 1, number: s.count, raw: raw, size: int64(len(raw)), columns: columns, err: err}

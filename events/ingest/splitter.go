@@ -6,19 +6,21 @@ import (
 	"encoding/csv"
 	"errors"
 	"strings"
+
+	"github.com/weirhq/weir/stream"
 )
 
 // splitter splits a row into columns.
 type splitter interface {
 	// split returns the columns of row, which includes its line end. They are valid until the next
 	// call.
-	split(row []byte) ([]string, *Rejection)
+	split(row []byte) ([]string, *stream.RejectError)
 }
 
 // tabSplitter splits at tabs. A quote has no meaning, as in the iPinYou log.
 type tabSplitter struct{}
 
-func (tabSplitter) split(row []byte) ([]string, *Rejection) {
+func (tabSplitter) split(row []byte) ([]string, *stream.RejectError) {
 	return strings.Split(string(trimLineEnd(row)), "\t"), nil
 }
 
@@ -47,12 +49,12 @@ func newCSVSplitter(delimiter byte) *csvSplitter {
 
 // errOpenQuote rejects a row that ends inside a quoted column. The column may continue in the next
 // line.
-var errOpenQuote = &Rejection{
+var errOpenQuote = &stream.RejectError{
 	Reason: ReasonQuote,
 	Detail: `a quote opens in this line and never closes: close it, and write a quote inside a quoted column as ""`,
 }
 
-func (s *csvSplitter) split(row []byte) ([]string, *Rejection) {
+func (s *csvSplitter) split(row []byte) ([]string, *stream.RejectError) {
 	columns, err := s.read(row)
 	if err == nil {
 		return columns, nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/stream"
 )
 
 // tableParser parses CSV with a header: format csv by Options.Map, openbandit by the columns of
@@ -80,7 +81,7 @@ func checkColumns(c *columnMap, s *settings, header []string) error {
 	return nil
 }
 
-func (t *tableParser) parse(row *rawRow, d *draft) (err *Rejection) {
+func (t *tableParser) parse(row *rawRow, d *draft) (err *stream.RejectError) {
 	c, values := t.columns, row.columns
 	if len(values) != c.count {
 		return reject(ReasonColumns, "the row has %d columns and the header %d", len(values), c.count)
@@ -122,7 +123,7 @@ func (t *tableParser) parse(row *rawRow, d *draft) (err *Rejection) {
 }
 
 // parseDates parses the time and the budget day.
-func (t *tableParser) parseDates(values []string, d *draft) *Rejection {
+func (t *tableParser) parseDates(values []string, d *draft) *stream.RejectError {
 	var ok bool
 	at := t.columns.value(fieldTime, values)
 	if layout := t.builder.set.timeLayout; layout != "" {
@@ -142,7 +143,7 @@ func (t *tableParser) parseDates(values []string, d *draft) *Rejection {
 
 // parseClick parses a click column. An empty value is no click, because many exports leave zeros
 // out.
-func parseClick(v string) (bool, *Rejection) {
+func parseClick(v string) (bool, *stream.RejectError) {
 	v = strings.TrimSpace(v)
 	switch {
 	case v == "" || v == "0" || strings.EqualFold(v, "false"):

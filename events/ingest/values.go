@@ -7,10 +7,11 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/stream"
 )
 
 // currency checks an ISO 4217 code.
-func (b *builder) currency(v string) (string, *Rejection) {
+func (b *builder) currency(v string) (string, *stream.RejectError) {
 	if code, ok := b.currencies.known[v]; ok {
 		return code, nil
 	}
@@ -23,7 +24,7 @@ func (b *builder) currency(v string) (string, *Rejection) {
 }
 
 // price parses a decimal number in Options.PriceUnit to micros, exactly.
-func (b *builder) price(v string) (int64, *Rejection) {
+func (b *builder) price(v string) (int64, *stream.RejectError) {
 	v = strings.TrimSpace(v)
 	if micros, ok := b.prices.known[v]; ok {
 		return micros, nil
@@ -65,7 +66,7 @@ const typeNames = "impression, click, video_view, follow or conversion"
 
 // parseEventType parses an event type: its lower-case name, its name in the schema or its number
 // there.
-func parseEventType(v string) (eventspb.EventType, *Rejection) {
+func parseEventType(v string) (eventspb.EventType, *stream.RejectError) {
 	v = strings.TrimSpace(v)
 	if t, err := events.ParseEventType(v); err == nil {
 		return t, nil

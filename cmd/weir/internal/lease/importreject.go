@@ -9,6 +9,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/events/ingest"
 	"github.com/weirhq/weir/lease/admin"
+	"github.com/weirhq/weir/stream"
 )
 
 // Reasons in the rejects file of an import.
@@ -65,7 +66,7 @@ func (r *rejects) reject(line admin.RejectedLine) error {
 	if errors.Is(line.Err, admin.ErrExists) {
 		reason = reasonOtherPool
 	}
-	row := ingest.Row{Line: int(line.Line), Raw: []byte(line.Text), Err: &ingest.Rejection{Reason: reason, Detail: line.Err.Error()}}
+	row := ingest.Row{Line: int(line.Line), Raw: []byte(line.Text), Err: &stream.RejectError{Reason: reason, Detail: line.Err.Error()}}
 	if err := r.file.WriteReject(&row); err != nil {
 		return err
 	}

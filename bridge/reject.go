@@ -25,24 +25,21 @@ const (
 	ReasonSize      = "oversized"         // the change exceeds the limit of a record
 )
 
-// refusal is the reason for which a record is rejected.
-type refusal struct{ reason, detail string }
-
 const (
 	maxChange = 64 << 10 // bytes of a LeaseChange
 	maxRecord = 64 << 10 // bytes of the stream record in a LeaseReject
 )
 
 // reject emits a LeaseReject for a record.
-func (x *decoder) reject(d *batch, at streamPos, r *streamtypes.Record, why *refusal) {
+func (x *decoder) reject(d *batch, at streamPos, r *streamtypes.Record, why *stream.RejectError) {
 	primary := keysOf(r)
 	out := &eventspb.LeaseReject{
-		Region: x.region, Shard: at.shard, Sequence: at.sequence, Reason: why.reason, Detail: why.detail,
+		Region: x.region, Shard: at.shard, Sequence: at.sequence, Reason: why.Reason, Detail: why.Detail,
 		PartitionKey: primary.Partition, SortKey: primary.Sort, Record: recordText(r), AtMs: at.ms,
 	}
 	value, err := proto.Marshal(out)
 	if err != nil { // a string is not UTF-8
-		out.PartitionKey, out.SortKey, out.Detail, out.Record = "", "", "not UTF-8: "+why.reason, ""
+		out.PartitionKey, out.SortKey, out.Detail, out.Record = "", "", "not UTF-8: "+why.Reason, ""
 		value, _ = proto.Marshal(out)
 	}
 	key := primary.Partition + "\x00" + primary.Sort
