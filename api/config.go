@@ -113,7 +113,8 @@ type Config struct {
 	ShutdownLimit time.Duration
 }
 
-func (c Config) withDefaults() Config {
+// setDefaults sets defaults and returns an error for an invalid field: a *FieldError.
+func (c *Config) setDefaults() error {
 	if c.Listen == "" {
 		c.Listen = "127.0.0.1:8080"
 	}
@@ -151,10 +152,10 @@ func (c Config) withDefaults() Config {
 	if c.ShutdownLimit == 0 {
 		c.ShutdownLimit = 5 * time.Second
 	}
-	return c
+	return c.check()
 }
 
-func (c Config) check() error {
+func (c *Config) check() error {
 	if c.Cluster == nil && (c.Spend != nil || len(c.Apps) > 0) {
 		return &FieldError{[]string{"Cluster"}, errors.New("the services of spend and of applications need a cluster, and Cluster is not set: set it")}
 	}

@@ -57,8 +57,7 @@ type Server struct {
 
 // New validates cfg and starts nothing. If a field has to change, the error is a *FieldError.
 func New(cfg Config) (*Server, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.check(); err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	m, err := newMetrics(cfg.Registry)

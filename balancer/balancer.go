@@ -49,8 +49,7 @@ type output struct {
 // New returns a Balancer with the committed state of t. It reads the rows of all resources to count
 // them.
 func New(cfg Config, t stream.Task) (*Balancer, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	b := &Balancer{cfg: cfg, task: t, regions: make([]region, len(cfg.Regions)), pools: map[string]*pool{}, stats: Stats{Moved: map[MovePath]int64{}}}

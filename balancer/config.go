@@ -54,7 +54,8 @@ const (
 	maxAhead         = 5 * time.Minute  // of a change, before its record
 )
 
-func (c Config) withDefaults() (Config, error) {
+// setDefaults sets defaults and returns an error for an invalid field.
+func (c *Config) setDefaults() error {
 	c.Changes = cmp.Or(c.Changes, events.LeaseChangesTopic)
 	c.Results = cmp.Or(c.Results, events.LeaseResultsTopic)
 	c.PlanInterval = cmp.Or(c.PlanInterval, 10*time.Second)
@@ -64,13 +65,12 @@ func (c Config) withDefaults() (Config, error) {
 	c.HeartbeatTimeout = cmp.Or(c.HeartbeatTimeout, 10*time.Second)
 	c.TransferTimeout = cmp.Or(c.TransferTimeout, time.Minute)
 	c.MaxCommands = cmp.Or(c.MaxCommands, 5000)
-	return c, c.check()
+	return c.check()
 }
 
 // Check returns an error if the configuration is invalid.
 func (c Config) Check() error {
-	_, err := c.withDefaults()
-	return err
+	return c.setDefaults()
 }
 
 func (c *Config) check() error {

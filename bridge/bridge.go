@@ -53,8 +53,7 @@ type Bridge struct {
 
 // New makes the source of the task's region from committed state. It makes no request.
 func New(cfg Config, task stream.Task) (*Bridge, error) {
-	cfg.setDefaults()
-	if err := cfg.check(task.Partition); err != nil {
+	if err := cfg.setDefaults(task.Partition); err != nil {
 		return nil, err
 	}
 	rows := newTables()

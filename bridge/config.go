@@ -73,7 +73,8 @@ var (
 	ErrRegionOrder = errors.New("bridge: the order of the regions changed")
 )
 
-func (c *Config) setDefaults() {
+// setDefaults sets defaults for a partition, and returns an error for an invalid field: ErrConfig.
+func (c *Config) setDefaults(partition int32) error {
 	c.Partitions = cmp.Or(c.Partitions, events.DefaultLeasePartitions)
 	c.PollMin = cmp.Or(c.PollMin, 200*time.Millisecond)
 	c.PollMax = cmp.Or(c.PollMax, time.Second)
@@ -91,6 +92,7 @@ func (c *Config) setDefaults() {
 		c.Registry = &StatusRegistry{}
 	}
 	c.Log = slogger.Choose(c.Log, c.Slog)
+	return c.check(partition)
 }
 
 func (c *Config) check(partition int32) error {

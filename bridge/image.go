@@ -67,7 +67,7 @@ func (m image) names() (list []string) {
 	return list
 }
 
-// fields reads the attributes of an image and keeps the first refusal.
+// fields reads the attributes of an image and keeps the first reason to reject the record.
 type fields struct {
 	image
 	wrong *stream.RejectError

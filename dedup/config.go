@@ -40,7 +40,8 @@ type Config struct {
 // settingsRetry is the interval at which a key looks for the settings of its pool.
 const settingsRetry = 5 * time.Second
 
-func (cfg Config) withDefaults() (Config, error) {
+// setDefaults sets defaults and returns an error for an invalid field.
+func (cfg *Config) setDefaults() error {
 	cfg.Skew = cmp.Or(cfg.Skew, 500*time.Millisecond)
 	cfg.Margin = cmp.Or(cfg.Margin, time.Minute)
 	cfg.Retry = cmp.Or(cfg.Retry, 30*time.Second)
@@ -51,16 +52,16 @@ func (cfg Config) withDefaults() (Config, error) {
 		value time.Duration
 	}{{"Skew", cfg.Skew}, {"Margin", cfg.Margin}, {"Retry", cfg.Retry}, {"MaxRetry", cfg.MaxRetry}, {"Retention", cfg.Retention}} {
 		if f.value < time.Millisecond || f.value > 100*24*time.Hour {
-			return cfg, fmt.Errorf("dedup: Config.%s is %v: use 1ms to 100 days", f.name, f.value)
+			return fmt.Errorf("dedup: Config.%s is %v: use 1ms to 100 days", f.name, f.value)
 		}
 	}
 	switch {
 	case cfg.Output == nil:
-		return cfg, errors.New("dedup: Config.Output is nil: set the function that returns the outputs of regions")
+		return errors.New("dedup: Config.Output is nil: set the function that returns the outputs of regions")
 	case cfg.MaxRetry < cfg.Retry:
-		return cfg, fmt.Errorf("dedup: Config.MaxRetry is %v, less than Retry, %v: use at least Retry", cfg.MaxRetry, cfg.Retry)
+		return fmt.Errorf("dedup: Config.MaxRetry is %v, less than Retry, %v: use at least Retry", cfg.MaxRetry, cfg.Retry)
 	}
-	return cfg, nil
+	return nil
 }
 
 // backoff returns the wait after a command, ms; the first command of a row version is number 1.

@@ -41,7 +41,7 @@ const (
 
 // New returns a Dedup with the committed state of t.
 func New(cfg Config, t stream.Task) (*Dedup, error) {
-	cfg, err := cfg.withDefaults()
+	err := cfg.setDefaults()
 	if err != nil {
 		return nil, err
 	}

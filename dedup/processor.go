@@ -28,8 +28,8 @@ func (d ProcessorConfig) Processor() (stream.Processor, error) {
 	if err != nil {
 		return stream.Processor{}, err
 	}
-	cfg, err := Config{Output: output, Skew: d.Skew}.withDefaults()
-	if err != nil {
+	cfg := Config{Output: output, Skew: d.Skew}
+	if err := cfg.setDefaults(); err != nil {
 		return stream.Processor{}, err
 	}
 	return stream.Processor{

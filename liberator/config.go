@@ -37,22 +37,23 @@ type Config struct {
 // write: at the first start on a large table many leases wait.
 const settingsRetry = 30 * time.Second
 
-func (cfg Config) withDefaults() (Config, error) {
+// setDefaults sets defaults and returns an error for an invalid field.
+func (cfg *Config) setDefaults() error {
 	cfg.Skew = cmp.Or(cfg.Skew, 500*time.Millisecond)
 	cfg.BucketRate = cmp.Or(cfg.BucketRate, 200)
 	cfg.Retry = cmp.Or(cfg.Retry, 30*time.Second)
 	cfg.MaxRetry = cmp.Or(cfg.MaxRetry, 10*time.Minute)
 	switch {
 	case cfg.Output == nil:
-		return cfg, errors.New("liberator: Config.Output is nil: set the function that returns the outputs of regions")
+		return errors.New("liberator: Config.Output is nil: set the function that returns the outputs of regions")
 	case cfg.Skew < 0 || cfg.Skew > time.Hour:
-		return cfg, fmt.Errorf("liberator: Config.Skew is %v: use up to 1h", cfg.Skew)
+		return fmt.Errorf("liberator: Config.Skew is %v: use up to 1h", cfg.Skew)
 	case cfg.BucketRate < 1 || cfg.BucketRate > 1_000_000:
-		return cfg, fmt.Errorf("liberator: Config.BucketRate is %d a second: use 1 to 1,000,000", cfg.BucketRate)
+		return fmt.Errorf("liberator: Config.BucketRate is %d a second: use 1 to 1,000,000", cfg.BucketRate)
 	case cfg.Retry < time.Millisecond || cfg.MaxRetry < cfg.Retry:
-		return cfg, fmt.Errorf("liberator: Config.Retry is %v, MaxRetry %v: use a Retry of at least 1ms, and a MaxRetry of at least Retry", cfg.Retry, cfg.MaxRetry)
+		return fmt.Errorf("liberator: Config.Retry is %v, MaxRetry %v: use a Retry of at least 1ms, and a MaxRetry of at least Retry", cfg.Retry, cfg.MaxRetry)
 	}
-	return cfg, nil
+	return nil
 }
 
 // backoff returns the wait after a command, ms; the first command of a row version is number 0.

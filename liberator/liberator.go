@@ -36,7 +36,7 @@ const leasesKey = "leases"
 
 // New returns a Liberator with the committed state of t.
 func New(cfg Config, t stream.Task) (*Liberator, error) {
-	cfg, err := cfg.withDefaults()
+	err := cfg.setDefaults()
 	if err != nil {
 		return nil, err
 	}

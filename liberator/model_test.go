@@ -112,8 +112,8 @@ func history(rng *rand.Rand, n int) (list []*eventspb.LeaseChange) {
 // compares it with the model.
 func compareHistory(t *testing.T, seed uint64, build func(stream.Task) (stream.Handler, error)) error {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	cfg, err := testConfig().withDefaults()
-	if err != nil {
+	cfg := testConfig()
+	if err := cfg.setDefaults(); err != nil {
 		t.Fatal(err)
 	}
 	d := &model{cfg: cfg, input: history(rng, 150), given: map[string]*attempts{}}

@@ -32,8 +32,8 @@ func (l ProcessorConfig) Processor() (stream.Processor, error) {
 	if err != nil {
 		return stream.Processor{}, err
 	}
-	cfg, err := Config{Output: output, Skew: l.Skew, BucketRate: l.BucketRate}.withDefaults()
-	if err != nil {
+	cfg := Config{Output: output, Skew: l.Skew, BucketRate: l.BucketRate}
+	if err := cfg.setDefaults(); err != nil {
 		return stream.Processor{}, err
 	}
 	return stream.Processor{

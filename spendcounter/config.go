@@ -101,7 +101,8 @@ type Inputs struct {
 	CopiedAdjustments map[string]string
 }
 
-func (cfg Config) withDefaults() (Config, error) {
+// setDefaults sets defaults and returns an error for an invalid field.
+func (cfg *Config) setDefaults() error {
 	def := func(s *string, to string) {
 		if *s == "" {
 			*s = to
@@ -132,7 +133,7 @@ func (cfg Config) withDefaults() (Config, error) {
 	if cfg.Shard == nil {
 		cfg.Shard = func(account []byte) int32 { return events.ShardBytes(account, events.DefaultShards) }
 	}
-	return cfg, cfg.check()
+	return cfg.check()
 }
 
 func (cfg Config) check() error {

@@ -91,8 +91,7 @@ type origin struct {
 // New returns a counter with the committed state of t. It reads the task record, and other state
 // when it is needed.
 func New(cfg Config, t stream.Task) (*Counter, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	if t.MultiGet == nil {

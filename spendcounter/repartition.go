@@ -83,8 +83,7 @@ func NewRepartitioner(cfg Config, from, to int32) (*Repartitioner, error) {
 		return nil, fmt.Errorf("move spend from %d to %d shards: use 1 to %d shards", from, to, events.MaxShards)
 	}
 	cfg.Shard = func(account []byte) int32 { return events.ShardBytes(account, from) }
-	cfg, err := cfg.withDefaults()
-	if err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	m := &Repartitioner{cfg: cfg, from: from, to: to, shards: make([]targetShard, to), open: make([]sums, divisor(from, to))}

@@ -16,7 +16,7 @@ func Run(curves []Curve, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg, err = cfg.withDefaults(seconds); err != nil {
+	if err := cfg.setDefaults(seconds); err != nil {
 		return nil, err
 	}
 	rep := &Report{Curves: curves, Config: cfg, Forecasts: forecasts(curves, cfg, seconds)}

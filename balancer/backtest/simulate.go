@@ -37,17 +37,19 @@ const (
 	maxDelay = 600  // seconds
 )
 
-func (c Config) withDefaults(seconds int) (Config, error) {
+// setDefaults sets defaults for curves of so many seconds, and returns an error for an invalid
+// field.
+func (c *Config) setDefaults(seconds int) error {
 	c.Seed = cmp.Or(c.Seed, 1)
 	c.Stock = cmp.Or(c.Stock, 1.3)
 	c.WarmUp = cmp.Or(c.WarmUp, min(24*time.Hour, time.Duration(seconds/5)*time.Second))
 	c.Delay = cmp.Or(c.Delay, 5*time.Second)
 	c.Points = cmp.Or(c.Points, 480)
 	if !(c.Stock > 0 && c.Stock < 100) || c.Resources < 0 || c.Delay < time.Second || c.Delay > maxDelay*time.Second || c.Points < 1 || c.WarmUp < 0 {
-		return c, fmt.Errorf("backtest: a stock of %v, a delay of %s, %d points, a warm-up of %s: use a stock above 0 and below 100, a delay of 1s to %ds, and positive values for the others",
+		return fmt.Errorf("backtest: a stock of %v, a delay of %s, %d points, a warm-up of %s: use a stock above 0 and below 100, a delay of 1s to %ds, and positive values for the others",
 			c.Stock, c.Delay, c.Points, c.WarmUp, maxDelay)
 	}
-	return c, nil
+	return nil
 }
 
 // Policies.
@@ -72,7 +74,7 @@ func Simulate(curves []Curve, name string, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg, err = cfg.withDefaults(seconds); err != nil {
+	if err := cfg.setDefaults(seconds); err != nil {
 		return nil, err
 	}
 	w := newSimulation(curves, cfg, seconds)

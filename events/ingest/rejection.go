@@ -31,8 +31,8 @@ const (
 	ReasonClick           = "bad_click"        // a click column that is neither 0 nor 1
 )
 
-// reject returns the error of a row without events and without an adjustment. The text says what was
-// found and what to write instead.
+// reject returns the error of a row without events and without an adjustment. The text has what was
+// found, and what to write instead.
 func reject(reason, format string, args ...any) *stream.RejectError {
 	return &stream.RejectError{Reason: reason, Detail: fmt.Sprintf(format, args...)}
 }

@@ -54,7 +54,8 @@ const (
 	maxMedian    = 1_000_000_000 // keeps median x click factor x quantile within int64
 )
 
-func (c Config) withDefaults() Config {
+// setDefaults sets defaults and returns an error for an invalid field.
+func (c *Config) setDefaults() error {
 	if c.Shards == 0 {
 		c.Shards = events.DefaultShards
 	}
@@ -83,10 +84,10 @@ func (c Config) withDefaults() Config {
 		c.campaigns = c.Accounts * c.CampaignsPerAccount
 	}
 	c.Currencies = slices.Clone(c.Currencies)
-	return c
+	return c.check()
 }
 
-func (c Config) check() error {
+func (c *Config) check() error {
 	switch {
 	case c.Shards < 1 || c.Shards > events.MaxShards:
 		return fmt.Errorf("loadgen: %d shards: use 1 to %d", c.Shards, events.MaxShards)

@@ -61,8 +61,7 @@ type Stats struct {
 
 // New returns a generator, or an error if cfg is invalid.
 func New(cfg Config) (*Generator, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.check(); err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	// The campaigns depend on the seed only, the traffic on the start time too.

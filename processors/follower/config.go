@@ -85,7 +85,8 @@ var (
 	ErrDisk = store.ErrDisk
 )
 
-func (c *Config) setDefaults() {
+// setDefaults sets defaults and returns an error for an invalid field: ErrConfig.
+func (c *Config) setDefaults() error {
 	c.FS = cmp.Or(c.FS, vfs.Default)
 	c.Instance = cmp.Or(c.Instance, instance.Default())
 	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)
@@ -98,6 +99,7 @@ func (c *Config) setDefaults() {
 	if c.failpoint == nil {
 		c.failpoint = func(string) error { return nil }
 	}
+	return c.check()
 }
 
 func (c *Config) check() error {

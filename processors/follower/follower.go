@@ -31,8 +31,7 @@ type Follower struct {
 
 // New returns a follower. It starts nothing. Its error is ErrConfig.
 func New(cfg Config) (*Follower, error) {
-	cfg.setDefaults()
-	if err := cfg.check(); err != nil {
+	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
 	return &Follower{cfg: cfg, caughtUp: make(chan struct{}), parts: map[id]*partition{}, missing: map[string]string{}}, nil
