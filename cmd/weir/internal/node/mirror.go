@@ -36,8 +36,8 @@ func checkPeers(c *config.Config) error {
 	return nil
 }
 
-// mirrorConfig returns the configuration of the mirror without its connections.
-func mirrorConfig(c *config.Config) mirror.Config {
+// MirrorConfig returns the configuration of the mirror without its connections.
+func MirrorConfig(c *config.Config) mirror.Config {
 	l := SpendCounter(c).Layout
 	topic := func(first string, copied func(dc string) string) mirror.Topic {
 		return mirror.Topic{Name: l.Name(first), Copy: func(dc string) string { return l.Name(copied(dc)) }}
@@ -71,7 +71,7 @@ func mirrorTopics(c *config.Config) (topics []stream.Topic) {
 
 // writtenByMirror reports whether the mirror writes copies or heartbeats to a topic.
 func writtenByMirror(c *config.Config, topic string) bool {
-	m := mirrorConfig(c)
+	m := MirrorConfig(c)
 	if topic == m.Heartbeats {
 		return true
 	}
@@ -91,7 +91,7 @@ func mirrorApps(c *config.Config) ([]App, error) {
 		return nil, nil
 	}
 	// A replay would not give the same state: the mirror reads other datacentres.
-	return processorApp(mirrorConfig(c).Processor())
+	return processorApp(MirrorConfig(c).Processor())
 }
 
 // mirrorACLs lists the rights of the mirror here, and at each other datacentre.
@@ -99,7 +99,7 @@ func mirrorACLs(c *config.Config) ([]string, error) {
 	if len(c.Peers()) == 0 {
 		return nil, nil
 	}
-	m := mirrorConfig(c)
+	m := MirrorConfig(c)
 	p, err := m.Processor()
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ const (
 // mirrorBytes divides the share of the role: the queue of a partition, and that of a partition of a
 // topic of another datacentre.
 func mirrorBytes(c *config.Config, share int64) (queue, reader int64) {
-	m := mirrorConfig(c)
+	m := MirrorConfig(c)
 	n := int64(m.Partitions)
 	readers := n * int64(max(1, len(m.Peers)*len(m.Topics)))
 	return min(maxMirrorQueue, share/4/n), max(minMirrorReader, min(maxMirrorReader, share/8/readers))
@@ -136,7 +136,7 @@ func mirrorMemory(c *config.Config, share int64) Allocation {
 		workers = processors.DefaultWorkers()
 	}
 	a := runtimeAllocation(c, share, workers, share/16)
-	m := mirrorConfig(c)
+	m := MirrorConfig(c)
 	queue, reader := mirrorBytes(c, share)
 	n := int64(m.Partitions)
 	a.Uses = append(a.Uses,
@@ -154,7 +154,7 @@ type mirrorPart struct {
 
 func newMirrorPart(s *Setup) (Part, error) {
 	c := s.Config
-	m := mirrorConfig(c)
+	m := MirrorConfig(c)
 	for i, d := range c.Peers() {
 		var err error
 		if m.Peers[i].Kafka, err = PeerKafka(d); err != nil {
