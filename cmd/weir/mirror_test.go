@@ -63,6 +63,7 @@ func TestMirror(t *testing.T) {
 	_, addr := datacentre(t, env, 0)
 	env = append(env, "WEIR_KAFKA_BROKERS="+addr)
 	ready := background(t, env, "ready: API ", "run", "--roles", "spend", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	doctorEnv := append(slices.Clone(env), "WEIR_TOPICS_REPLICATION_FACTOR=1", "WEIR_TOPICS_MIN_INSYNC=1")
 	server := "WEIR_SERVER=" + regexp.MustCompile(`API http://([^,]+),`).FindStringSubmatch(ready)[1]
 	env = append(slices.Clone(common), server, "WEIR_DATA_DIR="+filepath.Join(dir, "command")) // the server has the rest
 
@@ -97,6 +98,8 @@ func TestMirror(t *testing.T) {
 	expect(t, env, cli.ExitUsage, "is not copied", "mirror", "skip", "us/ads.events.from.eu/0", "--to", "1")
 	expect(t, env, cli.ExitUsage, "write DC/TOPIC/PARTITION", "mirror", "skip", "ads.events/0", "--to", "1")
 
+	testDatacentreChecks(t, doctorEnv, addr)
+
 	// Without its broker, us is waited for; the process is ready, and reports it.
 	if err := us.Close(); err != nil {
 		t.Fatal(err)
@@ -130,4 +133,26 @@ func TestMirror(t *testing.T) {
 	if r := weir(t, env, "state", "scan", "--app", "mirror", "--table", "skips"); r.Code != 0 || !strings.Contains(r.Stdout, "the log is lost") {
 		t.Errorf("code %d:\n%s%s", r.Code, r.Stdout, r.Stderr)
 	}
+}
+
+// testDatacentreChecks: weir doctor checks the topics of each other datacentre.
+func testDatacentreChecks(t *testing.T, env []string, own string) {
+	t.Helper()
+	expect(t, env, 0, "ok        datacentre us: it has ads.events and ads.adjustments with 2 partitions", "doctor")
+	other := append(slices.Clone(env), "WEIR_SPEND_PARTITIONS=3")
+	_, addr := datacentre(t, append(other, "WEIR_DC=us", "WEIR_DCS="), 0)
+	with := func(ring string) []string { return append(slices.Clone(env), "WEIR_DCS="+ring) }
+	expect(t, with("eu,us="+addr), cli.ExitFailed, "error     datacentre us: topic ads.events has 3 partitions there, and 2 here", "doctor")
+	_, port, err := net.SplitHostPort(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, with("eu,us=localhost:"+port), cli.ExitFailed, "error     datacentre us: its topic ads.events is that of this datacentre, eu", "doctor")
+	empty, err := devbroker.Start(devbroker.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = empty.Close() }()
+	expect(t, with("eu,us="+empty.Addrs()[0]), 0, "warning   datacentre us: topic ads.events does not exist there", "doctor")
+	expect(t, with("eu,us=127.0.0.1:1"), 0, "warning   datacentre us: it cannot be reached", "doctor")
 }
