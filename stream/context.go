@@ -88,7 +88,7 @@ func (c *Context) Put(table byte, key, value []byte) {
 	}
 }
 
-// Delete removes key from table. It is no error if table does not have it.
+// Delete removes key from table. It is not an error if table does not have it.
 func (c *Context) Delete(table byte, key []byte) {
 	if c.check(table) == nil {
 		c.state.change(table, key, rowDeleted, nil)
@@ -160,7 +160,7 @@ func (c *Context) Count(name string, n float64) {
 // OnTimerWithoutKind takes them.
 func (c *Context) SetTimer(t Timer) { c.changeTimer(t, true) }
 
-// CancelTimer removes t. It is no error if t is not set.
+// CancelTimer removes t. It is not an error if t is not set.
 func (c *Context) CancelTimer(t Timer) { c.changeTimer(t, false) }
 
 func (c *Context) changeTimer(t Timer, set bool) {

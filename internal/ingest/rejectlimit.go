@@ -14,7 +14,7 @@ var ErrTooManyRejects = errors.New("too many rows are rejected")
 const rowsForPercent = 1000
 
 // RejectLimit is the greatest number of rejected rows: Rows, or Percent of the rows read. The zero
-// value is no limit.
+// value means no limit.
 type RejectLimit struct {
 	Rows    int64
 	Percent float64

@@ -46,7 +46,7 @@ func (d *doctor) disk() {
 
 func orFile(err error) error {
 	if err == nil {
-		return errors.New("it is not a directory")
+		return errors.New("not a directory")
 	}
 	return err
 }

@@ -68,7 +68,7 @@ func newRegionAdoptCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&o.By, "by", "", "region that gets the resources")
 	cli.Region(f, "by")
 	f.StringVar(&since, "dead-since", "", "time since which nothing was written through the lost region, as RFC 3339")
-	f.IntVar(&o.Rate, "rate", 0, "maximum number of rows a second (default: until the table throttles)")
+	f.IntVar(&o.Rate, "rate", 0, "maximum number of rows per second (default: until the table throttles)")
 	f.BoolVar(&wait, "wait", false, "wait for the end of the region's write lease, in place of an error with that time")
 	f.BoolVar(&yes, "yes", false, "adopt; without it the command only shows what would happen")
 	f.BoolVar(&undo, "undo", false, "make the region active again; its resources stay with the other region")

@@ -239,7 +239,7 @@ func pick(letters []kafkaadmin.DeadLetter, origins []string) ([]kafkaadmin.DeadL
 		i := slices.IndexFunc(letters, func(l kafkaadmin.DeadLetter) bool { return l.Name() == o })
 		if i < 0 {
 			return nil, cli.Fail(cli.ExitFailed, "no unresolved record has origin "+o,
-				errors.New("it was resolved before, or never rejected"), "`weir dlq list` shows the unresolved records")
+				errors.New("the record was resolved before, or never rejected"), "`weir dlq list` shows the unresolved records")
 		}
 		out = append(out, letters[i])
 	}
