@@ -12,9 +12,12 @@
 // Plan, Pull and Explain are functions of views alone. The topic lease.headroom has the views, so a
 // plan can be computed from that topic without executing it.
 //
-// A region needs the new leases expected in the next ten minutes, refused requests included, with a
-// margin for the forecast's error, less what returns by itself: quarantines that end and, at a
-// discount, leases that end. A region below its need gets one and a half times its shortfall, from
+// The need of a region, over the next ten minutes:
+//
+//	need = new leases, refused requests included + margin for the forecast's error
+//	       - quarantines that end - leases that end, at a discount
+//
+// A region whose free resources are below its need gets one and a half times its shortfall, from
 // the regions with the largest surplus. Nothing else moves.
 //
 // # The caller's part

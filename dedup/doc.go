@@ -23,8 +23,7 @@
 //
 //  1. A row has the greatest version seen of its region, in whatever order changes arrive and
 //     however often.
-//  2. The winner never gets a command that it lost: of the live rows there is always one without a
-//     command against it.
+//  2. At least one live row has no command against it: that of the winner.
 //  3. A row with a command against it does not win as long as the task knows of no greater version.
 //     The command may have been carried out. So regions never supersede each other: see below.
 //  4. Each command has a winner that is leased and live, as far as the task knows.

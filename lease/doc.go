@@ -17,13 +17,14 @@
 //
 //  1. Compare and change. Every write is conditional on the row's version, so a decision changes
 //     exactly the row on which it was made. Nothing is decided on the index, whose entries are old
-//     copies: a candidate from the index is taken only at the version that the index had.
+//     copies: a candidate from the index is taken only if its row still has the version in the
+//     index.
 //  2. Key row first, when a lease begins. A process that finds a pending key row continues with the
 //     same candidate, whichever process began. The key row may name another candidate only when the
 //     resource row has passed the candidate's version, so that the first one can never be taken.
-//  3. Resource row first, when a lease is renewed or released. A key row that lags then promises
-//     less than the resource row keeps. A process that finds half of a renewal, while its own lease
-//     is valid, completes it, if the key row is still of the lease that the process knows.
+//  3. Resource row first, when a lease is renewed or released. A stale key row then shows an
+//     earlier end than the resource row. A process that finds half of a renewal, while its own
+//     lease is valid, completes it, if the key row still names the same lease.
 //  4. Quarantine. A released resource is available only after the end of its lease and the
 //     quarantine. So every promise of a key row, of its copy in another region, or in a client's
 //     memory stays true until then, also when that copy is stale.
@@ -32,7 +33,7 @@
 //     rule reads a clock.
 //
 // Invariants, which package model checks in every interleaving with a crash at any point. The
-// numbers are those of all invariants of the project (package internal/invariant):
+// numbers are those of all invariants of the project. Package internal/invariant has I1 to I6.
 //
 //	I7  No two keys use one resource at the same time.
 //	I7r Of the leases that one region granted, no two users of a key have different resources at the
