@@ -1,6 +1,7 @@
 // Package processors is the runtime of stream processors. It folds the partitions of Kafka topics
-// into keyed state in Pebble and emits records, exactly once within one Kafka cluster. With its
-// sub-packages it is the only package that uses Kafka and Pebble.
+// into keyed state in Pebble and emits records, exactly once within one Kafka cluster. Of the
+// product, only this package and its sub-packages use Kafka and Pebble; benchmarks and tests do,
+// too.
 //
 //	        assigned           barrier read          due: 100 ms to 1 s, records, bytes, Wake
 //	group ──────────▶ restoring ──────────▶ running ──┬──────────────────────────────┐

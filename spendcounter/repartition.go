@@ -34,7 +34,7 @@ import (
 // twice, but an import that was not complete before the move skips rows if it is repeated after it.
 //
 // The 60 s rings are not moved: health figures start from zero. Events copied from other
-// datacentres are not moved either, because their positions are by partitions of the origin. A
+// datacentres are not moved either, because their offsets are per partition of the origin. A
 // state that has counted copied events is refused.
 type Repartitioner struct {
 	cfg      Config
@@ -192,7 +192,7 @@ func (m *Repartitioner) Extract(c *Counter, put PutFunc) error {
 		if o.Dc == m.cfg.DC {
 			own = o
 		} else if o.Count > 0 || o.Micros > 0 || len(o.Applied) > 0 {
-			return fmt.Errorf("the state has %d events copied from %s: their positions are by partitions of %s, and cannot be moved", o.Count, o.Dc, o.Dc)
+			return fmt.Errorf("the state has %d events copied from %s: their offsets are per partition of %s and cannot be converted", o.Count, o.Dc, o.Dc)
 		}
 	}
 	p := c.task.Partition

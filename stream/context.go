@@ -154,9 +154,9 @@ func (c *Context) Count(name string, n float64) {
 	c.counts = append(c.counts, count{name, n})
 }
 
-// SetTimer makes t fire once: it is passed to the timer function of EachRecordWithTimers. A timer
-// is known by its clock, time and key; to set one that is set changes nothing. Key is copied. Where
-// the functions are those of Processor.On, timers have a kind, see TimerKind, or the function of
+// SetTimer makes t fire once: it is passed to the timer function of EachRecordWithTimers. Clock,
+// time and key identify a timer; setting it again changes nothing. Key is copied. Where the
+// functions are those of Processor.On, timers have a kind, see TimerKind, or the function of
 // OnTimerWithoutKind takes them.
 func (c *Context) SetTimer(t Timer) { c.changeTimer(t, true) }
 
