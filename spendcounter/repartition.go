@@ -230,7 +230,7 @@ func (m *Repartitioner) Extract(c *Counter, put PutFunc) error {
 func (s *targetShard) merge(t *spendpb.TaskState, own *spendpb.Origin, buckets []*bucket) {
 	s.known = true
 	s.task.TimestampMs = max(s.task.TimestampMs, t.TimestampMs)
-	s.task.FloorMs = max(s.task.FloorMs, t.FloorMs)
+	s.task.LateBeforeMs = max(s.task.LateBeforeMs, t.LateBeforeMs)
 	s.task.Corrections = corrections(s.task.Corrections).union(t.Corrections)
 	s.task.ClosedDay = max(s.task.ClosedDay, t.ClosedDay)
 	s.own.WatermarkMs = max(s.own.WatermarkMs, own.WatermarkMs)
@@ -344,7 +344,7 @@ func (m *Repartitioner) Finish(put PutFunc) error {
 func (s *targetShard) putBuckets(q int32, put PutFunc) error {
 	end := int64(0)
 	for _, from := range slices.Sorted(maps.Keys(s.ends)) {
-		if from < end || s.ends[from] <= s.task.FloorMs {
+		if from < end || s.ends[from] <= s.task.LateBeforeMs {
 			continue
 		}
 		end = s.ends[from]
