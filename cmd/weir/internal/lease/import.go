@@ -33,7 +33,7 @@ func newResourceImportCmd(a *cli.App) *cobra.Command {
 		Long: "Add a resource for each line of a file. Existing resources are not changed, so an import can be\n" +
 			"run again. The table keeps the progress of a file: a second import of the same file continues\n" +
 			"where the first one stopped, and tries rejected lines again. The rate begins at 4,000 resources\n" +
-			"a second and adapts to the throttling of the table, up to --rate.\n\n" +
+			"per second and adapts to the throttling of the table, up to --rate.\n\n" +
 			"If DynamoDB does not answer, the import waits, reports it once a minute, and continues by itself.\n" +
 			"It gives up after --max-outage, or when it is interrupted.\n\n" +
 			"Blanks around a name and a byte order mark are removed. A line that is not a valid name, and a\n" +

@@ -166,7 +166,7 @@ func newDLQResolveCmd(a *cli.App, how string) *cobra.Command {
 	short := "Produce rejected records to their topics again, each once; without --yes, only list them"
 	long := "A record goes to the partition that it was in. An ad event that was rejected as wrong_partition goes\n" +
 		"to the partition of its account. An ad event is identified by account and event id, so an event that\n" +
-		"was counted within the duplicate window is a duplicate then."
+		"was counted within the duplicate window becomes a duplicate."
 	why := "reason of the decision, kept in the record's tombstone"
 	if how == "drop" {
 		why += "; required with --yes"
