@@ -49,7 +49,7 @@ func produceDamaged(t *testing.T, h *processorstest.Harness, value string) {
 	}
 }
 
-// produceUndecodable writes a batch of n records to in[0] whose checksum is right, and which is no
+// produceUndecodable writes a batch of n records to in[0] whose checksum is right, and which is not
 // gzip although its header states so.
 func produceUndecodable(t *testing.T, h *processorstest.Harness, n int32) {
 	t.Helper()

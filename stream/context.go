@@ -136,7 +136,7 @@ func (c *Context) EmitTo(output string, partition int32, m Message) {
 func (c *Context) Wake() { c.task.Wake() }
 
 // Log returns the log of the runtime, with the fields app, worker and partition. What it writes is
-// no part of the transaction: a record that is tried again writes again.
+// not part of the transaction: a record that is tried again writes again.
 func (c *Context) Log() *slog.Logger {
 	if c.task.Log == nil {
 		return slog.New(slog.DiscardHandler)

@@ -187,7 +187,7 @@
 //  5. What a question changes is part of the open transaction, like what records change. An answer
 //     before the commit, in the question itself, may be undone.
 //  6. A Wake is coalesced with others of the same transaction. A Flush begins after each Wake of a
-//     handler that is not discarded. A Flush that hands over nothing, after no record, is no
+//     handler that is not discarded. A Flush that hands over nothing, after no record, makes no
 //     transaction: there is no Committed, and the next Flush has the same sequence.
 //
 // The state of such a handler depends on more than its records. So it writes each decision to the

@@ -27,7 +27,7 @@
 //     home. A process writes a new row only within ten seconds after a read of the home row. So ten
 //     seconds after the fence no process writes a new row through the former home. For a day after
 //     the move, the other regions are asked whether they know the name of a new resource.
-//   - No existing row is overwritten: a new row is written only if there is none, and a row is
+//   - No existing row is overwritten: a new row is written only if no row exists, and a row is
 //     changed only at the version that was read.
 //   - A resource row is never deleted, only retired. Its version is the token of leases, and must
 //     never restart.

@@ -45,7 +45,7 @@ func (im *importer) read(ctx context.Context, in io.Reader, again map[int64]bool
 
 // EachLine calls fn for each line of a file of names, counted from 0, until fn returns an error.
 // Blanks around a name and a byte order mark are removed. Of a line of more than 64 KiB, which is
-// no valid name, fn gets the beginning.
+// not a valid name, fn gets the beginning.
 func EachLine(in io.Reader, fn func(line int64, name string) error) error {
 	lines := bufio.NewReaderSize(in, 1<<16)
 	for line := int64(0); ; line++ {

@@ -70,7 +70,7 @@ func (f *SpendReader) campaign(ctx context.Context, p int32, q api.SpendQuery) (
 			return entries, r.asOf, err
 		}
 	}
-	return nil, nil, fmt.Errorf("partition %d: a commit came between two pages of %[3]d records in each of %[2]d attempts: try again", p, tries, api.MaxPageKeys)
+	return nil, nil, fmt.Errorf("partition %d: in each of %d attempts a commit came between two pages of %d records: try again", p, tries, api.MaxPageKeys)
 }
 
 // snapshotReader reads ranges of one partition page by page, all from one snapshot.
