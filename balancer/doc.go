@@ -22,15 +22,15 @@
 //
 // # The caller's part
 //
-//  1. Call New, then Fold, OnTimer and Flush in turn. Get and Scan return what a Flush handed over
-//     from the next call on: see stream.Handler.
+//  1. Call New, then Fold, OnTimer and Flush in turn. After a Flush, the next call reads its
+//     changes with Get and Scan: see stream.Handler.
 //  2. After an aborted transaction, or an error, discard the Balancer and call New. Changes cannot
 //     be undone.
 //
 // # Invariants
 //
 //	I10 Each known resource is counted in exactly one of free, leased and other, of one region. The
-//	    counts are what a recount of the store gives.
+//	    counts equal a recount of the store.
 //	B1  A plan never takes from a region what the region needs itself (its share, if there is not
 //	    enough for all) or keeps as its floor, never a leased resource, and never more than the free
 //	    resources without a transfer.

@@ -34,7 +34,7 @@
 //  6. A record that does not follow the table's schema goes to lease.rejected with a reason. The
 //     records after it are read.
 //  7. Memory is bounded by Config.Requests responses and Config.QueueBytes of batches.
-//  8. New, Fold and Flush make no request: a region that does not answer holds up no other one.
+//  8. New, Fold and Flush make no request: a region that does not answer delays no other region.
 //
 // # What it does not do
 //

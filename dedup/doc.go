@@ -49,7 +49,7 @@
 //
 // # What it does not do
 //
-// It ends no lease, except that of a loser in mode release, and there the executor does. It ignores
+// It ends no lease itself. In mode release the executor ends the lease of the loser. It ignores
 // pending rows: they are not leases until their region confirms them. If all live rows of a key
 // have commands against them and all their winners have ended, it waits for a new version of any
 // row; a renewal is one.

@@ -18,8 +18,8 @@
 //     command names. A command that comes twice, late or out of order changes a row once.
 //  2. The clock is read right before each attempt, an attempt is one request, and it ends after
 //     Table.Timeout. A transferred resource becomes available Config.TransferWait after that
-//     reading. TransferWait is longer than the greatest difference between two clocks and the
-//     duration of a request together.
+//     reading. TransferWait is longer than the sum of the greatest difference between two clocks
+//     and the duration of a request.
 //  3. After a response that shows a wrong clock of this machine, no write begins before a response
 //     that shows a right one.
 //  4. Nothing is written through a region whose write lease has ended, or that was adopted. The
@@ -27,8 +27,7 @@
 //  5. Each command has a result, after its write and before its offset is committed. After a crash
 //     it may have two. The second result is DONE, too, unless another write has changed the row
 //     between these results.
-//  6. While the region does not answer, a command waits, and holds up the commands of its row
-//     alone.
+//  6. While the region does not answer, a command waits, and delays only the commands of its row.
 //
 // A command after its not_after_ms is not carried out. Its result is LATE, or DONE if it is a
 // transfer and the row shows that an earlier attempt made it.

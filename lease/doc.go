@@ -45,8 +45,8 @@
 //	I17 A lease that no holder released lasts until its end.
 //	I18 No acknowledged write is lost to a write of another region.
 //	I19 A late command does not undo what an administrator did after the command was decided.
-//	I20 No resource is offered before the end of the last lease that any region knows of and the
-//	    quarantine.
+//	I20 No resource is offered before the last lease that any region knows of has ended and the
+//	    quarantine has passed.
 //
 // What it does not do: it promises nothing across regions before replication has delivered a row.
 // It does not decide which of two regions' leases of a key wins (package dedup) and where free

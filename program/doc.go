@@ -12,9 +12,9 @@
 //
 // # Change the key
 //
-// All records of a key must be in one partition, since the partition's task has their state. A
-// processor that needs another key than its input has gets a processor before it, which writes the
-// records with that key to a topic between the two. That is all: Run creates the topic with as many
+// All records of a key must be in one partition, since the partition's task has their state. If a
+// processor needs records by another key, put a processor before it, which writes the records with
+// that key to a topic between the two. Nothing else is needed: Run creates the topic with as many
 // partitions as its reader needs, and each record passes through both exactly once. Kafka deletes
 // no record of that topic by its age: see kafkaadmin.TopicOptions.Retention.
 //
@@ -28,9 +28,9 @@
 //     Each processor commits what it has folded. Run returns after all of them, with the first
 //     error, which names its processor.
 //  2. Existing topics are never changed. One that does not fit the processors is an error before
-//     anything is created; a cleanup policy that differs is the log event topic_setting_differs.
-//     So is a missing changelog whose consumer group has committed offsets: the state is lost, and
-//     an operator decides.
+//     anything is created. So is a missing changelog whose consumer group has committed offsets:
+//     the state is lost, and an operator decides. A cleanup policy that differs is the log event
+//     topic_setting_differs.
 //  3. Processors of one program share nothing but the registry and the API: each is a consumer
 //     group of its own, and other processes may run some of them alone, once the topics exist. A
 //     process with a part of the list knows fewer topics that belong together, and could create

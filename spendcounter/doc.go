@@ -29,8 +29,7 @@
 //
 //  1. Call New, then RebuildFrom, then Rebuild for every record in [RebuildFrom, Task.Next) of
 //     each topic, then Fold and Flush in turn.
-//  2. What a Flush handed over is what Get and Scan return from the next call on: see
-//     stream.Handler.
+//  2. After a Flush, the next call reads its changes with Get and Scan: see stream.Handler.
 //  3. After an aborted transaction, or an error, discard the Counter and make another one with
 //     New. There is no undo.
 //
@@ -69,21 +68,22 @@
 //  14. Of the records of one campaign day, the later one is newer by events.CompareVersions, also
 //     if the state was deleted in between. A record that a promotion changed has one more
 //     correction than before, and keeps its number.
-//  15. The hours of a campaign day are a part of its charges and events. They are all of them, if
-//     the day was counted with Hours from its first event on, except those of events far from the
-//     day. Its newest hour is in its record, each other hour in table 9.
+//  15. The hours of a campaign day are a part of its charges and events. If the day was counted
+//     with Hours from its first event on, only events far from the day are missing in them. The
+//     newest hour is in the record of the day, each other hour in table 9.
 //  16. The row to which an event is charged depends on its budget day and the closed day alone. A
 //     closed day never opens again. When no row of a closed day is left in table 1, the rows are a
-//     function of the inputs, whatever was charged before and after the days were closed. How far
-//     the pass is that moves the rows is in the task record, but is not: Settled reports the end.
+//     function of the inputs, whatever was charged before and after the days were closed. The
+//     progress of the move is in the task record and is not a function of the inputs: Settled
+//     reports the end.
 //  17. With Parts N, the parts of a campaign day are those N pairs of line item and arm with the
-//     smallest hashes, of all pairs that its events name, and the sum of the others. So which
-//     pairs have rows depends on no order: a pair among the N smallest of all is among the N
-//     smallest of each subset, and is never added to the sum of the others. A pair that is added
-//     to it has N smaller ones from then on, so all its later events are added to it, too. Events
-//     without line item and arm, or with a bad one, have no part, and neither have refunds,
-//     duplicates and events of closed days. The parts are a part of the charges and events of the
-//     day, if N did not change while it was counted.
+//     smallest hashes, of all pairs that its events name, and the sum of the others. So the order
+//     of events does not decide which pairs have rows. A pair among the N smallest of all is among
+//     the N smallest at any time, and is never added to the sum of the others. Once a pair is added
+//     to the sum, N smaller pairs are known, so all its later events are added to it, too. These
+//     have no part: events without line item and arm, or with a bad one, refunds, duplicates, and
+//     events of closed days. The parts are a part of the charges and events of the day, if N did
+//     not change while it was counted.
 //
 // # What it does not do
 //

@@ -120,8 +120,8 @@
 //  4. From a position it reads the same records in the same order, however often. If the other
 //     system has lost records after the position, the source detects it and reports it.
 //  5. Read returns soon after its context has ended, and leaves no goroutine.
-//  6. open, Fold, Flush and Close make no request and do not wait: they hold up the other tasks of
-//     the worker.
+//  6. open, Fold, Flush and Close make no request and do not wait, because the other tasks of the
+//     worker wait for them.
 //
 // The runtime guarantees:
 //
@@ -175,11 +175,11 @@
 //     given in Committed is durable: no crash, takeover or fence removes what it states.
 //  2. Committed is called in the order of the transactions, on the goroutine of the handler, before
 //     any other call of the handler. No transaction is reported twice.
-//  3. An aborted transaction is never reported, and neither is one whose outcome the process does
-//     not know. Their handler is discarded. After a crash between the commit and the report, and
-//     after an answer of a broker that was lost, the next handler finds the changes in its state
-//     and no Committed for them. So a caller without an answer does not know whether its question
-//     counted: make questions repeatable, by an id that the caller chooses.
+//  3. An aborted transaction is never reported. A transaction whose outcome the process does not
+//     know is not reported either. Their handler is discarded. After a crash between the commit and
+//     the report, and after an answer of a broker that was lost, the next handler finds the changes
+//     in its state and no Committed for them. So a caller without an answer does not know whether
+//     its question counted: make questions repeatable, by an id that the caller chooses.
 //  4. A process that has lost its partition (a zombie) gets no Committed for anything that it
 //     decided afterwards: the brokers refuse its commit. A process that freezes between the commit
 //     and the report may call Committed late. What it reports is then still true, and the new owner
