@@ -30,8 +30,8 @@
 //     changes nothing.
 //  6. Memory is bounded by Config.QueueBytes and by the queues of the readers, however long a peer
 //     is away. No copier has more than its share of the queue, so a peer that catches up does not
-//     hold up the others.
-//  7. New, Fold and Flush make no request: a peer that is away holds up nothing.
+//     delay the others.
+//  7. New, Fold and Flush make no request: a peer that is away delays no other work.
 //  8. Each partition of Config.Heartbeats gets a heartbeat each second, so that readers of its
 //     copies distinguish silence from an outage.
 //
