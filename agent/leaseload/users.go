@@ -93,7 +93,7 @@ func (c *Users) Run(ctx context.Context) {
 	}
 }
 
-// rate returns the mean of arrivals a second.
+// rate returns the mean of arrivals per second.
 func (c *Users) rate(now time.Time) float64 {
 	if c.cfg.Cycle == 0 {
 		return c.cfg.Rate
