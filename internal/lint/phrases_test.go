@@ -65,6 +65,7 @@ func TestPhrases(t *testing.T) {
 			func f() error { return errors.New("its id is empty") }
 			func f() error { return fmt.Errorf("it is for region %q", r) }
 			func f() error { return fmt.Errorf("its headroom has the number %d", n) }
+			func f() error { return fmt.Errorf("%w: its positions are %v", ErrReplay, p) }
 			func f() error { return errors.New("it was resolved before, or never rejected") }
 			func f() error { return fmt.Errorf("its record belongs to partition %d", p) }
 			func f() error { return errorf(code, 1, fmt.Errorf("their offsets are lost")) }
