@@ -22,7 +22,7 @@ ARGS     =
 # times slower.
 RACE     = ./agent/... ./api/... ./bench/... ./bridge/... ./cmd/weir/... ./dynamotest/... ./executor/... ./internal/... ./lease/... ./processors/... ./test/...
 RACERUNS = 8
-# Tests of judges, by what is wrong on purpose, those that have one goroutine or take an hour there,
+# Tests that inject a bug, tests that have one goroutine or take an hour under the race detector,
 # and slow ones whose goroutines other tests run there.
 NORACE   = Notices|Mutation|Mutants|Catches|Evacuate|LoopHours|Goals|Seeds|Shrink|ValidManifest|ClockOfProcessJumps|SkipRefused|DamagedStore|DedupSurvives|BalancerSurvives|Breaches|HomeLost|TestStyle
 # Runs of the crash and abort model, and seeds of the model of the lease loop.
@@ -47,9 +47,10 @@ SOAKTESTS = Kills|KillWithinRebalance|MemoryBudget|DiskFull|RebalanceStorm|Lease
 # A file to which each test run appends the line "passed failed".
 TOTALS   =
 # go test, with failures and the reasons of skips listed at the end, then the ten slowest tests and
-# the flaky ones (.ci/after-tests). It is followed by the packages, and "--" before further arguments.
-# A failed test runs once more by itself after all others, if at most ten failed (RERUN=0: never). What
-# passes then is listed as flaky and counts as passed. A data race always fails the run.
+# the flaky ones (.ci/after-tests). It is followed by the packages, and "--" before further
+# arguments. A failed test runs once more by itself after all others, if at most ten failed
+# (RERUN=0: never). What passes then is listed as flaky and counts as passed. A data race always
+# fails the run.
 REPORT   = dist/tests/$@.json
 RERUN    = 1
 GOTEST   = TOTALS="$(TOTALS)" $(TOOL) gotestsum --format pkgname-and-test-fails --format-icons text --format-hide-empty-pkg \

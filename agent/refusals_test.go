@@ -12,7 +12,7 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// Refused keys are counted in the table, each once a minute, by at most one write a second.
+// Refused keys are counted in the table, each once a minute, by at most one write per second.
 func TestRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFixture(t, dynamotest.Profile{}, "eu")

@@ -28,7 +28,7 @@ func (a *Agent) renew(ctx context.Context, l Lease, expires time.Time, call *Cal
 		return Lease{}, err
 	}
 	if !l.Valid(time.Now()) {
-		return Lease{}, fmt.Errorf("%w: its deadline was %s", ErrEnded, l.Deadline.UTC().Format(time.RFC3339))
+		return Lease{}, fmt.Errorf("%w: the deadline was %s", ErrEnded, l.Deadline.UTC().Format(time.RFC3339))
 	}
 	p, err := a.poolOf(ctx, l.Client, l.Pool, call)
 	if err != nil {

@@ -26,8 +26,8 @@ type AdjustmentQuery struct {
 	MaxStaleness time.Duration // of a standby; 0: only the owner
 }
 
-// AdjustmentPage is a page of adjustments. They are of one snapshot; whether a campaign day is
-// over-refunded is of that snapshot or a later one.
+// AdjustmentPage is a page of adjustments. They are of one snapshot. The marks of over-refunded
+// campaign days are of that snapshot or of a later one.
 type AdjustmentPage struct {
 	Adjustments []*weirpb.Adjustment
 	AsOf        *weirpb.AsOf

@@ -101,7 +101,7 @@ func numbers(list []PartitionGap) string {
 		for last+1 < len(list) && list[last+1].Partition == list[last].Partition+1 {
 			last++
 		}
-		if last == i+1 { // two partitions are no range
+		if last == i+1 { // two partitions are listed, not written as a range
 			last = i
 		}
 		text := fmt.Sprint(list[i].Partition)

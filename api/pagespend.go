@@ -49,7 +49,7 @@ func (s *spendService) day(ctx context.Context, day string) ([]*weirpb.SpendRow,
 		rows = append(rows, part.GetRows()...)
 	}
 	if len(rows) > 0 && len(charged) == 0 {
-		return nil, nil, errorf(connect.CodeUnavailable, "a process of an earlier version has answered, which does not know what all campaigns were charged: update it")
+		return nil, nil, errorf(connect.CodeUnavailable, "a process of an earlier version has answered. It does not sum the charges of all campaigns: update it")
 	}
 	return q.top(rows), charged, nil
 }

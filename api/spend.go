@@ -15,7 +15,7 @@ import (
 // spendService implements weir.v1.SpendService and weir.v1.AdjustmentService.
 type spendService struct {
 	spend       SpendSource
-	adjustments AdjustmentSource // nil: there are none
+	adjustments AdjustmentSource // nil: this process serves no adjustments
 	cluster     ClusterSource
 	router      *Router // nil: there are no lists
 	waitLimit   time.Duration

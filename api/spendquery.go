@@ -99,7 +99,7 @@ func parseDay(s string) (int32, error) {
 	return int32(t.Year()*10000 + int(t.Month())*100 + t.Day()), nil
 }
 
-// parseDays parses the bounds of a list. An empty text is no bound: 0.
+// parseDays parses the bounds of a list. An empty text means no bound: 0.
 func parseDays(from, to string) (first, last int32, err error) {
 	if from != "" {
 		first, err = parseDay(from)

@@ -231,7 +231,8 @@ func TestWhatKeepsMovesBack(t *testing.T) {
 }
 
 // TestAdoptionIsNoted: the adoption of a region, and its end, are in the journal, once each: of one
-// partition, and not again after a restart. An adoption before the first change is no news.
+// partition, and not again after a restart. An adoption before the first change is not in
+// the journal.
 func TestAdoptionIsNoted(t *testing.T) {
 	adopted := func(version int64) *eventspb.LeaseRegion {
 		return &eventspb.LeaseRegion{Region: "us", Version: version, State: plan.StateAdopted, AdoptedBy: "eu"}

@@ -9,22 +9,25 @@
 //	                                                                      ├─▶ lease.headroom           each pool and region
 //	                                                                      └─▶ lease.journal            why, in a sentence
 //
-// A region needs the new leases expected in the next ten minutes, refused requests included, with a
-// margin for the forecast's error, less what returns by itself: quarantines that end and, at a
-// discount, leases that end. A region below its need gets one and a half times its shortfall, from
+// The need of a region, over the next ten minutes:
+//
+//	need = new leases, refused requests included + margin for the forecast's error
+//	       - quarantines that end - leases that end, at a discount
+//
+// A region whose free resources are below its need gets one and a half times its shortfall, from
 // the regions with the largest surplus. Nothing else moves.
 //
 // # The caller's part
 //
-//  1. Call New, then Fold, OnTimer and Flush in turn. Get and Scan return what a Flush handed over
-//     from the next call on: see stream.Handler.
+//  1. Call New, then Fold, OnTimer and Flush in turn. After a Flush, the next call reads its
+//     changes with Get and Scan: see stream.Handler.
 //  2. After an aborted transaction, or an error, discard the Balancer and call New. Changes cannot
 //     be undone.
 //
 // # Invariants
 //
 //   - LEASE-36: Each known resource is counted in exactly one of free, leased and other, of one
-//     region. The counts are what a recount of the store gives.
+//     region. The counts equal a recount of the store.
 //   - LEASE-37: A plan never takes from a region what the region needs itself (its share, if there
 //     is not enough for all) or keeps as its floor, never a leased resource, and never more than
 //     the free resources without a transfer.

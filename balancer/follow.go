@@ -90,7 +90,8 @@ func (b *Balancer) followResource(c *stream.Change) error {
 	return b.countRow(client, name, c.Value, 1)
 }
 
-// countRow adds a row of a pool to the counts (n is 1) or removes it (n is -1). No value is no row.
+// countRow adds a row of a pool to the counts (n is 1) or removes it (n is -1). A nil value counts
+// as no row.
 func (b *Balancer) countRow(client, name string, value []byte, n int64) error {
 	if value == nil {
 		return nil

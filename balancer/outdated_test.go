@@ -124,7 +124,7 @@ func TestResultsInAnyOrder(t *testing.T) {
 
 // A lease that is renewed while a transfer of its resource is refused is one arrival, as without
 // the transfer.
-func TestRenewalIsNoArrival(t *testing.T) {
+func TestRenewalIsNotAnArrival(t *testing.T) {
 	r := newHarness(t, Config{Regions: regions3})
 	m := &eventspb.LeaseResource{Resource: "a", Owner: "us", AvailableMs: start, Version: 1}
 	r.fold(r.change("p", m))

@@ -57,7 +57,7 @@ func freeKeyJSON(key []byte) ([]byte, error) {
 	}{string(names[0]), string(names[1]), string(names[2]), int64(binary.BigEndian.Uint64(names[3])), string(names[3][8:])})
 }
 
-// profileJSON shows a value of TableProfiles: new leases a second by hour, and from how many days
+// profileJSON shows a value of TableProfiles: new leases per second by hour, and from how many days
 // or weeks each rate is.
 func profileJSON(value []byte) ([]byte, error) {
 	p, err := forecast.DecodeProfile(value)

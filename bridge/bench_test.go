@@ -46,7 +46,7 @@ func (s shardSource) Read(ctx context.Context, q *stream.SourceQueue) error {
 }
 
 // BenchmarkRead measures the work of the bridge on full pages, from the bytes of DynamoDB's
-// response to the changes of a Flush. With -cpu 1, records/s are those of one core.
+// response to the changes of a Flush. With -cpu 1, records/s are those of one CPU.
 func BenchmarkRead(b *testing.B) {
 	text := fullAnswer()
 	region := aws.Config{

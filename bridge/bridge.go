@@ -24,7 +24,7 @@ const ControlScan = "scan"
 
 // errNoStream is a problem in the status of a region: the table has no stream, or all its streams
 // are disabled and were read to their end.
-var errNoStream = errors.New("the table has no enabled stream: enable one with new and old images")
+var errNoStream = errors.New("the table has no enabled DynamoDB stream: enable one with new and old images")
 
 // Bridge is the source of one region. It is made by New.
 type Bridge struct {

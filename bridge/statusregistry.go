@@ -11,10 +11,10 @@ type Status struct {
 	Region  string
 	LagMs   int64  // age of the oldest record that was not read, 0 if all were read
 	Shards  int    // shards of the stream that are not finished
-	Stream  string // ARN of the stream that is read, "" if there is none
+	Stream  string // ARN of the stream that is read; "" without a stream
 	Scan    string // which scan reads the table now: "scan", "sweep" or ""
 	Rows    int64  // rows of the region that the scan has read so far
-	Problem string // the latest error that still lasts, "" if there is none
+	Problem string // the latest error that still lasts; "" without an error
 }
 
 // StatusRegistry holds the Status of each region that a bridge of this process reads. The zero

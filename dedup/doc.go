@@ -23,8 +23,7 @@
 //
 //   - LEASE-29: A row has the greatest version seen of its region, in whatever order changes arrive
 //     and however often.
-//   - LEASE-30: The winner never gets a command that it lost: of the live rows there is always one
-//     without a command against it.
+//   - LEASE-30: At least one live row has no command against it: that of the winner.
 //   - LEASE-31: A row with a command against it does not win as long as the task knows of no
 //     greater version. The command may have been carried out. So regions never supersede each
 //     other: see below.
@@ -53,7 +52,7 @@
 //
 // # What it does not do
 //
-// It ends no lease, except that of a loser in mode release, and there the executor does. It ignores
+// It ends no lease itself. In mode release the executor ends the lease of the loser. It ignores
 // pending rows: they are not leases until their region confirms them. If all live rows of a key
 // have commands against them and all their winners have ended, it waits for a new version of any
 // row; a renewal is one.

@@ -22,7 +22,7 @@ import (
 // BenchmarkPutItem writes one item after the other: "sdk" with the SDK's client over a connection
 // in memory, "client" with a client whose requests are answered at once without a server, "handler"
 // with the same requests but without client and connection. "cpu-ns/op" is the CPU time of the
-// process: run it with -cpu 1 for the rate of one core.
+// process: run it with -cpu 1 for the rate of one CPU.
 func BenchmarkPutItem(b *testing.B) {
 	writeWith := func(b *testing.B, db *dynamodb.Client) {
 		measure(b, func(i int) {

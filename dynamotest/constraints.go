@@ -22,7 +22,7 @@ func (c *constraints) violated(value, at, rule string) {
 	*c = append(*c, "Value "+value+" at '"+at+"' failed to satisfy constraint: Member must "+rule)
 }
 
-// err returns the error about the values; nil if there are none.
+// err returns the error about the values; nil if no value is wrong.
 func (c constraints) err() error {
 	if len(c) == 0 {
 		return nil

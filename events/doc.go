@@ -48,7 +48,7 @@
 //
 // # Measurements of the decoder
 //
-// BenchmarkDecode on a shared 2-core Xeon, nanoseconds an event, the minimum of several runs.
+// BenchmarkDecode on a shared 2-core Xeon, nanoseconds per event, the minimum of several runs.
 // "Same" repeats one typical event of 88 bytes and ten fields. "Mixed" cycles through 4,096 events
 // that differ in the length of every field:
 //

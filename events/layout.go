@@ -26,9 +26,9 @@ func (l Layout) Partitions() int32 {
 	return l.Shards
 }
 
-// Name returns the name in this generation of a topic or application that is called first in
-// generation 1: "ads.events" is "ads.events.g2" in generation 2. Names of datacentres contain no
-// dots, so no name of generation 1 ends with such a suffix.
+// Name adds the suffix of the generation to first, the name of a topic or application in generation
+// 1: "ads.events" is "ads.events.g2" in generation 2. Names of datacentres contain no dots, so no
+// name of generation 1 ends with such a suffix.
 func (l Layout) Name(first string) string {
 	if l.Generation <= 1 {
 		return first

@@ -74,7 +74,7 @@ func LeaseCatalog(regions []string, partitions int32) []stream.Topic {
 		},
 		{
 			Name: LeaseChangesTopic, Key: "client and pool", Partitions: partitions, Cleanup: stream.CleanupDelete, Retention: 7 * day,
-			Config: input(MaxEventBatch), Doc: "LeaseChange: a new version of a row of the table, from the stream of the region that wrote it",
+			Config: input(MaxEventBatch), Doc: "LeaseChange: a new version of a row of the lease table, from the DynamoDB stream of the region that wrote it",
 		},
 		{
 			Name: LeaseResultsTopic, Key: "client and pool", Partitions: partitions, Cleanup: stream.CleanupDelete, Retention: 7 * day,
@@ -94,7 +94,7 @@ func LeaseCatalog(regions []string, partitions int32) []stream.Topic {
 		},
 		{
 			Name: LeaseRejectedTopic, Key: "primary key of the row", Partitions: partitions, Cleanup: stream.CleanupDelete, Retention: 30 * day,
-			Config: input(MaxDLQBatch), Doc: "LeaseReject: a record of a stream that does not fit the table's schema",
+			Config: input(MaxDLQBatch), Doc: "LeaseReject: a record of a DynamoDB stream that does not fit the table's schema",
 		},
 	}
 	for _, r := range slices.Sorted(slices.Values(regions)) {

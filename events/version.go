@@ -33,8 +33,8 @@ func CompareVersions(a, b Versioned) int {
 // MergeSpend returns the spend that several writers have counted for one campaign day: of the
 // records with the greatest number of corrections, each sum and count of each serving datacentre at
 // its maximum. Sums and counts only grow, except by a correction, so the maximum is the figure of
-// the writer that has read most. A correction may be downwards; so it counts more than a greater
-// sum.
+// the writer that has read most. A correction may lower a sum. Therefore a record with more
+// corrections is preferred to one with a greater sum.
 //
 // The result has no version, because no writer wrote it. It does not depend on the order of the
 // records, nor on repetitions: SPEND-29. Pass the newest record of each writer: see

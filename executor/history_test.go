@@ -100,7 +100,7 @@ func model(c *eventspb.LeaseCommand, row lease.Row, asOf int64) (x expectation) 
 }
 
 // differs compares the outcome of a command that was carried out by the time now, and the row after
-// it in its bucket, with the model. It returns the difference; empty if there is none.
+// it in its bucket, with the model. It returns the difference, which may be empty.
 func (x expectation) differs(outcome eventspb.LeaseOutcome, row lease.Row, bucket string, now int64) string {
 	if outcome != x.outcome {
 		return fmt.Sprintf("the outcome is %v, want %v", outcome, x.outcome)

@@ -27,7 +27,7 @@ type Rules struct {
 }
 
 // Protocol returns the rules. Package model verifies that they keep the invariants, and that
-// without any single one of the conditions they do not.
+// each condition is needed: without it an invariant does not hold.
 func Protocol() *Rules {
 	version := Condition{AttrVersion, Equal}
 	state := []Attr{AttrState, AttrResource, AttrResourceVersion, AttrExpires}

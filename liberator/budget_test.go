@@ -20,8 +20,8 @@ func burst(t testing.TB, n int, buckets int32) *streamtest.Runner {
 	return r
 }
 
-// TestBudget: 5,000 leases of a pool with 2 buckets end at once. They are released at 400 a second,
-// in their order, each once.
+// TestBudget: 5,000 leases of a pool with 2 buckets end at once. They are released at 400 per
+// second, in their order, each once.
 func TestBudget(t *testing.T) {
 	r := burst(t, 5000, 2)
 	var order []string

@@ -23,7 +23,7 @@ type Config struct {
 	// Skew is the greatest difference between clocks. Executors must have the same value. Defaults
 	// to 500 ms.
 	Skew time.Duration
-	// BucketRate is how many resources a second are released to one bucket of a pool in a region.
+	// BucketRate is how many resources per second are released to one bucket of a pool in a region.
 	// Defaults to 200, a fifth of what DynamoDB takes.
 	BucketRate int
 	// Retry is the time after which a command is repeated if the row has not changed. It doubles up
@@ -49,7 +49,7 @@ func (cfg *Config) setDefaults() error {
 	case cfg.Skew < 0 || cfg.Skew > time.Hour:
 		return fmt.Errorf("liberator: Config.Skew is %v: use up to 1h", cfg.Skew)
 	case cfg.BucketRate < 1 || cfg.BucketRate > 1_000_000:
-		return fmt.Errorf("liberator: Config.BucketRate is %d a second: use 1 to 1,000,000", cfg.BucketRate)
+		return fmt.Errorf("liberator: Config.BucketRate is %d per second: use 1 to 1,000,000", cfg.BucketRate)
 	case cfg.Retry < time.Millisecond || cfg.MaxRetry < cfg.Retry:
 		return fmt.Errorf("liberator: Config.Retry is %v, MaxRetry %v: use a Retry of at least 1ms, and a MaxRetry of at least Retry", cfg.Retry, cfg.MaxRetry)
 	}

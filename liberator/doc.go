@@ -17,15 +17,14 @@
 // long each time, up to 10 min, until the stream shows a greater version.
 //
 // A released resource gets an entry in one of the pool's buckets of the index. A bucket takes about
-// 1,000 writes a second, those of agents included. So a pool has a budget in each region. Leases of
-// a burst beyond the budget get slots in the order in which they ended.
+// 1,000 writes per second, those of agents included. So a pool has a budget in each region. Leases
+// of a burst beyond the budget get slots in the order in which they ended.
 //
 // # Invariants
 //
 //   - LEASE-22: The row of a resource has the greatest version seen, in whatever order changes
 //     arrive and however often.
-//   - LEASE-23: A resource with a lease has one timer, never later than its next step; others have
-//     none. A renewal does not move the timer: when it fires, OnTimer reads the row and sets it
+//   - LEASE-23: A resource with a lease has one timer, never later than its next step. Other resources have none. A renewal does not move the timer: when it fires, OnTimer reads the row and sets it
 //     again.
 //   - LEASE-24: No command is for a lease that the task knows to be renewed, released, or not over
 //     yet.

@@ -30,8 +30,8 @@
 //     comes late changes nothing.
 //   - MIRROR-6: Memory is bounded by Config.QueueBytes and by the queues of the readers, however
 //     long a peer is away. No copier has more than its share of the queue, so a peer that catches
-//     up does not hold up the others.
-//   - MIRROR-7: New, Fold and Flush make no request: a peer that is away holds up nothing.
+//     up does not delay the others.
+//   - MIRROR-7: New, Fold and Flush make no request: a peer that is away delays no other work.
 //   - MIRROR-8: Each partition of Config.Heartbeats gets a heartbeat each second, so that readers
 //     of its copies distinguish silence from an outage.
 //   - MIRROR-9: A log is copied as that of one datacentre: neither the own log, nor one that is or

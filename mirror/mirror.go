@@ -125,7 +125,7 @@ func (m *Mirror) Close() {
 	}
 }
 
-// copier returns the copier that an instruction is for, nil if there is none.
+// copier returns the copier that an instruction is for, nil if none has its topic.
 func (m *Mirror) copier(i Instruction) *copier {
 	for _, c := range m.copiers {
 		if c.peer.DC == i.Peer && c.topic == i.Topic {

@@ -12,7 +12,7 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// TestJudge: the judge of the copies notices each way in which copies can be wrong.
+// TestJudge: the checker of the copies notices each way in which copies can be wrong.
 func TestJudge(t *testing.T) {
 	header := func(offset, previous int64) stream.Header {
 		return stream.Header{Key: events.OriginHeader, Value: events.AppendOrigin(nil, events.Origin{Topic: [16]byte{1}, Partition: 2, Offset: offset, Previous: previous})}
@@ -29,7 +29,7 @@ func TestJudge(t *testing.T) {
 		return source, copies
 	}
 	if source, copies := make4(); len(judge(2, source, copies)) > 0 || len(judge(2, nil, nil)) > 0 {
-		t.Fatal("the judge refuses right copies")
+		t.Fatal("the checker refuses right copies")
 	}
 	for name, mutate := range map[string]func([]stream.Record) []stream.Record{
 		"one is missing":           func(c []stream.Record) []stream.Record { return slices.Delete(c, 1, 2) },
@@ -48,7 +48,7 @@ func TestJudge(t *testing.T) {
 	} {
 		source, copies := make4()
 		if len(judge(2, source, mutate(copies))) == 0 {
-			t.Errorf("%s: the judge does not notice it", name)
+			t.Errorf("%s: the checker does not notice it", name)
 		}
 	}
 }

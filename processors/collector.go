@@ -15,8 +15,8 @@ type collector struct {
 	lag, watermark *prometheus.Desc
 }
 
-// Collector returns the metrics of the store and the lag in seconds. While Run is not at work there
-// are no metrics of the store.
+// Collector returns the metrics of the store and the lag in seconds. While Run is not at work, the
+// store has no metrics.
 func (r *Runtime) Collector() prometheus.Collector {
 	desc := func(subsystem, name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(prometheus.BuildFQName("weir", subsystem, name), help, labels, prometheus.Labels{"app": r.proc.App})

@@ -44,7 +44,7 @@ func TestContextLogAndCount(t *testing.T) {
 	}
 }
 
-// TestRejectReasonIsText: a reason that is no text, such as a part of the record, becomes a label
+// TestRejectReasonIsText: a reason that is not text, such as a part of the record, becomes a label
 // of a metric without a panic.
 func TestRejectReasonIsText(t *testing.T) {
 	p := stream.Processor{App: "reasons", Inputs: []string{"in"}, New: stream.EachRecord(func(_ *stream.Context, r *stream.Record) error {

@@ -226,7 +226,7 @@ func (r *crashRun) settle(limit time.Duration) {
 	r.errs = append(r.errs, fmt.Errorf("not caught up after %s without faults: %s", limit, behind))
 }
 
-// pendingWallTimers names a partition with a timer of the wall clock; empty if there is none.
+// pendingWallTimers names a partition with a timer of the wall clock; empty without such a timer.
 func (r *crashRun) pendingWallTimers() string {
 	for partition, s := range r.readStores() {
 		for key := range s.timers {

@@ -47,7 +47,7 @@ func (s *Snapshot) Partition(partition int32) PartitionState {
 	return out
 }
 
-// Get returns the value of key in table, which belongs to the caller; nil if there is none.
+// Get returns the value of key in table, which belongs to the caller; nil if key has no value.
 func (s PartitionState) Get(table byte, key []byte) ([]byte, error) {
 	if s.err != nil {
 		return nil, s.err

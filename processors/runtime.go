@@ -178,7 +178,7 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 		return 0, err
 	}
 	if version < 2 && !r.cfg.AllowOldTransactions {
-		return 0, fmt.Errorf("%w: their transaction.version is %d, and below 2 a late request of a dead transaction can become a part of the next one (KIP-890): upgrade with kafka-features.sh upgrade --feature transaction.version=2", ErrTransactions, version)
+		return 0, fmt.Errorf("%w: transaction.version is %d, and below 2 a late request of a dead transaction can become a part of the next one (KIP-890): upgrade with kafka-features.sh upgrade --feature transaction.version=2", ErrTransactions, version)
 	}
 	adm := kadm.NewClient(cl)
 	brokers, err := adm.ListBrokers(ctx)

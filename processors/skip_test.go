@@ -49,14 +49,14 @@ func produceDamaged(t *testing.T, h *processorstest.Harness, value string) {
 	}
 }
 
-// produceUndecodable writes a batch of n records to in[0] whose checksum is right, and which is no
+// produceUndecodable writes a batch of n records to in[0] whose checksum is right, and which is not
 // gzip although its header states so.
 func produceUndecodable(t *testing.T, h *processorstest.Harness, n int32) {
 	t.Helper()
 	b := kmsg.NewRecordBatch()
 	b.Magic, b.Attributes, b.PartitionLeaderEpoch, b.ProducerID, b.ProducerEpoch, b.FirstSequence = 2, 1, -1, -1, -1, -1
 	b.FirstTimestamp, b.MaxTimestamp = time.Now().UnixMilli(), time.Now().UnixMilli()
-	b.LastOffsetDelta, b.NumRecords, b.Records = n-1, n, []byte("this is no gzip")
+	b.LastOffsetDelta, b.NumRecords, b.Records = n-1, n, []byte("this is not gzip")
 	raw := b.AppendTo(nil)
 	binary.BigEndian.PutUint32(raw[8:], uint32(len(raw)-12))
 	binary.BigEndian.PutUint32(raw[17:], crc32.Checksum(raw[21:], crc32.MakeTable(crc32.Castagnoli)))
@@ -310,7 +310,7 @@ func TestSkipRefused(t *testing.T) {
 			to        int64
 			want      string
 		}{
-			{"in2", 0, 5, "in2 is no input of ledger"},
+			{"in2", 0, 5, "in2 is not an input of ledger"},
 			{"in", 9, 5, "no partition 9"},
 			{"in", 0, 4, "offset 4 is behind it"},
 			{"in", 0, 2, "offset 2 is behind it"},

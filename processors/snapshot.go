@@ -59,8 +59,8 @@ func (s *Snapshot) Close() error {
 	return s.snap.Close()
 }
 
-// Get returns the value of a key, which belongs to the caller; nil if there is none. It reads what
-// the store has of the partition, which another process may own: see Partition.
+// Get returns the value of a key, which belongs to the caller; nil if the key has no value. It
+// reads what the store has of the partition, which another process may own: see Partition.
 func (s *Snapshot) Get(partition int32, table byte, key []byte) ([]byte, error) {
 	return store.Get(s.snap, store.Key(partition, table, key))
 }

@@ -57,7 +57,7 @@ type standby struct {
 	client   *changelog.Reader // nil if nothing is followed
 	handlers standbyHandlers
 
-	refreshDone chan refreshResult // of the refresh in progress; nil if there is none
+	refreshDone chan refreshResult // of the refresh in progress; nil between two refreshes
 	lastRefresh time.Time          // start of the last refresh
 }
 

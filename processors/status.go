@@ -33,8 +33,8 @@ type Status struct {
 	ChangelogNext int64
 	Restore       *RestoreProgress // nil unless it is restoring
 	Lag           int64            // records behind the end of the inputs at the last poll; of a standby, behind the end of the changelog
-	NewestMs      int64            // timestamp of the last record folded since the takeover; 0 if there is none
-	WatermarkMs   int64            // event time of a handler with timers; 0 if there is none
+	NewestMs      int64            // timestamp of the last record folded since the takeover; 0 before the first record
+	WatermarkMs   int64            // event time of a handler with timers; 0 before the first advance
 	Skipped       []SkippedRange   // what operators skipped in the inputs, oldest first; nil of a standby
 	// Unreadable is where it is stopped because an input cannot be read; nil if Reason has another
 	// cause. It is about records, which an operator can skip, or about the topic or the rights of

@@ -130,7 +130,7 @@ func TestStateDirectoryLocked(t *testing.T) {
 }
 
 // TestTopicsChecked: missing topics and wrong numbers of partitions are reported before anything is
-// written. A topic that appears within TopicsWait is no error.
+// written. A topic that appears within TopicsWait is not an error.
 func TestTopicsChecked(t *testing.T) {
 	processorstest.Run(t, unchecked(4), func(t *testing.T, h *processorstest.Harness) {
 		cfg := processors.Config{Workers: 1}

@@ -344,8 +344,8 @@ func (t *task) hasChanges() bool {
 	return t.folded > 0 || len(t.rejects) > 0 || len(t.changes.List) > 0 || len(t.changes.Counts) > 0 || t.timers.changed() || t.offsetsMoved()
 }
 
-// offsetsMoved reports whether an input offset is ahead of the committed one, be it by control
-// records alone.
+// offsetsMoved reports whether an input offset is ahead of the committed one, also if only control
+// records are between them.
 func (t *task) offsetsMoved() bool {
 	for topic, next := range t.next {
 		if next != t.committed(topic) {

@@ -23,7 +23,7 @@ import (
 )
 
 // errRebuild ends a session whose state is unknown: the next session ends its transaction.
-var errRebuild = errors.New("the session is rebuilt")
+var errRebuild = errors.New("outcome unknown: rebuilding the session")
 
 // worker runs the tasks that it owns in one transactional session after another.
 type worker struct {

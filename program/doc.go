@@ -13,9 +13,9 @@
 //
 // # Change the key
 //
-// All records of a key must be in one partition, since the partition's task has their state. A
-// processor that needs another key than its input has gets a processor before it, which writes the
-// records with that key to a topic between the two. That is all: Run creates the topic with as many
+// All records of a key must be in one partition, since the partition's task has their state. If a
+// processor needs records by another key, put a processor before it, which writes the records with
+// that key to a topic between the two. Nothing else is needed: Run creates the topic with as many
 // partitions as its reader needs, and each record passes through both exactly once. Kafka deletes
 // no record of that topic by its age: see kafkaadmin.TopicOptions.Retention.
 //

@@ -228,8 +228,8 @@ func TestFirstError(t *testing.T) {
 	}
 }
 
-// TestStoppedAtStart: the end of the context is no error, also before a processor runs, and also
-// if it ends by a deadline.
+// TestStoppedAtStart: the end of the context is not an error, also before a processor runs, and
+// also if it ends by a deadline.
 func TestStoppedAtStart(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

@@ -111,6 +111,6 @@ func TestMemoryPerCampaign(t *testing.T) {
 		c.touch(&c.list[k], k)
 	}
 	if per := c.bytes() / n; per > 200 {
-		t.Errorf("%d bytes a campaign", per)
+		t.Errorf("%d bytes per campaign", per)
 	}
 }

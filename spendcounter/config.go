@@ -59,7 +59,7 @@ type Config struct {
 	// MaxIDs is the maximum number of event ids that a task keeps in memory after a commit, at 11
 	// to 21 bytes each. Further buckets of ids are read from the local table when an event needs
 	// them. A bucket that holds half of them forgets its ids and begins again; Stats counts it.
-	// Defaults to 1,572,864: 16 MiB a task, or 1,800 events/s a task over the whole window.
+	// Defaults to 1,572,864: 16 MiB per task, or 1,800 events/s per task over the whole window.
 	MaxIDs int
 	// CacheEntries is the number of campaign days that a task keeps in memory between commits, at
 	// about 150 bytes each. Campaign days that changed since the last commit are kept in addition.

@@ -29,8 +29,7 @@
 //
 //  1. Call New, then RebuildFrom, then Rebuild for every record in [RebuildFrom, Task.Next) of
 //     each topic, then Fold and Flush in turn.
-//  2. What a Flush handed over is what Get and Scan return from the next call on: see
-//     stream.Handler.
+//  2. After a Flush, the next call reads its changes with Get and Scan: see stream.Handler.
 //  3. After an aborted transaction, or an error, discard the Counter and make another one with
 //     New. There is no undo.
 //

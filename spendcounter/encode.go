@@ -29,7 +29,7 @@ func (c *Counter) asOf(cm *stream.Commit) asOf {
 }
 
 // appendSpend appends e as an eventspb.Spend, byte for byte as proto.Marshal does. At 100,000
-// campaigns a commit, building the message first would cost more than the fold.
+// campaigns per commit, building the message first would cost more than the fold.
 func (c *Counter) appendSpend(dst []byte, e *entry, at asOf) []byte {
 	key := c.cache.key(e)
 	dst = appendSpendKey(dst, key)

@@ -85,7 +85,7 @@ func (c *cache) sums(e *entry) (charged, refunded int64) {
 	return charged, refunded
 }
 
-// part returns the part of dc in the spill of e. It makes it if there is none.
+// part returns the part of dc in the spill of e. It makes a missing part.
 func (c *cache) part(e *entry, dc uint16) *part {
 	if e.spill == 0 {
 		c.spills = append(c.spills, nil)

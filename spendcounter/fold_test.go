@@ -129,7 +129,7 @@ func comparableState(t *rapid.T, s *store) map[string]string {
 		out["reference "+key] = string(value)
 	}
 	out[overRefunds] = fmt.Sprint(state.OverRefunds)
-	state.FloorMs, state.Ring, state.OverRefunds = 0, nil, 0
+	state.LateBeforeMs, state.Ring, state.OverRefunds = 0, nil, 0
 	out["task"] = string(must(proto.MarshalOptions{Deterministic: true}.Marshal(state)))
 	return out
 }

@@ -125,9 +125,9 @@ func TestTimestampIsClampedAndMonotone(t *testing.T) {
 	}
 }
 
-// TestRestartIsNoDip: with local tables both sums survive a restart; without them the one by ingest
-// time does.
-func TestRestartIsNoDip(t *testing.T) {
+// TestRestartIsNotADip: with local tables both sums survive a restart; without them the one by
+// ingest time does.
+func TestRestartIsNotADip(t *testing.T) {
 	s := newStore()
 	cfg := testConfig()
 	cfg.Inputs.Copied = nil // an origin that has sent nothing would hold all ids

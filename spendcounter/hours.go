@@ -115,7 +115,7 @@ func (c *Counter) addHours(n uint32, m *eventspb.Spend) error {
 	for _, h := range m.Hours {
 		s := tally{h.ChargedMicros, h.Events}
 		if h.Hour <= 0 || s.charged < 0 || s.charged > c.micros {
-			return fmt.Errorf("hour %d has %d micros, more than its shard, or is no hour", h.Hour, s.charged)
+			return fmt.Errorf("hour %d has %d micros, more than its shard, or is not a valid hour", h.Hour, s.charged)
 		}
 		c.cache.hours.add(n, h.Hour, s)
 	}

@@ -32,8 +32,8 @@ type ProcessorConfig struct {
 	Parts     int
 	Retention time.Duration
 	// MaxIDs is Config.MaxIDs. It does not depend on Memory, because replicas must forget an id at
-	// the same event. Defaults to 4,000,000: 4,700 events a second in one partition over the whole
-	// window, at 11 to 21 bytes an id.
+	// the same event. Defaults to 4,000,000: 4,700 events per second in one partition over the
+	// whole window, at 11 to 21 bytes per id.
 	MaxIDs int
 	// Memory is the memory for campaign days, in bytes. Further campaign days cost reads. Defaults
 	// to 192 MiB.

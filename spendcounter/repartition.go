@@ -34,7 +34,7 @@ import (
 // twice, but an import that was not complete before the move skips rows if it is repeated after it.
 //
 // The 60 s rings are not moved: health figures start from zero. Events copied from other
-// datacentres are not moved either, because their positions are by partitions of the origin. A
+// datacentres are not moved either, because their offsets are per partition of the origin. A
 // state that has counted copied events is refused.
 type Repartitioner struct {
 	cfg      Config
@@ -191,7 +191,7 @@ func (m *Repartitioner) Extract(c *Counter, put PutFunc) error {
 		if o.Dc == m.cfg.DC {
 			own = o
 		} else if o.Count > 0 || o.Micros > 0 || len(o.Applied)+len(o.AppliedAdjustments) > 0 {
-			return fmt.Errorf("the state has %d events copied from %s: their positions are by partitions of %s, and cannot be moved", o.Count, o.Dc, o.Dc)
+			return fmt.Errorf("the state has %d events copied from %s: their offsets are per partition of %s and cannot be converted", o.Count, o.Dc, o.Dc)
 		}
 	}
 	p := c.task.Partition
@@ -229,7 +229,7 @@ func (m *Repartitioner) Extract(c *Counter, put PutFunc) error {
 func (s *targetShard) merge(t *spendpb.TaskState, own *spendpb.Origin, buckets []*bucket) {
 	s.known = true
 	s.task.TimestampMs = max(s.task.TimestampMs, t.TimestampMs)
-	s.task.FloorMs = max(s.task.FloorMs, t.FloorMs)
+	s.task.LateBeforeMs = max(s.task.LateBeforeMs, t.LateBeforeMs)
 	s.task.Corrections = corrections(s.task.Corrections).union(t.Corrections)
 	s.task.ClosedDay = max(s.task.ClosedDay, t.ClosedDay)
 	s.own.WatermarkMs = max(s.own.WatermarkMs, own.WatermarkMs)
@@ -343,7 +343,7 @@ func (m *Repartitioner) Finish(put PutFunc) error {
 func (s *targetShard) putBuckets(q int32, put PutFunc) error {
 	end := int64(0)
 	for _, from := range slices.Sorted(maps.Keys(s.ends)) {
-		if from < end || s.ends[from] <= s.task.FloorMs {
+		if from < end || s.ends[from] <= s.task.LateBeforeMs {
 			continue
 		}
 		end = s.ends[from]

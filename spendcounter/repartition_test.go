@@ -236,7 +236,7 @@ func TestMovesChangeNothing(t *testing.T) {
 				if len(want) > 0 {
 					f.check(want)
 				}
-			case 4: // four days later the events of before are no duplicates, and their day is closed
+			case 4: // four days later the earlier events are not duplicates, and their day is closed
 				ms, seen = ms+4*dayMs, map[string]bool{}
 				begin = ms
 			case 3:

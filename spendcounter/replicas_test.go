@@ -142,7 +142,7 @@ func (h *history) figures(t *testing.T, rng *rand.Rand, dc int) map[string]strin
 	for _, o := range state.Origins {
 		out[o.Dc] = fmt.Sprint(o.WatermarkMs, o.Late, o.Lost)
 	}
-	out["task"] = fmt.Sprint(state.TimestampMs, state.Duplicates, state.Conflicts, state.FloorMs, state.ServingDcs, c.micros)
+	out["task"] = fmt.Sprint(state.TimestampMs, state.Duplicates, state.Conflicts, state.LateBeforeMs, state.ServingDcs, c.micros)
 	out["ids"] = fmt.Sprint(c.Stats().IDs, c.Stats().Buckets)
 	return out
 }

@@ -58,7 +58,7 @@ func (c *Counter) state() *spendpb.TaskState {
 	s := &spendpb.TaskState{
 		Unranked: c.unranked, Layout: stateLayout, Corrections: c.corrections, Rankings: rankingsVersion,
 		TimestampMs: c.timestampMs, Duplicates: c.duplicates, Refunds: c.refunds, RefundedMicros: c.refundedMicros,
-		EarlyDrops: c.window.earlyDrops, Conflicts: c.conflicts, OverRefunds: c.overRefunds, FloorMs: c.window.floorMs, ServingDcs: c.dcs.sorted(), Ring: c.ringSpans.state(),
+		EarlyDrops: c.window.earlyDrops, Conflicts: c.conflicts, OverRefunds: c.overRefunds, LateBeforeMs: c.window.lateBeforeMs, ServingDcs: c.dcs.sorted(), Ring: c.ringSpans.state(),
 		ClosedDay: int32(c.closing.through), Pass: c.closing.state(),
 	}
 	for i := range c.origins {
@@ -103,7 +103,7 @@ func (c *Counter) restore(s *spendpb.TaskState) error {
 	c.conflicts, c.overRefunds = s.Conflicts, s.OverRefunds
 	c.closing = closingFrom(s)
 	c.window.configure(&c.cfg)
-	c.window.earlyDrops, c.window.floorMs = s.EarlyDrops, s.FloorMs
+	c.window.earlyDrops, c.window.lateBeforeMs = s.EarlyDrops, s.LateBeforeMs
 	c.ringSpans = c.spansFrom(s.Ring)
 	return nil
 }

@@ -41,14 +41,14 @@ type window struct {
 	width          int64 // ms of a new bucket, a power of 2
 	maxIDs         int   // in memory; a bucket has at most half of them
 
-	floorMs    int64     // events before this event time are late: their buckets are dropped
-	buckets    []*bucket // in order; they do not overlap
-	last       *bucket   // found last; most events belong to it. nil: none
-	dropped    []*bucket // since the last flush
-	spare      *idset.Set
-	flushes    uint64
-	earlyDrops uint64
-	clearLocal bool // the local table belongs to another state and has to be cleared
+	lateBeforeMs int64     // events before this event time are late: their buckets are dropped
+	buckets      []*bucket // in order; they do not overlap
+	last         *bucket   // found last; most events belong to it. nil: none
+	dropped      []*bucket // since the last flush
+	spare        *idset.Set
+	flushes      uint64
+	earlyDrops   uint64
+	clearLocal   bool // the local table belongs to another state and has to be cleared
 }
 
 func (w *window) configure(cfg *Config) {
@@ -129,12 +129,12 @@ func (w *window) release(b *bucket) {
 	}
 }
 
-// advance raises the floor to what no origin needs any more, and drops the buckets before it.
+// advance raises the late bound to what no origin needs any more, and drops the buckets before it.
 // watermark is the smallest of the origins' greatest ingest times.
 func (w *window) advance(watermark int64) {
-	w.floorMs = max(w.floorMs, watermark-w.outOfOrderness-w.length)
+	w.lateBeforeMs = max(w.lateBeforeMs, watermark-w.outOfOrderness-w.length)
 	n := 0
-	for ; n < len(w.buckets) && w.buckets[n].to <= w.floorMs; n++ {
+	for ; n < len(w.buckets) && w.buckets[n].to <= w.lateBeforeMs; n++ {
 		w.release(w.buckets[n])
 	}
 	w.dropped = append(w.dropped, w.buckets[:n]...)
@@ -204,9 +204,9 @@ func (c *Counter) admission(j int, watermark int64) (a admission, err error) {
 		}
 		r.known[j] = r.importAt[j] < next
 	}
-	// Before the floor are only the events of an origin that was configured after others had
+	// Before the late bound are only the events of an origin that was configured after others had
 	// dropped their buckets.
-	if a.late = r.event[j] < w.floorMs || w.late(r.event[j], r.ingest[j], watermark); a.late {
+	if a.late = r.event[j] < w.lateBeforeMs || w.late(r.event[j], r.ingest[j], watermark); a.late {
 		return a, nil
 	}
 	if a.bucket = w.find(r.event[j]); a.bucket == nil {

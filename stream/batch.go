@@ -29,7 +29,7 @@ type Batch struct {
 	Records   []Record
 	NowMs     int64 // wall time of the poll, Unix ms: for health figures only, never for state
 	// WatermarkMs is the event time of the task, Unix ms, where the handler is a TimerHandler: the
-	// timers up to it have fired. 0: there is none yet.
+	// timers up to it have fired. 0 before the first advance.
 	WatermarkMs int64
 
 	Rejects []Reject // set by the handler: the records that it refused
@@ -66,7 +66,8 @@ type Task struct {
 	// effect once the handler is discarded. A handler that wakes itself in each Flush keeps its
 	// worker busy.
 	Wake func()
-	// Log is the log of the runtime, with the fields app, worker and partition. Nil: there is none.
+	// Log is the log of the runtime, with the fields app, worker and partition. Nil without a
+	// runtime.
 	Log *slog.Logger
 
 	tables tableNames // of the processor

@@ -88,7 +88,7 @@ func (c *Context) Put(table byte, key, value []byte) {
 	}
 }
 
-// Delete removes key from table. It is no error if table does not have it.
+// Delete removes key from table. It is not an error if table does not have it.
 func (c *Context) Delete(table byte, key []byte) {
 	if c.check(table) == nil {
 		c.state.change(table, key, rowDeleted, nil)
@@ -136,7 +136,7 @@ func (c *Context) EmitTo(output string, partition int32, m Message) {
 func (c *Context) Wake() { c.task.Wake() }
 
 // Log returns the log of the runtime, with the fields app, worker and partition. What it writes is
-// no part of the transaction: a record that is tried again writes again.
+// not part of the transaction: a record that is tried again writes again.
 func (c *Context) Log() *slog.Logger {
 	if c.task.Log == nil {
 		return slog.New(slog.DiscardHandler)
@@ -154,13 +154,13 @@ func (c *Context) Count(name string, n float64) {
 	c.counts = append(c.counts, count{name, n})
 }
 
-// SetTimer makes t fire once: it is passed to the timer function of EachRecordWithTimers. A timer
-// is known by its clock, time and key; to set one that is set changes nothing. Key is copied. Where
-// the functions are those of Processor.On, timers have a kind, see TimerKind, or the function of
+// SetTimer makes t fire once: it is passed to the timer function of EachRecordWithTimers. Clock,
+// time and key identify a timer; setting it again changes nothing. Key is copied. Where the
+// functions are those of Processor.On, timers have a kind, see TimerKind, or the function of
 // OnTimerWithoutKind takes them.
 func (c *Context) SetTimer(t Timer) { c.changeTimer(t, true) }
 
-// CancelTimer removes t. It is no error if t is not set.
+// CancelTimer removes t. It is not an error if t is not set.
 func (c *Context) CancelTimer(t Timer) { c.changeTimer(t, false) }
 
 func (c *Context) changeTimer(t Timer, set bool) {

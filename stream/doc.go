@@ -127,8 +127,8 @@
 //  4. From a position it reads the same records in the same order, however often. If the other
 //     system has lost records after the position, the source detects it and reports it.
 //  5. Read returns soon after its context has ended, and leaves no goroutine.
-//  6. open, Fold, Flush and Close make no request and do not wait: they hold up the other tasks of
-//     the worker.
+//  6. open, Fold, Flush and Close make no request and do not wait, because the other tasks of the
+//     worker wait for them.
 //
 // The runtime guarantees:
 //
@@ -194,8 +194,7 @@
 //   - RUN-34: What a question changes is part of the open transaction, like what records change. An
 //     answer before the commit, in the question itself, may be undone.
 //   - RUN-35: A Wake is coalesced with others of the same transaction. A Flush begins after each
-//     Wake of a handler that is not discarded. A Flush that hands over nothing, after no record, is
-//     no transaction: there is no Committed, and the next Flush has the same sequence.
+//     Wake of a handler that is not discarded. A Flush that hands over nothing, after no record, makes no transaction: there is no Committed, and the next Flush has the same sequence.
 //
 // The state of such a handler depends on more than its records. So it writes each decision to the
 // state or to an output, and a test in processorstest needs Options.NoRefold.

@@ -150,8 +150,8 @@ func (h *recordHandler) firePast(watermarkMs int64) error {
 	return nil
 }
 
-// fire calls the timer function. A timer of due that an earlier one cancels does not fire; one that
-// an earlier one sets was set already.
+// fire calls the timer function. A timer that an earlier one of due cancels does not fire. Setting
+// a timer of due again changes nothing.
 func (h *recordHandler) fire(nowMs int64, due []Timer) error {
 	cancelled := map[int]bool{} // by index in due
 	for i, t := range due {

@@ -15,11 +15,10 @@ package stream
 //
 // # Reads see the last Flush
 //
-// What a Flush handed over is what Task.Get and Task.Scan return from the next call of the handler
-// on, whatever the runtime buffers. Until then, and inside Flush, they return the state as of the
-// Flush before. They never return changes of the open transaction: the handler finds those in its
-// own memory. So a handler may forget everything in Flush that Get can return, and must not forget
-// it earlier.
+// After Flush has returned, the next call of the handler reads its changes with Task.Get and
+// Task.Scan. Inside Flush they return the state as of the Flush before. They never return changes
+// of the open transaction: the handler finds those in its own memory. So a handler may forget, in
+// Flush and not earlier, the rows that Get can return.
 //
 // A handler that holds more than memory is a Closer.
 type Handler interface {

@@ -75,8 +75,8 @@ type Processor struct {
 	Canonical func(table byte, key, value []byte) []byte
 	// Settled reports whether the state of a task, which get reads, is a function of the inputs. It
 	// is for a handler that changes its state in several transactions after an input: it returns
-	// false until the last one, which must come also without further input. A replay is compared
-	// and promoted only where both states are settled. Defaults to always.
+	// false until the last one, which must not need further input. A replay is compared and
+	// promoted only where both states are settled. Defaults to always.
 	Settled func(get Get) (bool, error)
 	// Tables are the tables with their names, and how keys and values are shown: state.Tables(open,
 	// users). A table of state.Named must be in it. Others are optional: commands ask for them by
@@ -142,8 +142,7 @@ func (p *Processor) Complete() error {
 	return nil
 }
 
-// completeOn makes New of the functions of On, and On empty: a processor that is complete has New
-// alone.
+// completeOn sets New to a function that makes a handler of On, and clears On.
 func (p *Processor) completeOn() error {
 	if len(p.On) == 0 {
 		return nil

@@ -51,7 +51,7 @@ type TimerKind string
 // Set makes t fire once, as Context.SetTimer: it is passed to the function of the kind.
 func (k TimerKind) Set(c *Context, t Timer) { k.change(c, t, true) }
 
-// Cancel removes t. It is no error if t is not set.
+// Cancel removes t. It is not an error if t is not set.
 func (k TimerKind) Cancel(c *Context, t Timer) { k.change(c, t, false) }
 
 func (k TimerKind) change(c *Context, t Timer, set bool) {
@@ -104,6 +104,6 @@ func compareTimers(a, b Timer) int {
 type Timers interface {
 	// Set makes t fire once. Key is copied. A time before 1970 counts as 1970.
 	Set(t Timer)
-	// Cancel removes t. It is no error if t is not set.
+	// Cancel removes t. It is not an error if t is not set.
 	Cancel(t Timer)
 }

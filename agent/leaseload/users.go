@@ -18,7 +18,7 @@ import (
 type Config struct {
 	Client, Pool string
 	Prefix       string        // of the keys
-	Rate         float64       // mean of new keys a second
+	Rate         float64       // mean of new keys per second
 	Length       time.Duration // of a lease
 	// Swing is the amplitude of the rate, as a share of Rate. Cycle is the period. Peak is the
 	// phase of the highest rate, as a share of Cycle. The default is a constant rate.
@@ -93,7 +93,7 @@ func (c *Users) Run(ctx context.Context) {
 	}
 }
 
-// rate returns the mean of arrivals a second.
+// rate returns the mean of arrivals per second.
 func (c *Users) rate(now time.Time) float64 {
 	if c.cfg.Cycle == 0 {
 		return c.cfg.Rate

@@ -27,7 +27,7 @@ func newDedupMetrics(f families) dedupMetrics {
 		resolved:   f.counter("resolved_duplicates_total", "Duplicates that ended: at most one region holds the key."),
 		supersedes: commands.WithLabelValues("supersede"),
 		revokes:    commands.WithLabelValues("revoke"),
-		repeated:   f.counter("repeated_commands_total", "Supersede commands sent again, because the stream does not show their effect yet, or because the winner changed."),
+		repeated:   f.counter("repeated_commands_total", "Supersede commands sent again, because the DynamoDB stream does not show their effect yet, or because the winner changed."),
 		waits:      f.counter("settings_waits_total", "Decisions that were put off, because the settings of the pool or a region are unknown. A decision counts at each attempt."),
 		stale:      f.counter("stale_changes_total", "Changes of keys that were ignored, because the same or a newer version is known."),
 		resolution: f.histogram("resolution_seconds", "Time from finding a duplicate to its end.", delays()),

@@ -79,7 +79,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%s d %d h", count(s/86400), s/3600%24)
 }
 
-// rate formats a number of events in the last minute as events a second.
+// rate formats a number of events in the last minute as events per second.
 func rate(lastMinute uint64) string {
 	if lastMinute >= 60*100 {
 		return count((lastMinute + 30) / 60)

@@ -122,7 +122,7 @@ func (o *Overview) ChargedText() (list []string) {
 	return list
 }
 
-// Rate returns the events a second of the last minute, with duplicates.
+// Rate returns the events per second of the last minute, with duplicates.
 func (o *Overview) Rate() string { return rate(o.sum((*weirpb.ShardHealth).GetApproxCount)) }
 
 // LastMinute returns the number of events of the last 60 s, with duplicates.

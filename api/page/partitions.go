@@ -13,7 +13,7 @@ const (
 	maxFolded     = 200
 )
 
-// States of a task that are no exception.
+// States of a task that works as it should.
 const (
 	stateRunning = "running"
 	stateStandby = "standby"

@@ -132,7 +132,7 @@ func SpendTable(res *weirpb.GetSpendResponse, at AsOfFormat) string {
 	return out
 }
 
-// overRefundedDays lists the first days whose refunds exceed their charges, "" if there are none.
+// overRefundedDays lists the first days whose refunds exceed their charges, "" without such days.
 func overRefundedDays(res *weirpb.GetSpendResponse) string {
 	const most = 5
 	var days []string

@@ -18,7 +18,7 @@ type Curve struct {
 	Region string
 	Start  time.Time
 	Step   time.Duration
-	Rate   []float64 // demand in new leases a second, by step
+	Rate   []float64 // demand in new leases per second, by step
 }
 
 // Errors of Read.
@@ -128,7 +128,7 @@ func evenly(times []int64, values []float64) (Curve, error) {
 	return c, nil
 }
 
-// Scale scales the curve to a mean of so many new leases a second.
+// Scale scales the curve to a mean of so many new leases per second.
 func (c Curve) Scale(mean float64) Curve {
 	sum := 0.0
 	for _, r := range c.Rate {

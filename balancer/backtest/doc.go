@@ -14,7 +14,7 @@
 // Read takes CSV, plain or gzip: optionally a line with the names of the columns, then lines of
 // time and value; it ignores further columns. A time is Unix seconds, RFC 3339 or "2006-01-02
 // 15:04:05" in UTC; times increase. A value is demand in any unit: Scale converts it to new leases
-// a second. A negative or invalid value counts as 0; a missing step has the value of the step
+// per second. A negative or invalid value counts as 0; a missing step has the value of the step
 // before.
 //
 // # What it does not do

@@ -9,7 +9,7 @@ import (
 	"github.com/weirhq/weir/balancer/backtest"
 )
 
-// One file for each region, scaled to two new leases a second each. The second region is eight
+// One file for each region, scaled to two new leases per second each. The second region is eight
 // hours further west.
 func ExampleRun() {
 	var curves []backtest.Curve

@@ -8,7 +8,7 @@ import (
 
 // Point has the figures of an interval in a region.
 type Point struct {
-	Wanted   float64 // demand, new leases a second
+	Wanted   float64 // demand, new leases per second
 	Free     int     // the minimum
 	Refused  int
 	MovedIn  int

@@ -122,7 +122,7 @@ func check(curves []Curve) (seconds int, err error) {
 		}
 		for _, r := range c.Rate {
 			if !(r >= 0 && r < 1e6) {
-				return 0, fmt.Errorf("backtest: %w: %v new leases a second in %s: scale the curve", ErrFormat, r, c.Region)
+				return 0, fmt.Errorf("backtest: %w: %v new leases per second in %s: scale the curve", ErrFormat, r, c.Region)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ type Series struct {
 	total float64 // of all closed steps
 	age   float64 // number of closed steps
 
-	level float64 // EWMA of arrivals a second
+	level float64 // EWMA of arrivals per second
 	prior float64 // EWMA of the profile at the same steps: level - prior is the difference of the last minutes
 	holt  float64 // Holt's level
 	trend float64 // a second, a step
@@ -76,7 +76,7 @@ type Series struct {
 	hourSum   float64 // arrivals of this hour, for the profile
 	hourSteps float64
 
-	recent         float64        // arrivals a second, of about the last ten seconds
+	recent         float64        // arrivals per second, of about the last ten seconds
 	recentMs       int64          // time of recent
 	recentArrivals recentArrivals // of the last eight seconds
 
@@ -84,7 +84,7 @@ type Series struct {
 	score     [Methods]float64
 	square    [Methods]float64 // mean of the squared errors
 	samples   float64          // scored forecasts
-	swungAway float64          // arrivals a second that a swing has taken from here
+	swungAway float64          // arrivals per second that a swing has taken from here
 }
 
 // scoredForecast has the forecast of each method at one step, until it is scored.
@@ -109,7 +109,7 @@ func (s *Series) Empty() bool { return s.step == 0 }
 // Arrivals returns the number of all arrivals.
 func (s *Series) Arrivals() float64 { return s.total + s.count }
 
-// Recent returns the arrivals a second of the last seconds before a time. It shows a burst long
+// Recent returns the arrivals per second of the last seconds before a time. It shows a burst long
 // before the forecast does.
 func (s *Series) Recent(atMs int64) float64 {
 	return max(s.decayedRate(atMs), s.recentArrivals.minRate(atMs))
@@ -193,7 +193,7 @@ func (s *Series) scoreForecasts(p *Profile) {
 	}
 }
 
-// rate returns the arrivals a second that a method expects over the horizon.
+// rate returns the arrivals per second that a method expects over the horizon.
 func (s *Series) rate(m Method, p *Profile) float64 {
 	switch m {
 	case Holt:
@@ -210,7 +210,7 @@ func (s *Series) rate(m Method, p *Profile) float64 {
 	return max(0, s.level)
 }
 
-// Forecast returns the arrivals a second that a method expects over the horizon, and the standard
+// Forecast returns the arrivals per second that a method expects over the horizon, and the standard
 // deviation of the method's error, at least that of Poisson arrivals of that rate.
 func (s *Series) Forecast(m Method, p *Profile) (rate, spread float64) {
 	rate = s.rate(m, p)

@@ -10,7 +10,7 @@ const (
 	maxTime int64 = 1 << 52           // ms
 )
 
-// fed returns a series that saw rate(t) leases a second for some hours, without noise.
+// fed returns a series that saw rate(t) leases per second for some hours, without noise.
 func fed(hours int, rate func(ms int64) float64) (*Series, *Profile, int64) {
 	s, p := &Series{}, &Profile{}
 	end := start/hourMs*hourMs + int64(hours)*hourMs

@@ -15,7 +15,7 @@ const (
 	weekOnly  = 2 // weeks from which on the hour of the week is used instead of the hour of the day
 )
 
-// Profile has the usual arrivals a second at each hour of the day and of the week, UTC: 960 bytes
+// Profile has the usual arrivals per second at each hour of the day and of the week, UTC: 960 bytes
 // when encoded. A nil Profile is empty.
 type Profile struct {
 	mean [slots]float32

@@ -25,9 +25,9 @@ func (l *recentArrivals) add(atMs int64, n float64) {
 	}
 }
 
-// minRate returns a lower bound of the arrivals a second: the greatest rate of all spans of half a
-// second to eight seconds that end at a time, each less one and a half standard deviations of
-// chance. A burst of 20 a second counts as 13 after one second, as 17 after four.
+// minRate returns a lower bound of the arrivals per second: the greatest rate of all spans of half
+// a second to eight seconds that end at a time, each less one and a half standard deviations of
+// chance. A burst of 20 per second counts as 13 after one second, as 17 after four.
 func (l *recentArrivals) minRate(atMs int64) (rate float64) {
 	n, bin := 0.0, atMs/recentBin
 	for k := range int64(recentBins) {

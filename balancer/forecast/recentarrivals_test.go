@@ -82,6 +82,6 @@ func TestRecentArrivalsDetectBursts(t *testing.T) {
 		}
 	}
 	if late > 100 {
-		t.Errorf("%d of 1000 bursts of 20 a second are seen as less than half of it after one second", late)
+		t.Errorf("%d of 1000 bursts of 20 per second are seen as less than half of it after one second", late)
 	}
 }

@@ -386,7 +386,7 @@ func TestPullWhatIsAboutToRunOut(t *testing.T) {
 	views[1].Free, views[1].Rate, views[1].Need = 5000, 1, 600
 	moves := Pulls(views, Limits{})
 	if len(moves) != 1 || moves[0].Kind != KindPull || moves[0].Count < 400 {
-		t.Errorf("a region with 40 free that gives out 4 a second got %+v", moves)
+		t.Errorf("a region with 40 free that gives out 4 per second got %+v", moves)
 	}
 	views[0].ReturningSoon = 100
 	if moves = Pulls(views, Limits{}); len(moves) > 0 {

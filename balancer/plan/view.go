@@ -31,8 +31,8 @@ type View struct {
 	InTransit     int64   // in transit to it
 	Outbound      int64   // in outbound transfers, still counted in Free
 	Need          int64   // new leases expected within the horizon, with a margin
-	Rate          float64 // forecast of new leases a second
-	Recent        float64 // new leases a second in the last seconds; 0 means Rate
+	Rate          float64 // forecast of new leases per second
+	Recent        float64 // new leases per second in the last seconds; 0 means Rate
 	Floor         int64   // free resources that it never gives away
 	Horizon       int64   // ms
 }

@@ -63,7 +63,7 @@ func (p *programs) buildStreams(ctx context.Context) error {
 		}
 	}
 	if err := p.make(ctx, p.streamsDir(), "mvn", "-q", "-B", "-Dstyle.color=never", "package"); err != nil {
-		return fmt.Errorf("its build failed: %w", err)
+		return fmt.Errorf("the build of Kafka Streams failed: %w", err)
 	}
 	return nil
 }
@@ -83,10 +83,10 @@ func (p *programs) buildGoka(ctx context.Context) error {
 		}
 	}
 	if err := p.make(ctx, dir, "go", "mod", "download", "-modfile="+mod, "github.com/lovoo/goka"); err != nil {
-		return fmt.Errorf("its module could not be fetched: %w", err)
+		return fmt.Errorf("the module of goka could not be fetched: %w", err)
 	}
 	if err := p.make(ctx, dir, "go", "build", "-mod=mod", "-modfile="+mod, "-o", filepath.Join(p.scratch, "goka"), "."); err != nil {
-		return fmt.Errorf("its build failed: %w", err)
+		return fmt.Errorf("the build of goka failed: %w", err)
 	}
 	return nil
 }

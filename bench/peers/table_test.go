@@ -73,7 +73,7 @@ func TestTabulateWithoutWeir(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := &report{Events: 1000, Rows: tabulate(rounds()), Missing: []missing{{goka, "its module could not be fetched"}}}
+	r := &report{Events: 1000, Rows: tabulate(rounds()), Missing: []missing{{goka, "the module of goka could not be fetched"}}}
 	var text, doc bytes.Buffer
 	if err := r.writeText(&text); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ even  1s      weir           3       2.000       1.000..4.000  1.00       1.00..
 even  1s      kafka streams  3       0.500       0.250..1.000  4.00       4.00..4.00    6.0
 even  100ms   weir           3       1.000       0.500..2.000  1.00       1.00..1.00    4.0
 even  1s      goka           2       0.150       0.100..0.200  10.00      10.00..10.00  -
-goka: its module could not be fetched: not measured
+goka: the module of goka could not be fetched: not measured
 `
 	if got := "\n" + text.String(); got != want {
 		t.Errorf("table:%swant:%s", got, want)

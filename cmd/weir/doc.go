@@ -6,13 +6,13 @@
 //	          └── exit code, error on stderr ◀───────┘ data on stdout, in the format of -o
 //
 //	internal/cli      flags, configuration, output, exit codes: shared by all commands
-//	internal/connect  brokers, API, lease table and remedies: shared by commands of several nouns
+//	internal/connect  brokers, API, lease table and remedies: shared by several command groups
 //	internal/node     one process: the role table, memory, API
-//	internal/...      the commands, one package for each noun
+//	internal/...      the commands, one package for each command group
 //
 // A command is thin: it reads flags and configuration, calls a package, and prints the result. To
-// add one, write newXCmd(a *cli.App) *cobra.Command in the package of its noun, and add it to
-// Commands there.
+// add one, write newXCmd(a *cli.App) *cobra.Command in the package of its command group, and add it
+// to Commands there.
 //
 // Invariants:
 //

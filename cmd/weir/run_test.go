@@ -44,7 +44,7 @@ func TestCommandLineErrors(t *testing.T) {
 		{"flag without value", []string{"version", "-o"}, 64, []string{"needs an argument"}},
 		{"configuration", []string{"config", "check", "--brokers", "nowhere"}, 78, []string{`--brokers: kafka.brokers: "nowhere" is not allowed`}},
 		{"no such file", []string{"config", "print", "-f", "/no/such/weir.yaml"}, 78, []string{"/no/such/weir.yaml: cannot read the configuration"}},
-		{"port", []string{"dev", "--kafka-port", "99999"}, 64, []string{"--kafka-port 99999 is no port", "65535"}},
+		{"port", []string{"dev", "--kafka-port", "99999"}, 64, []string{"--kafka-port 99999 is not a port", "65535"}},
 		{"directory", []string{"ingest", "/", "--format", "csv"}, 74, []string{"/: is a directory", "check the path"}},
 		{"log level", []string{"config", "print", "--log-level", "inof"}, 78, []string{`did you mean "info"?`}},
 	} {

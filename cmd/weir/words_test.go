@@ -50,7 +50,7 @@ func TestErrorsNameSettings(t *testing.T) {
 	}
 }
 
-// TestDoctorGroups: what was not checked is no check that passed.
+// TestDoctorGroups: a check that was not made does not count as passed.
 func TestDoctorGroups(t *testing.T) {
 	env := []string{"WEIR_DATA_DIR=" + t.TempDir(), "WEIR_KAFKA_BROKERS=127.0.0.1:1"}
 	r := weir(t, env, "doctor")

@@ -34,8 +34,8 @@ const (
 	EventType_EVENT_TYPE_VIDEO_VIEW  EventType = 3
 	EventType_EVENT_TYPE_FOLLOW      EventType = 4
 	EventType_EVENT_TYPE_CONVERSION  EventType = 5
-	// A heartbeat has no account, no campaign and no price. One a second proves that its partition is
-	// alive.
+	// A heartbeat has no account, no campaign and no price. One per second proves that its partition
+	// is alive.
 	EventType_EVENT_TYPE_HEARTBEAT EventType = 15
 )
 

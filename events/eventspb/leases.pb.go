@@ -1300,8 +1300,8 @@ type LeaseHeadroom struct {
 	Outbound      int64   `protobuf:"varint,9,opt,name=outbound,proto3" json:"outbound,omitempty"`                    // chosen for a transfer to another region; still counted in free
 	Need          int64   `protobuf:"varint,10,opt,name=need,proto3" json:"need,omitempty"`                           // new leases expected within the horizon, with a margin
 	HorizonMs     int64   `protobuf:"varint,11,opt,name=horizon_ms,json=horizonMs,proto3" json:"horizon_ms,omitempty"`
-	Rate          float64 `protobuf:"fixed64,12,opt,name=rate,proto3" json:"rate,omitempty"`       // forecast: new leases a second
-	Spread        float64 `protobuf:"fixed64,13,opt,name=spread,proto3" json:"spread,omitempty"`   // standard deviation of the forecast's error, in new leases a second
+	Rate          float64 `protobuf:"fixed64,12,opt,name=rate,proto3" json:"rate,omitempty"`       // forecast: new leases per second
+	Spread        float64 `protobuf:"fixed64,13,opt,name=spread,proto3" json:"spread,omitempty"`   // standard deviation of the forecast's error, in new leases per second
 	Forecast      string  `protobuf:"bytes,14,opt,name=forecast,proto3" json:"forecast,omitempty"` // method of the forecast
 	Floor         int64   `protobuf:"varint,15,opt,name=floor,proto3" json:"floor,omitempty"`
 	Refused       int64   `protobuf:"varint,16,opt,name=refused,proto3" json:"refused,omitempty"`          // refused requests of the last minute

@@ -94,7 +94,7 @@ func NewAdjustmentReader(r io.Reader, opt AdjustmentOptions) (*Reader, error) {
 		return nil, err
 	}
 	m := &adjustmentMaker{builder: newBuilder(set), reason: opt.Reason}
-	m.builder.noun = "amount"
+	m.builder.noun = "an amount"
 	m.references.generation, m.contents.generation = recentIDsPerGeneration, recentIDsPerGeneration
 	rows := &rowReader{in: newLineReader(r, set.MaxRowBytes), blank: isEmpty, split: newCSVSplitter(set.Delimiter)}
 	header, err := rows.header()

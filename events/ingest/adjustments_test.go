@@ -69,7 +69,7 @@ func TestAdjustments(t *testing.T) {
 		"negative":           {adjustmentsHead + "r,a,c,20261101,-1,USD,eu,", all, "bad_amount without a sign"},
 		"nothing":            {adjustmentsHead + "r,a,c,20261101,0.00,USD,eu,", all, "bad_amount more than 0"},
 		"no amount":          {adjustmentsHead + "r,a,c,20261101,,USD,eu,", all, "bad_amount "},
-		"words":              {adjustmentsHead + "r,a,c,20261101,one,USD,eu,", all, "bad_amount no amount in major"},
+		"words":              {adjustmentsHead + "r,a,c,20261101,one,USD,eu,", all, "bad_amount not an amount in major"},
 		"too fine":           {adjustmentsHead + "r,a,c,20261101,0.0000001,USD,eu,", all, "bad_amount whole micros"},
 		"too much":           {adjustmentsHead + "r,a,c,20261101,9223372036855,USD,eu,", all, "bad_amount exceeds int64"},
 		"NUL":                {adjustmentsHead + "r\x00,a,c,20261101,1,USD,eu,", all, "bad_id NUL"},

@@ -30,7 +30,7 @@ type builder struct {
 	texts      cache[string] // checked texts, shared by the events that carry them
 	currencies cache[string]
 	prices     cache[int64]
-	noun       string // for a price in the texts of rejections
+	noun       string // for a price in the texts of rejections, with its article
 	event      eventspb.AdEvent
 	click      eventspb.AdEvent
 	list       [2]*eventspb.AdEvent
@@ -39,7 +39,7 @@ type builder struct {
 func newBuilder(s *settings) *builder {
 	return &builder{
 		set:        s,
-		noun:       "price",
+		noun:       "a price",
 		ids:        newIDHasher(s.IDSpace, s.Format),
 		texts:      newCache[string](maxCachedTexts),
 		currencies: newCache[string](maxCachedValues),

@@ -45,7 +45,7 @@ func Example() {
 	// Output:
 	// partition 4, account acme, 62 bytes
 	// partition 4, account acme, 59 bytes
-	// line 3: bad_price: "n/a" is no price in cpm-fen: write digits with a decimal point, of whole micros
+	// line 3: bad_price: "n/a" is not a price in cpm-fen: write digits with a decimal point, of whole micros
 	// 2 rows, 2 events, 1 rejected, 510 micros <nil>
 }
 

@@ -209,7 +209,7 @@ func FuzzJSONL(f *testing.F) {
 		dec.UseNumber()
 		var want map[string]any
 		if err := dec.Decode(&want); err != nil {
-			t.Fatalf("accepted %q, which is no JSON: %v", text, err)
+			t.Fatalf("accepted %q, which is not JSON: %v", text, err)
 		}
 		e := row.Events[0]
 		for name, value := range want {

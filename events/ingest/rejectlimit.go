@@ -14,7 +14,7 @@ var ErrTooManyRejects = errors.New("too many rows are rejected")
 const rowsForPercent = 1000
 
 // RejectLimit is the greatest number of rejected rows: Rows, or Percent of the rows read. The zero
-// value is no limit.
+// value means no limit.
 type RejectLimit struct {
 	Rows    int64
 	Percent float64
@@ -38,7 +38,7 @@ func ParseRejectLimit(text string) (RejectLimit, error) {
 }
 
 // Check returns an error that wraps ErrTooManyRejects if too many of the rows read so far were
-// rejected. atEnd is after the last row. Before it a percentage needs rowsForPercent rows.
+// rejected. atEnd is true after the last row. Before that a percentage needs rowsForPercent rows.
 func (l RejectLimit) Check(rejected, read int64, atEnd bool) error {
 	switch {
 	case !l.set:

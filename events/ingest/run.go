@@ -39,7 +39,7 @@ type Job struct {
 	// Shards is the number of partitions of the topic. Accounts are spread over them by
 	// events.Shard. Defaults to events.DefaultShards.
 	Shards int32
-	// MaxRejects ends the run when more rows are rejected. The zero value is no limit.
+	// MaxRejects ends the run when more rows are rejected. The zero value means no limit.
 	MaxRejects RejectLimit
 	// First, if set, is called with the first row that is not rejected, before it is produced.
 	First func(*Row)

@@ -29,7 +29,7 @@ type Source struct {
 }
 
 // Open opens the file with the given name, or stdin if name is "-". Standard input and other inputs
-// that are no regular file are copied to a temporary file first, until they end or ctx does. What
+// that are not regular files are copied to a temporary file first, until they end or ctx does. What
 // is appended to a file afterwards is not read.
 //
 // An input that begins with the magic bytes of gzip or zstd is decompressed. An input that begins
@@ -82,7 +82,7 @@ func openFile(ctx context.Context, name string) (*os.File, int64, error) {
 func spool(ctx context.Context, in io.Reader) (*os.File, int64, error) {
 	f, err := os.CreateTemp("", "weir-input-*")
 	if err != nil {
-		return nil, 0, fmt.Errorf("input: create a temporary file for an input that is no regular file: %w: set TMPDIR to a folder with room for the input, or name a file", err)
+		return nil, 0, fmt.Errorf("input: create a temporary file for an input that is not a regular file: %w: set TMPDIR to a folder with room for the input, or name a file", err)
 	}
 	var size int64
 	if err = os.Remove(f.Name()); err == nil {

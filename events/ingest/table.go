@@ -141,7 +141,7 @@ func (t *tableParser) parseDates(values []string, d *draft) *stream.RejectError 
 	return nil
 }
 
-// parseClick parses a click column. An empty value is no click, because many exports leave zeros
+// parseClick parses a click column. An empty value means no click, because many exports leave zeros
 // out.
 func parseClick(v string) (bool, *stream.RejectError) {
 	v = strings.TrimSpace(v)

@@ -73,7 +73,7 @@ type Processor struct {
 	CommitRecords      int           `key:"commit_records" default:"2000000" unit:"records" min:"1" max:"100000000" doc:"number of input records after which a transaction commits early"`
 	CommitBytes        Bytes         `key:"commit_bytes" default:"32MiB" unit:"bytes" min:"64KiB" max:"4GiB" doc:"size of the uncommitted state changes in memory, over all workers, at which transactions commit early"`
 	PollRecords        int           `key:"poll_records" default:"10000" unit:"records" min:"1" max:"1000000" doc:"maximum number of records that one poll of Kafka returns"`
-	Workers            int           `key:"workers" default:"0" unit:"sessions" min:"0" max:"256" doc:"number of Kafka consumers with their own transactions and goroutine in this process. 0: the number of cores, at least 4"`
+	Workers            int           `key:"workers" default:"0" unit:"sessions" min:"0" max:"256" doc:"number of Kafka consumers with their own transactions and goroutine in this process. 0: the number of CPUs, at least 4"`
 	Standbys           int           `key:"standbys" default:"0" unit:"processes" min:"0" max:"2" doc:"number of other processes that keep a copy of each partition's state up to date (standby replicas), so that one of them takes over at once. Each copy costs disk space and network traffic"`
 	SessionTimeout     time.Duration `key:"session_timeout" default:"6s" unit:"duration" min:"1s" max:"30m" doc:"time after which Kafka reassigns the partitions of a process that sends no heartbeats. By default brokers accept 6s to 30m"`
 	TransactionTimeout time.Duration `key:"transaction_timeout" default:"10s" unit:"duration" min:"1s" max:"15m" doc:"time after which the broker aborts an open transaction"`

@@ -25,7 +25,7 @@ type setting struct {
 func readFile(path string) (map[string]setting, []Problem) {
 	info, err := os.Stat(path)
 	if err == nil && (info.IsDir() || info.Size() > maxFile) {
-		err = fmt.Errorf("it is a directory or larger than %s", Bytes(maxFile))
+		err = fmt.Errorf("the path is a directory or a file larger than %s", Bytes(maxFile))
 	}
 	var raw []byte
 	if err == nil {

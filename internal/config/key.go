@@ -26,7 +26,7 @@ type Key struct {
 	Kind    Kind
 	Default string
 	Unit    string
-	Min     string // inclusive; "" is no bound
+	Min     string // inclusive; "" means no bound
 	Max     string
 	OneOf   []string // allowed values; nil for all
 	Doc     string

@@ -6,8 +6,8 @@
 //
 // Invariants:
 //
-//  1. After a Changed or WakeAll that began after Add returned, the channel of a watch whose prefix
-//     one of the keys has can be received from.
+//  1. If Changed begins after Add has returned, and a key has the prefix of the watch, the channel
+//     of the watch has a wake-up. After WakeAll all channels have one.
 //  2. Wake-ups are coalesced: a channel has one at most, however slow its receiver is. No call
 //     waits for a receiver.
 //  3. A key wakes no watch whose prefix it does not have. WakeAll wakes all.

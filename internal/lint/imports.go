@@ -124,7 +124,7 @@ func cores() []string {
 	return paths
 }
 
-// CheckImports returns a complaint for each import of graph that the rules and the floors forbid,
+// CheckImports returns a complaint for each import of graph that the rules and the layers forbid,
 // and for folders that import each other.
 func CheckImports(graph []Package) []string {
 	byPath := map[string]Package{}
@@ -141,7 +141,7 @@ func CheckImports(graph []Package) []string {
 		for _, r := range reservedRules() {
 			bad = append(bad, r.check(p)...)
 		}
-		bad = append(bad, checkFloors(p)...)
+		bad = append(bad, checkLayers(p)...)
 	}
 	bad = append(bad, checkCircles(graph)...)
 	slices.Sort(bad)

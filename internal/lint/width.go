@@ -16,9 +16,9 @@ import (
 const maxColumns = 100
 
 // CheckWidth returns a complaint for each line of prose that is too wide. Lines of prose are lines
-// of Markdown, and lines of Go, protobuf and YAML that consist of a comment. Tables, blocks of
-// code, the targets of links and the expected output of examples have no limit. CheckWidth does not
-// read generated code and testdata.
+// of Markdown, and lines of code and settings that consist of a comment. Tables, blocks of code,
+// the targets of links and the expected output of examples have no limit. CheckWidth does not read
+// generated code and testdata.
 func CheckWidth(files []File) []string {
 	link := regexp.MustCompile(`\]\([^)]*\)|<?https?://\S+`)
 	var bad []string
@@ -45,11 +45,15 @@ func prose(f File) []fragment {
 		return goProse(f)
 	case ".proto":
 		return startsWith("//", f.Text)
+	case ".java":
+		return startsWith("//", f.Text)
 	case ".yml", ".yaml":
 		return startsWith("#", f.Text)
-	default:
-		return nil
 	}
+	if isScript(f.Path) {
+		return startsWith("#", f.Text)
+	}
+	return nil
 }
 
 // startsWith returns the lines of text that consist of a comment, which begins with mark.

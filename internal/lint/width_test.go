@@ -39,7 +39,11 @@ func TestCheckWidth(t *testing.T) {
 		{"statement of a schema", "a.proto", "int64 " + full + " = 1; // x", ""},
 		{"YAML", "a.yaml", "a: " + full + "\n# " + full, "a.yaml:2: "},
 		{"testdata", "testdata/a.md", full + "a", ""},
-		{"another type of file", "Makefile", "# " + full, ""},
+		{"Makefile", "Makefile", "# " + full, "Makefile:1: "},
+		{"rule of a Makefile", "Makefile", "\techo " + full, ""},
+		{"script", ".ci/run", "# " + full, ".ci/run:1: "},
+		{"Java", "A.java", "// " + full, "A.java:1: "},
+		{"another type of file", "a.svg", full + "a", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) { one(t, CheckWidth([]File{{tc.path, []byte(tc.text)}}), tc.want) })
 	}

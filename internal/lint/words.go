@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// CheckWords returns a complaint for each retired word in Go source, Markdown, protobuf and YAML.
-// An expression is matched line by line and must match whole words. The words of a name count, so
-// that an expression for "colour" finds colourAt and colour_at. The texts in kept are permitted.
-// The glossary, the changelog and the records of decisions may have retired words. CheckWords does
-// not read generated code, testdata, and what goWords blanks out.
+// CheckWords returns a complaint for each retired word in Go source, Markdown, protobuf, YAML,
+// HTML, Java, Makefiles, Dockerfiles and the scripts in .ci. Go source includes the help of
+// commands. An expression is matched line by line and must match whole words. The words of a name
+// count, so that an expression for "colour" finds colourAt and colour_at. The texts in kept are
+// permitted. The glossary, the changelog and the records of decisions may have retired words.
+// CheckWords does not read generated code, testdata, and what goWords blanks out.
 func CheckWords(files []File, retired []Retired, kept []string) []string {
 	var pairs []string
 	for _, text := range kept {
@@ -93,11 +94,13 @@ func fragments(f File) []fragment {
 	switch path.Ext(f.Path) {
 	case ".go":
 		return goWords(f)
-	case ".md", ".proto", ".yml", ".yaml":
+	case ".md", ".proto", ".yml", ".yaml", ".html", ".java":
 		return lines(1, string(f.Text))
-	default:
-		return nil
 	}
+	if isScript(f.Path) {
+		return lines(1, string(f.Text))
+	}
+	return nil
 }
 
 // lines returns each line of text, which begins on the line first.

@@ -24,7 +24,7 @@ type Event struct {
 }
 
 const (
-	beginAfter    = 2 * time.Second  // failures that end earlier are no outage
+	beginAfter    = 2 * time.Second  // failures that end earlier do not count as an outage
 	beginInterval = 10 * time.Second // between the begins of two outages
 	logInterval   = time.Minute      // between two lines of one outage
 	forgetAfter   = 3 * time.Minute  // a failure this long after the previous one starts a new outage

@@ -119,7 +119,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, name := range []string{"weir_build_info", "go_goroutines", "process_resident_memory_bytes"} {
 		if found[name].Help == "" {
-			t.Errorf("there is no %s", name)
+			t.Errorf("%s does not exist", name)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 //
 // A Limiter may be used by several goroutines at once.
 type Limiter struct {
-	least, most float64 // writes per second; most 0 is no limit
+	least, most float64 // writes per second; most 0 means no limit
 
 	mu               sync.Mutex
 	limit            *rate.Limiter

@@ -51,7 +51,7 @@ type AdoptedPool struct {
 	Offered time.Time `json:"offered"`
 }
 
-// ErrEarly means that agents of the region may still write leases. errors.As finds an *EarlyError.
+// ErrEarly means that agents of the region may still grant leases. errors.As finds an *EarlyError.
 var ErrEarly = errors.New("too early")
 
 // ErrNoFence means that the table does not show since when nothing is written through a region.
@@ -65,7 +65,7 @@ type EarlyError struct {
 }
 
 func (e *EarlyError) Error() string {
-	return fmt.Sprintf("region %q: %v: it may write until %s: its write leases have to end, and its agents may use settings that are up to %v old",
+	return fmt.Sprintf("region %q: %v: its processes may write until %s, when its write leases have ended and their settings, cached for up to %v, have expired",
 		e.Region, ErrEarly, e.Until.UTC().Format(time.RFC3339), maxSettingsUse)
 }
 

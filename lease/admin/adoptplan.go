@@ -11,7 +11,7 @@ import (
 type AdoptionPlan struct {
 	Region string `json:"region"`
 	By     string `json:"by"`
-	// Until is the time until which the region may write: its resources change their owner then.
+	// Until is the time until which the region may write. Then its resources change their owner.
 	Until time.Time `json:"until"`
 	// Fenced reports whether an earlier run has ended the renewals of the region's write lease.
 	Fenced bool          `json:"fenced"`

@@ -16,7 +16,7 @@
 //   - LEASE-55: Every row has one writer region. Settings and new resources are written through the
 //     home region, which a row of its own names; an Admin with another Config.Home gets ErrHome.
 //     Known resources are written through their owner, and write leases through their grantor.
-//   - LEASE-56: A region may write leases while at least one grantor renews its write lease. The
+//   - LEASE-56: A region may grant leases while at least one grantor renews its write lease. The
 //     home region also renews its own, while that has not ended: of two regions that cannot reach
 //     each other, the home region continues.
 //   - LEASE-57: An adoption first ends the renewal of the lost region's write lease at every

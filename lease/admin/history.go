@@ -58,7 +58,7 @@ func (a *Admin) events(ctx context.Context, region string, wanted func(pk, sk st
 		return nil, a.table.ClassifyError(region, err)
 	}
 	if out.Table.LatestStreamArn == nil {
-		return nil, fmt.Errorf("%w: it has no stream in %s", table.ErrTable, region)
+		return nil, fmt.Errorf("%w: the table has no DynamoDB stream in %s", table.ErrTable, region)
 	}
 	shards, err := a.shards(ctx, region, *out.Table.LatestStreamArn)
 	if err != nil {

@@ -20,8 +20,8 @@ func (m *homeMove) moveFromLost(ctx context.Context, now homeRow) error {
 	if err != nil {
 		return err
 	}
-	// As in endWriteLease: the last write may have a time later by the skew, the next an earlier
-	// one, and the clock of this process may be ahead.
+	// Three times the skew: the clock of the last write may be ahead, that of the next write
+	// behind, and that of this process ahead.
 	if at := until.Add(3 * m.a.table.Skew); !time.Now().After(at) {
 		return &EarlyError{m.from, at}
 	}

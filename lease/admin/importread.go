@@ -12,8 +12,8 @@ import (
 	"github.com/weirhq/weir/lease/table"
 )
 
-// read reads the lines into batches. Of the lines of earlier runs these are the ones with a number
-// in again.
+// read reads the lines into batches. Of the lines that earlier runs have read, it reads those whose
+// number is in again.
 func (im *importer) read(ctx context.Context, in io.Reader, again map[int64]bool, to chan<- batch) error {
 	b := batch{first: im.earlier.lines, lines: map[string]int64{}}
 	send := func(next int64) error {
@@ -45,7 +45,7 @@ func (im *importer) read(ctx context.Context, in io.Reader, again map[int64]bool
 
 // EachLine calls fn for each line of a file of names, counted from 0, until fn returns an error.
 // Blanks around a name and a byte order mark are removed. Of a line of more than 64 KiB, which is
-// no valid name, fn gets the beginning.
+// not a valid name, fn gets the beginning.
 func EachLine(in io.Reader, fn func(line int64, name string) error) error {
 	lines := bufio.NewReaderSize(in, 1<<16)
 	for line := int64(0); ; line++ {
@@ -62,8 +62,8 @@ func EachLine(in io.Reader, fn func(line int64, name string) error) error {
 	}
 }
 
-// readLine reads a line; of a line that exceeds the buffer only the begin. After the last line it
-// returns io.EOF.
+// readLine reads a line; of a line that exceeds the buffer only the beginning. After the last line
+// it returns io.EOF.
 func readLine(from *bufio.Reader) (string, error) {
 	text, err := from.ReadSlice('\n')
 	line := string(text)

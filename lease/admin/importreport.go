@@ -79,7 +79,7 @@ func (im *importer) saveAtEnd(ctx context.Context, err error) error {
 			return nil
 		}
 		if err := im.pauseAfter(ctx, saved, &r); err != nil {
-			return fmt.Errorf("all lines are imported, but not the progress stored: %w", err)
+			return fmt.Errorf("all lines are imported, but the progress could not be stored: %w", err)
 		}
 	}
 }

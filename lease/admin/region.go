@@ -20,7 +20,7 @@ type Region struct {
 	// region owns its resources, see Adopt). Defaults to active.
 	State string `json:"state"`
 	// SwingTo is the region to which SwingPercent of the traffic is about to move. The balancer
-	// transfers resources ahead of it.
+	// transfers resources in advance.
 	SwingTo      string `json:"swing_to" table:"wide"`
 	SwingPercent int    `json:"swing_percent" table:"wide"`
 	// WriteLease is the term of the region's write lease. If no grantor renews it for that long,

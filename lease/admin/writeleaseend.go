@@ -21,9 +21,9 @@ const maxSettingsUse = 5 * time.Minute
 // Each grantor's row is closed through the grantor's endpoint, because a grantor that does not
 // answer may still renew it for the lost region. A write lease binds a region only if the region
 // knows of it: the heartbeats of the region show which settings it has seen, and its agents may use
-// older settings for maxSettingsUse. Where this is unknown, DeadSince asserts it. The ends that
-// grantors have granted are waited for in any case, since the lost region may receive them when it
-// is back.
+// older settings for maxSettingsUse. Where this is unknown, DeadSince asserts it. In any case the
+// adoption waits for the ends that grantors have granted, since the lost region may receive them
+// when it is back.
 func (a *Admin) closeWriteLeases(ctx context.Context, r *Region, o *Adoption) (time.Time, error) {
 	for range 10 {
 		until, open, err := a.endOfWrites(ctx, r, o)

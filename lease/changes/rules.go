@@ -110,7 +110,8 @@ func checkPoolNames(c *Change) error {
 	return nil
 }
 
-// CheckName rejects an invalid name of a key or a resource; what is the noun.
+// CheckName rejects an invalid name of a key or a resource. The argument what is the noun, "key" or
+// "resource".
 func CheckName(what, name string) error {
 	if err := lease.CheckName(what, name, lease.MaxKey); err != nil {
 		return stream.Rejectf(ReasonBadName, "%v", err)

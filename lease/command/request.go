@@ -85,7 +85,7 @@ func (t *Config) make(o *Request, c *eventspb.LeaseCommand, now int64) error {
 		o.Headroom = c.GetHeadroom()
 		return t.headroom(c)
 	default:
-		return errors.New("its kind is missing or unknown: it may come from a newer version of weir")
+		return errors.New("the kind is missing or unknown: a newer version of weir may have sent the command")
 	}
 }
 
@@ -93,9 +93,9 @@ func (t *Config) make(o *Request, c *eventspb.LeaseCommand, now int64) error {
 func (t *Config) check(c *eventspb.LeaseCommand) error {
 	switch {
 	case c.GetId() == "":
-		return errors.New("its id is empty")
+		return errors.New("the id is empty")
 	case c.GetRegion() != t.Region:
-		return fmt.Errorf("it is for region %q, and this executor is for %q", c.GetRegion(), t.Region)
+		return fmt.Errorf("the command is for region %q, and this executor is for %q", c.GetRegion(), t.Region)
 	}
 	if err := lease.CheckName("client", c.GetClient(), lease.MaxName); err != nil {
 		return err //nolint:wrapcheck // Make does
@@ -147,26 +147,26 @@ func (t *Config) supersede(o *Request, c *eventspb.LeaseCommand) error {
 func (t *Config) headroom(c *eventspb.LeaseCommand) error {
 	h := c.GetHeadroom()
 	if h.GetClient() != c.GetClient() || h.GetPool() != c.GetPool() || h.GetRegion() != c.GetRegion() {
-		return fmt.Errorf("its headroom is of client %.80q, pool %.80q, region %.80q, not of the command's", h.GetClient(), h.GetPool(), h.GetRegion())
+		return fmt.Errorf("the headroom is of client %.80q, pool %.80q, region %.80q, not of the command's", h.GetClient(), h.GetPool(), h.GetRegion())
 	}
 	if h.GetAsOfMs() < 1 {
-		return fmt.Errorf("as_of_ms of its headroom is %d, not 1 to %d", h.GetAsOfMs(), int64(maxNumber))
+		return fmt.Errorf("as_of_ms of the headroom is %d, not 1 to %d", h.GetAsOfMs(), int64(maxNumber))
 	}
 	for _, n := range []int64{
 		h.GetAsOfMs(), h.GetFree(), h.GetReturning(), h.GetLeased(), h.GetInTransit(), h.GetOutbound(), h.GetNeed(), h.GetHorizonMs(), h.GetFloor(), h.GetRefused(), h.GetLagMs(),
 	} {
 		if n < -maxNumber || n > maxNumber {
-			return fmt.Errorf("its headroom has the number %d: the limit is %d", n, int64(maxNumber))
+			return fmt.Errorf("the headroom has the number %d: the limit is %d", n, int64(maxNumber))
 		}
 	}
 	for _, x := range []float64{h.GetRate(), h.GetSpread()} {
 		if math.IsNaN(x) || math.Abs(x) > maxNumber {
-			return fmt.Errorf("its headroom has the number %g: the limit is %d", x, int64(maxNumber))
+			return fmt.Errorf("the headroom has the number %g: the limit is %d", x, int64(maxNumber))
 		}
 	}
 	for _, s := range []string{h.GetForecast(), h.GetState()} {
 		if len(s) > lease.MaxName {
-			return fmt.Errorf("its headroom has a text of %d bytes, and %d are allowed", len(s), lease.MaxName)
+			return fmt.Errorf("the headroom has a text of %d bytes, and %d are allowed", len(s), lease.MaxName)
 		}
 	}
 	return nil

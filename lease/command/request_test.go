@@ -127,7 +127,7 @@ func TestInvalid(t *testing.T) {
 		"holder":                         func(c *eventspb.LeaseCommand) { c.GetRevoke().Holder = "k" },
 		"available at 0":                 func(c *eventspb.LeaseCommand) { c.GetRevoke().AvailableMs = 0 },
 		"not of the command's":           func(c *eventspb.LeaseCommand) { c.GetHeadroom().Pool = "q" },
-		"as_of_ms of its headroom is 0":  func(c *eventspb.LeaseCommand) { c.GetHeadroom().AsOfMs = 0 },
+		"as_of_ms of the headroom is 0":  func(c *eventspb.LeaseCommand) { c.GetHeadroom().AsOfMs = 0 },
 		"NaN":                            func(c *eventspb.LeaseCommand) { c.GetHeadroom().Rate = math.NaN() },
 		"+Inf":                           func(c *eventspb.LeaseCommand) { c.GetHeadroom().Spread = math.Inf(1) },
 	} {

@@ -20,8 +20,9 @@
 //
 // The state machines of the clients are those of package lease itself, and rows change by its
 // rules. Only names and times are small. Each client's clock differs from the true time by at most
-// the skew; so do the clocks by which regions order their writes. A candidate may have been read
-// long before it is used. The checker reports a shortest history that violates an invariant.
+// the skew. The clocks by which regions order their writes differ by at most the skew, too. A
+// candidate may have been read long before it is used. The checker reports a shortest history that
+// violates an invariant.
 //
 // The invariants are those that package lease lists.
 //

@@ -66,7 +66,7 @@ func (e Expect) condition() (condition *string, names map[string]string, values 
 }
 
 // Put writes a whole item if the condition e holds. If it fails, ok is false and found is the
-// present item, nil if there is none.
+// present item, nil without an item.
 func (t *Table) Put(ctx context.Context, region string, item Item, e Expect) (found Item, ok bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &t.Name, Item: item, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}
 	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.condition()

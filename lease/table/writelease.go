@@ -16,7 +16,7 @@ var (
 	ErrAdopted      = errors.New("another region has adopted its resources")
 )
 
-// WriteLease is a region's permission to write leases. Some time after its end another region may
+// WriteLease is a region's permission to grant leases. Some time after its end another region may
 // adopt the resources.
 type WriteLease struct {
 	Region    string

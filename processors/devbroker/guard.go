@@ -141,7 +141,7 @@ func nextRequest(to *bytes.Buffer, from io.Reader) error {
 		return within(to, err)
 	}
 	if key := int16(binary.BigEndian.Uint16(to.Bytes()[4:])); kmsg.RequestForKey(key) == nil {
-		return fmt.Errorf("%w: %d is no API key", errNotKafka, key)
+		return fmt.Errorf("%w: %d is not an API key", errNotKafka, key)
 	}
 	_, err := io.CopyN(to, from, size-2)
 	return within(to, err)

@@ -179,7 +179,7 @@ func TestOldPartitionsKeepTheirEnd(t *testing.T) {
 	}
 }
 
-// BenchmarkGrowth runs the load of `weir dev`. One round stands for 100 ms of 1,000 events a
+// BenchmarkGrowth runs the load of `weir dev`. One round stands for 100 ms of 1,000 events per
 // second: 100 events of 100 bytes over 24 partitions, and a transaction with 100 keys and their
 // offsets. It reports the bytes per event that the broker keeps in memory without a data directory,
 // and in memory and on disk with one.

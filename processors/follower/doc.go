@@ -32,16 +32,15 @@
 //     partition, before the change is written. After a restart it may be called again for the last
 //     changes. At the end of a load it is called for the difference between former and new rows, in
 //     the order of the keys: values that were replaced within the load are not reported.
-//   - RUN-59: Brokers that do not answer end nothing: reads return what the store has, and the time
-//     as of which it was complete.
+//   - RUN-59: If the brokers do not answer, reads return the rows of the store, and the time as of which they were complete.
 //
 // # Damaged logs
 //
 // A batch that cannot be decoded for kafka.UnreadableAfter, such as one with a wrong checksum, or
 // that decompresses to more than kafka.MaxBatchBytes, is not passed: a row could be wrong for ever.
 // Status has the partition in StateWaiting, with Unreadable: offsets and cause. Reads return the
-// rows from before the batch, and AsOf states their age. The other partitions go on. The batch is
-// fetched again every 30 s, so the partition continues by itself after one of these:
+// rows from before the batch, and AsOf states their age. The other partitions continue. The batch
+// is fetched again every 30 s, so the partition continues by itself after one of these:
 //
 //   - A replica that has the batch whole becomes the leader.
 //   - Retention, or an administrator, deletes the log up to the batch. The partition is loaded from

@@ -93,7 +93,7 @@ func (p *Producer) err() error {
 }
 
 // copies copies key and value into a block of memory that many records share, which saves two
-// allocations a record.
+// allocations per record.
 func (p *Producer) copies(key, value []byte) (k, v []byte) {
 	n := len(key) + len(value)
 	if n == 0 || n > producerBlock/4 {

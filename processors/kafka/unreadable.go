@@ -17,7 +17,7 @@ type UnreadableError struct {
 	Topic     string
 	Partition int32
 	Offset    int64 // next offset to read
-	Lost      int64 // number of deleted records from Offset on; 0 if there are none or the brokers do not answer
+	Lost      int64 // number of deleted records from Offset on; 0 if no record was deleted or the brokers do not answer
 	Resume    int64 // next offset that is not known to be unreadable; 0 if it is not known
 	Err       error
 }

@@ -15,8 +15,8 @@ import (
 
 // ApplySteps carries out steps in order and returns when the brokers report the new topics. It
 // stops at the first error and keeps what was done; PlanTopics then returns the remaining steps. A
-// topic that another client created in the meantime is no error. Conflicts are skipped; if there
-// are any, the error after all other steps wraps ErrConflict.
+// topic that another client created in the meantime is not an error. Conflicts are skipped; if
+// there are any, the error after all other steps wraps ErrConflict.
 func ApplySteps(ctx context.Context, k kafka.Cluster, steps []TopicStep) error {
 	cl, err := k.Connect(ctx)
 	if err != nil {

@@ -84,8 +84,8 @@ type doctor struct {
 // brokers is made.
 const BrokersCheck = "brokers"
 
-// single reports whether the cluster has one broker, as for development. Everything that is said of
-// replicas follows from that, so it is said once.
+// single reports whether the cluster has one broker, as for development. Then one check reports
+// missing replicas, not one check for each topic.
 func (d *doctor) single() bool { return len(d.meta.Brokers) == 1 }
 
 // Doctor checks what a process needs and what the guarantees depend on. It changes nothing except
@@ -130,8 +130,8 @@ func (d *doctor) bad(name string, s Severity, detail, do string) {
 	d.checks = append(d.checks, Check{Name: name, Severity: s, Detail: detail, Remedy: do})
 }
 
-// judge adds c as passed if ok, else as failed.
-func (d *doctor) judge(ok bool, c Check) {
+// addCheck adds c as passed if ok, else as failed.
+func (d *doctor) addCheck(ok bool, c Check) {
 	if c.OK = ok; ok {
 		c.Severity, c.Remedy = Info, ""
 	}

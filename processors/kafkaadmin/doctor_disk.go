@@ -28,7 +28,7 @@ func (d *doctor) disk() {
 		d.bad("state directory", Error, fmt.Sprintf("%s is not writable: %v", dir, err), "make the user that runs the process its owner: chown, chmod 0700")
 	} else if made {
 		mode := info.Mode().Perm()
-		d.judge(mode&0o077 == 0, Check{
+		d.addCheck(mode&0o077 == 0, Check{
 			Name: "state directory", Severity: Warning, Detail: fmt.Sprintf("%s is writable, mode %#o", dir, mode),
 			Remedy: fmt.Sprintf("chmod 0700 %s: other users can read the state", dir),
 		})
@@ -46,7 +46,7 @@ func (d *doctor) disk() {
 
 func orFile(err error) error {
 	if err == nil {
-		return errors.New("it is not a directory")
+		return errors.New("not a directory")
 	}
 	return err
 }
@@ -66,12 +66,12 @@ func (d *doctor) space(dir string) {
 		d.bad("disk space", Warning, fmt.Sprintf("not known for %s: %v", dir, err), "see df")
 		return
 	}
-	d.judge(s.freeBytes >= d.MinFree, Check{
+	d.addCheck(s.freeBytes >= d.MinFree, Check{
 		Name: "disk space", Severity: Error, Detail: fmt.Sprintf("%s free of %s at %s, wanted %s", size(s.freeBytes), size(s.bytes), dir, size(d.MinFree)),
 		Remedy: fmt.Sprintf("free space, or set %s to a directory on another disk: a full disk stops the process", d.Defaults.Names.StateDir),
 	})
 	if s.inodes > 0 { // some file systems have no limit
-		d.judge(s.freeInodes >= 10_000, Check{Name: "inodes", Severity: Warning, Detail: fmt.Sprintf("%d free of %d", s.freeInodes, s.inodes), Remedy: "remove small files: without inodes no file can be created"})
+		d.addCheck(s.freeInodes >= 10_000, Check{Name: "inodes", Severity: Warning, Detail: fmt.Sprintf("%d free of %d", s.freeInodes, s.inodes), Remedy: "remove small files: without inodes no file can be created"})
 	}
 }
 

@@ -40,7 +40,7 @@ func (d *doctor) versions(ctx context.Context) {
 		d.bad("transaction.version", Error, err.Error(), "see the brokers' logs")
 		return
 	}
-	d.judge(v >= 2, Check{
+	d.addCheck(v >= 2, Check{
 		Name: "transaction.version", Severity: Error, Detail: fmt.Sprintf("finalized at %d; 2 is needed", v),
 		Remedy: "kafka-features.sh --bootstrap-server ... upgrade --feature transaction.version=2 (Kafka 4.0 or newer): below 2 a late request of an earlier transaction can end up in the next one (KIP-890)",
 	})
@@ -61,7 +61,7 @@ func (d *doctor) release(seen []string) {
 			return
 		}
 	}
-	d.judge(len(seen) == 1, Check{Name: "kafka version", Severity: Warning, Detail: detail, Remedy: "the brokers have different versions: finish the upgrade"})
+	d.addCheck(len(seen) == 1, Check{Name: "kafka version", Severity: Warning, Detail: detail, Remedy: "the brokers have different versions: finish the upgrade"})
 }
 
 // oldestRelease is the major version of the oldest Kafka with all that the runtime needs.
@@ -123,7 +123,7 @@ func (d *doctor) settings(ctx context.Context) {
 			if c.name == "message.max.bytes" {
 				severity = Warning
 			}
-			d.judge(ok, Check{Name: c.name, Severity: severity, Detail: strings.Join(found, " and ") + "; wanted: " + c.want, Remedy: c.do})
+			d.addCheck(ok, Check{Name: c.name, Severity: severity, Detail: strings.Join(found, " and ") + "; wanted: " + c.want, Remedy: c.do})
 		}
 	}
 }
@@ -172,7 +172,7 @@ func (d *doctor) topics(ctx context.Context) {
 		case s.Kind == StepConflict:
 			c.Detail, c.Remedy, _ = strings.Cut(s.Reason, "; ")
 		}
-		d.judge(false, c)
+		d.addCheck(false, c)
 	}
 	if len(steps) == 0 {
 		d.good("topics", "all %d topics have the required settings", len(d.Topics))
@@ -208,10 +208,10 @@ func (d *doctor) replication(ctx context.Context) {
 			}
 		}
 	}
-	d.judge(len(leaderless) == 0, Check{Name: "leaders", Severity: Error, Detail: summary(leaderless, "every partition has a leader", "without a leader"), Remedy: "start the brokers that have them"})
-	d.judge(len(behind) == 0, Check{Name: "in-sync copies", Severity: Warning, Detail: summary(behind, "every replica is in sync", "with replicas that are behind"), Remedy: "start the brokers that have them, or wait until they have caught up"})
+	d.addCheck(len(leaderless) == 0, Check{Name: "leaders", Severity: Error, Detail: summary(leaderless, "every partition has a leader", "without a leader"), Remedy: "start the brokers that have them"})
+	d.addCheck(len(behind) == 0, Check{Name: "in-sync copies", Severity: Warning, Detail: summary(behind, "every replica is in sync", "with replicas that are behind"), Remedy: "start the brokers that have them, or wait until they have caught up"})
 	if !d.single() {
-		d.judge(len(few) == 0, Check{
+		d.addCheck(len(few) == 0, Check{
 			Name: "replication factor", Severity: Warning, Detail: summary(few, "every topic has 3 or more replicas", "with fewer than 3 replicas"),
 			Remedy: fmt.Sprintf("exactly-once survives the loss of a broker only with 3 replicas: create topics with %s 3, and set offsets.topic.replication.factor and transaction.state.log.replication.factor of the brokers", d.Defaults.Names.ReplicationFactor),
 		})
@@ -246,12 +246,12 @@ func (d *doctor) inSync(ctx context.Context, list kadm.TopicDetails, existing []
 		d.bad("min.insync.replicas", Error, summary(high, "", "above the number of replicas, so that no record can be written"),
 			fmt.Sprintf("lower %s to less than the number of replicas, then %s", d.Defaults.Names.MinInsync, d.Defaults.Names.Apply))
 	case !d.single():
-		d.judge(len(low) == 0, Check{
+		d.addCheck(len(low) == 0, Check{
 			Name: "min.insync.replicas", Severity: Warning, Detail: summary(low, "2 or more for every topic", "below 2"),
 			Remedy: fmt.Sprintf("with 1, acknowledged records can be lost with one disk: set %s to 2, then %s", d.Defaults.Names.MinInsync, d.Defaults.Names.Apply),
 		})
 	}
-	d.judge(len(unclean) == 0, Check{
+	d.addCheck(len(unclean) == 0, Check{
 		Name: "unclean leader election", Severity: Warning, Detail: summary(unclean, "off", "with it on"),
 		Remedy: "set unclean.leader.election.enable=false: a leader that is behind loses acknowledged records",
 	})
@@ -302,5 +302,5 @@ func (d *doctor) clock(ctx context.Context) {
 	if ahead > 0 {
 		detail = fmt.Sprintf("the newest record has a time %s in our future", ahead.Round(time.Millisecond))
 	}
-	d.judge(ahead <= d.MaxSkew, Check{Name: "clock", Severity: Warning, Detail: detail, Remedy: "synchronise the clocks of this machine and of the brokers (NTP)"})
+	d.addCheck(ahead <= d.MaxSkew, Check{Name: "clock", Severity: Warning, Detail: detail, Remedy: "synchronise the clocks of this machine and of the brokers (NTP)"})
 }

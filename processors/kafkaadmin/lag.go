@@ -23,11 +23,11 @@ type PartitionLag struct {
 	// Lag is the number of offsets from Committed (or Start) to LastStable. Transaction markers
 	// have offsets, too. A group of this runtime commits past them, so its lag comes down to 0.
 	Lag int64 `json:"lag"`
-	// LagSeconds is the age of the oldest unprocessed record; 0 if there is none, -1 if its broker
+	// LagSeconds is the age of the oldest unprocessed record; 0 without lag, -1 if its broker
 	// did not answer in time.
 	LagSeconds float64 `json:"lag_seconds"`
 	Lost       int64   `json:"lost"`     // offsets that retention deleted before the group read them
-	Member     string  `json:"member"`   // member that owns the partition; "" if there is none
+	Member     string  `json:"member"`   // member that owns the partition; "" without an owner
 	Instance   string  `json:"instance"` // static name of the member
 	Host       string  `json:"host"`
 	State      string  `json:"state"` // state of the group: Stable, PreparingRebalance, CompletingRebalance, Empty, Dead

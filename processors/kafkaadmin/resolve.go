@@ -221,7 +221,7 @@ func (s *session) route(ctx context.Context, letters []DeadLetter) error {
 		}
 		to, err := s.Partition(l, n)
 		if err == nil && (to < 0 || to >= n) {
-			err = fmt.Errorf("its record belongs to partition %d, and %s has %d partitions", to, l.Origin.Topic, n)
+			err = fmt.Errorf("the record belongs to partition %d, and %s has %d partitions", to, l.Origin.Topic, n)
 		}
 		if err != nil {
 			return fmt.Errorf("dead letter %s cannot be replayed: %w. Nothing was done: leave it out, or drop it", l.Name(), err)
@@ -300,7 +300,7 @@ func (s *session) abort(ctx context.Context, cause error) error {
 	defer cancel()
 	cause = fmt.Errorf("dead letters of %s were not resolved: %w", s.Topic, cause)
 	if err := errors.Join(s.cl.AbortBufferedRecords(ctx), s.cl.EndTransaction(ctx, kgo.TryAbort)); err != nil {
-		return errors.Join(cause, fmt.Errorf("their transaction could not be aborted; the brokers abort it after %s: %w", resolveTimeout, err))
+		return errors.Join(cause, fmt.Errorf("the transaction could not be aborted; the brokers abort it after %s: %w", resolveTimeout, err))
 	}
 	return cause
 }

@@ -70,7 +70,7 @@ type reader struct {
 
 func planSkip(ctx context.Context, k kafka.Cluster, app reader, s Skip) (*SkipPlan, error) {
 	if !slices.Contains(app.inputs, s.Topic) {
-		return nil, fmt.Errorf("%w: %s is no input of %s, which reads %s", ErrSkip, s.Topic, app.group, strings.Join(app.inputs, ", "))
+		return nil, fmt.Errorf("%w: %s is not an input of %s, which reads %s", ErrSkip, s.Topic, app.group, strings.Join(app.inputs, ", "))
 	}
 	cl, err := k.Connect(ctx)
 	if err != nil {

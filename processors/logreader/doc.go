@@ -20,7 +20,7 @@
 //     retention or of a leader that lacked them, or has a batch that cannot be decoded. It
 //     continues by itself when the cause is gone.
 //   - RUN-54: The memory of a partition is bounded by Config.QueueBytes and one fetch. A partition
-//     whose caller is slow, or that cannot be read, holds up no other one.
+//     whose caller is slow, or that cannot be read, delays no other partition.
 //   - RUN-55: A cluster that does not answer is not an error: Next waits, and Status has the
 //     reason.
 //

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// TopicID is the id that the brokers gave a topic when it was created. The zero value is no id.
+// TopicID is the id that the brokers gave a topic when it was created. The zero value means no id.
 type TopicID [16]byte
 
 // String is the id in hexadecimal digits.

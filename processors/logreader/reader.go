@@ -23,11 +23,11 @@ type Reader struct {
 	cfg Config
 
 	life sync.Mutex // held by Open and Close
-	stop func()     // ends the goroutine; nil if there is none
+	stop func()     // ends the goroutine; nil while no partition is open
 
 	mu      sync.Mutex // guards the fields below, and those of the partitions
 	parts   map[id]*Partition
-	cl      *kgo.Client // that of the session; nil if there is none
+	cl      *kgo.Client // that of the session; nil between two sessions
 	unheard string      // why the cluster does not answer; empty if it does
 	opened  chan struct{}
 }

@@ -122,7 +122,7 @@ func (r *repartition) checkSource(ctx context.Context) error {
 func (r *repartition) checkAway(metas map[int32]*changelogpb.TaskMeta) error {
 	for _, meta := range metas {
 		if to := meta.Marker.GetMovedTo(); to != "" && to != r.target.proc.App {
-			return fmt.Errorf("%w: that of %s to %s", processors.ErrMovedAway, r.source.proc.App, to)
+			return fmt.Errorf("%w: the state of %s to %s", processors.ErrMovedAway, r.source.proc.App, to)
 		}
 	}
 	return nil

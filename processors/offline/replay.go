@@ -100,7 +100,7 @@ func (s *Replay) dir() string { return path.Join(s.cfg.Dir, s.proc.App) }
 // file returns the name of the state file. Its name is older than the term replay.
 func (s *Replay) file() string { return path.Join(s.dir(), "shadow.json") }
 
-// load reads the state file. It returns false if there is none.
+// load reads the state file. It returns false if the file does not exist.
 func (s *Replay) load() (bool, error) {
 	if _, err := s.cfg.FS.Stat(s.file()); err != nil {
 		return false, nil //nolint:nilerr // there is no replay

@@ -207,7 +207,7 @@ func (s ReplayStart) resolve(ctx context.Context, p *stream.Processor, adm *kadm
 				}
 			}
 			if was > end {
-				return nil, fmt.Errorf("%w: it is at offset %d of %s[%d], which ends at %d: check that the savepoint is of this cluster", ErrSavepoint, was, topic, n, end)
+				return nil, fmt.Errorf("%w: the savepoint is at offset %d of %s[%d], which ends at %d: check that the savepoint is of this cluster", ErrSavepoint, was, topic, n, end)
 			}
 			if whole && begin > was {
 				if !s.AllowTrimmed {

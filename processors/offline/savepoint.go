@@ -164,7 +164,7 @@ func (s *Savepoints) checkCount() error {
 		return nil //nolint:nilerr // no savepoint was ever taken
 	}
 	if n := len(slices.DeleteFunc(names, func(n string) bool { return strings.HasPrefix(n, ".") })); n >= MaxSavepoints {
-		return fmt.Errorf("%w: there are %d, which is the maximum: drop some first", ErrSavepoint, n)
+		return fmt.Errorf("%w: %d savepoints exist, which is the maximum: drop some first", ErrSavepoint, n)
 	}
 	return nil
 }

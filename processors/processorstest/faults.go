@@ -66,7 +66,7 @@ func (h *Harness) DeleteRecords(topic string, partition int32, below int64) {
 	}
 }
 
-// Link returns a connection to the brokers for a client that is no Process, and a function that
+// Link returns a connection to the brokers for a client that is not a Process, and a function that
 // cuts it for good.
 func (h *Harness) Link() (k kafka.Cluster, cut func()) {
 	l := h.sim.Link()

@@ -219,7 +219,7 @@ func (p *Process) stop() error {
 	case <-p.done:
 		return p.err
 	case <-time.After(waitLimit):
-		return fmt.Errorf("it has not ended %s after its stop: %+v", waitLimit, p.rt.Status())
+		return fmt.Errorf("the process has not ended %s after its stop: %+v", waitLimit, p.rt.Status())
 	}
 }
 

@@ -218,7 +218,7 @@ func (f *refolder) fold(h stream.Handler, m *changelogpb.Marker, next map[string
 			if r.letter {
 				continue
 			}
-			// One record a batch: the result must not depend on how records are batched.
+			// One record per batch: the result must not depend on how records are batched.
 			b := &stream.Batch{Topic: topic, Partition: f.p, NowMs: m.GetWrittenAtMs(), WatermarkMs: f.timers.watermarkMs(), Records: []stream.Record{r.Record}}
 			if err := h.Fold(b); err != nil {
 				return 0, fmt.Errorf("fold: %w", err)

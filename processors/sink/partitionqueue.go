@@ -51,7 +51,7 @@ func (l *partitionQueue) add(e *entry) {
 	l.lastByKey[e.key] = e
 }
 
-// take returns a record for which Do may be called now, nil if there is none.
+// take returns a record for which Do may be called now, nil while all wait.
 func (l *partitionQueue) take() *entry {
 	if len(l.ready) == 0 {
 		return nil

@@ -320,8 +320,8 @@ func TestGiveUp(t *testing.T) {
 	})
 }
 
-// TestGiveUpIsLogged holds that a record that is given up is in the log and in the status, and that
-// it is no recovery: the next success is.
+// TestGiveUpIsLogged holds that a record that is given up is in the log and in the status. It does
+// not count as a recovery: the next success does.
 func TestGiveUpIsLogged(t *testing.T) {
 	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
 		l.refuse["bad"] = errors.New("the key is refused")

@@ -368,8 +368,8 @@ func TestSkipOnce(t *testing.T) {
 	})
 }
 
-// TestNotesOfOnePartition: as long as the brokers do not tell the committed offset of a partition,
-// the others are committed.
+// TestNotesOfOnePartition: as long as the brokers do not return the committed offset of a
+// partition, the others are committed.
 func TestNotesOfOnePartition(t *testing.T) {
 	scenario(t, func(t *testing.T, w *sinkRun, l *log) {
 		w.send(0, "a")

@@ -20,10 +20,10 @@ type Status struct {
 	Pending   int       // records that were fetched and are not done
 	Running   int       // pending records for which Do is running
 	Retrying  int       // pending records that have failed; each holds up the later records of its key
-	Oldest    time.Time // timestamp of the oldest pending record, zero if there is none
+	Oldest    time.Time // timestamp of the oldest pending record; zero without a pending record
 	GivenUp   int       // records that Sink.GiveUp has taken, since this process has the partition
 	Paused    bool      // fetching is paused, because the bounds of pending records are reached
-	Err       error     // the last error of a record that is being retried, nil if there is none
+	Err       error     // the last error of a record that is being retried; nil without a retry
 	// Stopped is why the partition cannot be read until an operator decides where to continue, nil
 	// if it can be read. errors.As gives a *kafka.UnreadableError.
 	Stopped error

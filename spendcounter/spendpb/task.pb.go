@@ -35,7 +35,7 @@ type TaskState struct {
 	EarlyDrops     uint64                 `protobuf:"varint,5,opt,name=early_drops,json=earlyDrops,proto3" json:"early_drops,omitempty"`             // buckets of ids dropped early because of the bound on ids
 	Origins        []*Origin              `protobuf:"bytes,6,rep,name=origins,proto3" json:"origins,omitempty"`                                      // ordered by datacentre
 	ServingDcs     []string               `protobuf:"bytes,7,rep,name=serving_dcs,json=servingDcs,proto3" json:"serving_dcs,omitempty"`              // every serving datacentre seen, ordered
-	FloorMs        int64                  `protobuf:"varint,8,opt,name=floor_ms,json=floorMs,proto3" json:"floor_ms,omitempty"`                      // ids of events before this event time are dropped
+	LateBeforeMs   int64                  `protobuf:"varint,8,opt,name=late_before_ms,json=lateBeforeMs,proto3" json:"late_before_ms,omitempty"`     // ids of events before this event time are dropped
 	Ring           *Generations           `protobuf:"bytes,9,opt,name=ring,proto3" json:"ring,omitempty"`                                            // of the 60 s ring by ingest time: from where it has to be read again
 	Unranked       bool                   `protobuf:"varint,10,opt,name=unranked,proto3" json:"unranked,omitempty"`                                  // the rankings have to be made again from the campaign days
 	Layout         uint32                 `protobuf:"varint,11,opt,name=layout,proto3" json:"layout,omitempty"`                                      // of the keys and values of the logged tables
@@ -128,9 +128,9 @@ func (x *TaskState) GetServingDcs() []string {
 	return nil
 }
 
-func (x *TaskState) GetFloorMs() int64 {
+func (x *TaskState) GetLateBeforeMs() int64 {
 	if x != nil {
-		return x.FloorMs
+		return x.LateBeforeMs
 	}
 	return 0
 }
@@ -1035,7 +1035,7 @@ var File_task_proto protoreflect.FileDescriptor
 const file_task_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"task.proto\x12\x14weir.spendcounter.v1\"\x81\x05\n" +
+	"task.proto\x12\x14weir.spendcounter.v1\"\x8c\x05\n" +
 	"\tTaskState\x12!\n" +
 	"\ftimestamp_ms\x18\x01 \x01(\x03R\vtimestampMs\x12\x1e\n" +
 	"\n" +
@@ -1047,8 +1047,8 @@ const file_task_proto_rawDesc = "" +
 	"earlyDrops\x126\n" +
 	"\aorigins\x18\x06 \x03(\v2\x1c.weir.spendcounter.v1.OriginR\aorigins\x12\x1f\n" +
 	"\vserving_dcs\x18\a \x03(\tR\n" +
-	"servingDcs\x12\x19\n" +
-	"\bfloor_ms\x18\b \x01(\x03R\afloorMs\x125\n" +
+	"servingDcs\x12$\n" +
+	"\x0elate_before_ms\x18\b \x01(\x03R\flateBeforeMs\x125\n" +
 	"\x04ring\x18\t \x01(\v2!.weir.spendcounter.v1.GenerationsR\x04ring\x12\x1a\n" +
 	"\bunranked\x18\n" +
 	" \x01(\bR\bunranked\x12\x16\n" +

@@ -100,7 +100,7 @@ const signBit = 1 << 63
 
 func eightBytes(b []byte) (uint64, error) {
 	if len(b) != 8 {
-		return 0, fmt.Errorf("it has %d bytes, 8 are expected: another codec wrote it", len(b))
+		return 0, fmt.Errorf("the value has %d bytes, 8 are expected: another codec wrote it", len(b))
 	}
 	return binary.BigEndian.Uint64(b), nil
 }
@@ -145,7 +145,7 @@ func (Integer) Append(dst []byte, v int32) ([]byte, error) {
 // Decode implements Codec.
 func (Integer) Decode(b []byte) (int32, error) {
 	if len(b) != 4 {
-		return 0, fmt.Errorf("it has %d bytes, 4 are expected: another codec wrote it", len(b))
+		return 0, fmt.Errorf("the value has %d bytes, 4 are expected: another codec wrote it", len(b))
 	}
 	return int32(binary.BigEndian.Uint32(b)), nil
 }

@@ -44,7 +44,7 @@ func TestDescribe(t *testing.T) {
 		"number and JSON":  {NewTable(2, Uint64{}, JSON[session]{}).Describe("sessions"), eight, []byte(`{"clicks":2}`), `7 {"clicks":2}`},
 		"raw":              {NewTable(3, Bytes{}, Bytes{}).Describe("raw"), eight, eight, "bytes bytes"},
 		"message":          {NewTable(4, String{}, Proto[*durationpb.Duration]{}).Describe("times"), nil, message, `bytes "3s"`},
-		"of another codec": {NewTable(5, Uint64{}, Uint64{}).Describe("damaged"), []byte("x"), nil, "error: it has 1 bytes, 8 are expected: another codec wrote it error: it has 0 bytes, 8 are expected: another codec wrote it"},
+		"of another codec": {NewTable(5, Uint64{}, Uint64{}).Describe("damaged"), []byte("x"), nil, "error: the value has 1 bytes, 8 are expected: another codec wrote it error: the value has 0 bytes, 8 are expected: another codec wrote it"},
 	} {
 		if got := show(c.info.Key, c.key) + " " + show(c.info.Value, c.value); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

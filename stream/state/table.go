@@ -111,7 +111,7 @@ func (t *Table[K, V]) Put(w Writer, key K, v V) {
 	w.Put(t.number, b[:n:n], b[n:])
 }
 
-// Delete removes key. It is no error if the table does not have it.
+// Delete removes key. It is not an error if the table does not have it.
 func (t *Table[K, V]) Delete(w Writer, key K) {
 	if err := t.check(w); err != nil {
 		w.Fail(err)

@@ -154,7 +154,7 @@ func TestTableErrors(t *testing.T) {
 	if v, ok, err := numbers.Get(get, "unreadable"); !errors.Is(err, broken) || ok || v != 0 || !strings.Contains(err.Error(), `table 9: read key "unreadable"`) {
 		t.Errorf("%d, %t, %v", v, ok, err)
 	}
-	if v, ok, err := numbers.Get(get, "k"); err == nil || ok || v != 0 || err.Error() != `table 9: decode key "k": it has 4 bytes, 8 are expected: another codec wrote it` {
+	if v, ok, err := numbers.Get(get, "k"); err == nil || ok || v != 0 || err.Error() != `table 9: decode key "k": the value has 4 bytes, 8 are expected: another codec wrote it` {
 		t.Errorf("%d, %t, %v", v, ok, err)
 	}
 	floats := NewTable(8, Uint64{}, JSON[float64]{})

@@ -6,8 +6,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Get returns the committed value of key, nil if there is none. A state.Table reads a Runner with
-// it: counts.Get(r, "word").
+// Get returns the committed value of key, nil if key has no value. A state.Table reads a Runner
+// with it: counts.Get(r, "word").
 func (r *Runner) Get(table byte, key []byte) ([]byte, error) { return r.state.get(table, key) }
 
 // Range calls fn for the committed rows of table from key from up to, not including, to, in order

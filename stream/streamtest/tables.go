@@ -32,7 +32,7 @@ func (t tables) apply(c *stream.Change) {
 	}
 }
 
-// get returns a copy of the value of key, nil if there is none.
+// get returns a copy of the value of key, nil if key has no value.
 func (t tables) get(table byte, key []byte) ([]byte, error) {
 	v, ok := t[table][string(key)]
 	if !ok {

@@ -167,8 +167,8 @@ func (l *loop) burst(u *users, begins time.Time, rate float64) (b burst) {
 	return b
 }
 
-// lowWater returns the time at which the free resources of eu were no more than the burst takes in
-// lowFor seconds, and the number of free resources at the beginning.
+// lowWater returns the time at which the free resources of eu were at most those that the burst
+// takes in lowFor seconds, and the number of free resources at the beginning.
 func (l *loop) lowWater(u *users, begins time.Time, rate float64) (low time.Time, free int) {
 	l.t.Helper()
 	for _, h := range readAll[eventspb.LeaseHeadroom](l, events.LeaseHeadroomTopic) {

@@ -27,7 +27,7 @@ type use struct {
 type users struct {
 	l        *loop
 	agents   map[string]*agent.Agent
-	rate     func(region string, at time.Duration) float64 // new keys a second
+	rate     func(region string, at time.Duration) float64 // new keys per second
 	shortest time.Duration                                 // shortest lease
 	longest  time.Duration
 	begun    time.Time

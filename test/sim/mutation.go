@@ -13,7 +13,7 @@ import (
 )
 
 // Mutation is an injected bug. The checkers must report each mutation, which proves that they work.
-// The empty mutation is no bug.
+// The empty mutation injects nothing.
 type Mutation string
 
 // Mutations returns all mutations. Each must be found within its number of seeds, by each of its

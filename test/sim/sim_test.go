@@ -62,7 +62,7 @@ type run struct {
 	marks   map[string]int
 }
 
-// runAll runs seeds on all cores until one fails.
+// runAll runs seeds on all CPUs until one fails.
 func runAll(first, many uint64) []run {
 	runs := make([]run, many)
 	var next atomic.Uint64

@@ -22,8 +22,8 @@ type Condition struct {
 	paths  []path
 }
 
-// node is a condition. AND, OR and NOT have children, which are conditions; all others have
-// operands.
+// node is a condition. AND, OR and NOT have children, which are conditions. All other
+// nodes have operands.
 type node struct {
 	op       op
 	children []node

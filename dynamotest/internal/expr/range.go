@@ -15,7 +15,7 @@ type KeyAttr struct {
 // Range is the keys that a query asks for.
 type Range struct {
 	Hash   item.Value // the partition key
-	Lo, Hi []byte     // sort keys, as item.AppendKey encodes them: Lo is included, Hi is not; nil is no bound
+	Lo, Hi []byte     // sort keys, as item.AppendKey encodes them: Lo is included, Hi is not; nil means no bound
 }
 
 // Contains reports whether a sort key, as item.AppendKey encodes it, is in the range.

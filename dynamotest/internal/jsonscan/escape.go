@@ -91,7 +91,8 @@ func (s *Scanner) hex4() (r rune) {
 	return r
 }
 
-// numberEnd returns the length of the number at the start of text, or 0 if there is none.
+// numberEnd returns the length of the number at the start of text, or 0 if text does not begin with
+// a number.
 func numberEnd(text []byte) int {
 	i := 0
 	digits := func() bool {

@@ -48,7 +48,7 @@ func (in *Index) Append(dst []byte, it item.Item) []byte {
 
 // Move is the effect of an item's change on an index.
 type Move struct {
-	from, to string // keys of the old and the new entry, "" if there is none
+	from, to string // keys of the old and the new entry; "" for no entry
 	old, new item.Item
 }
 

@@ -14,8 +14,8 @@ import (
 
 // checkManifest verifies the checksums of Pebble's manifest, the list of its files. Pebble reads
 // the manifest up to the first flipped bit as if it ended there: tables would be missing without an
-// error. An entry that was being written at a power failure is no damage, because nothing depends
-// on it yet.
+// error. An entry that was being written at a power failure is not damage, because nothing
+// depends on it yet.
 func checkManifest(fs vfs.FS, dir string) (err error) {
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil || !desc.Exists {

@@ -54,7 +54,7 @@ type Store struct {
 	done          chan struct{}
 }
 
-// Open opens the store of an application. It creates the store if there is none.
+// Open opens the store of an application. It creates a store that does not exist.
 func Open(o *Options, app string) (*Store, error) {
 	fs, dir := o.FS, path.Join(o.Dir, app)
 	if err := fs.MkdirAll(dir, 0o700); err != nil {

@@ -54,7 +54,7 @@ func (a *App) Structured() bool { return a.Format != formatTable && a.Format != 
 
 // PrintRows prints a list of structs in the format of -o. The json tags of the fields, in
 // snake_case, are the names of the columns. A field with the tag table:"wide" is a column of -o
-// wide only; a field with the tag table:"-" is no column.
+// wide only; a field with the tag table:"-" is not a column.
 func PrintRows[T any](a *App, rows []T) error {
 	return a.Print(func(w io.Writer) error {
 		switch a.Format {

@@ -72,7 +72,7 @@ func WriteTable[T any](w io.Writer, rows []T, wide bool) error {
 	return writeLines(w, cols, lines)
 }
 
-// writePairs writes a struct, one field a line.
+// writePairs writes a struct, one field per line.
 func writePairs[T any](w io.Writer, row T, wide bool) error {
 	v := reflect.Indirect(reflect.ValueOf(row))
 	var lines [][]string

@@ -20,7 +20,7 @@ import (
 const (
 	demoName      = "demo" // name of the client and of its pool
 	demoResources = 100    // in each region
-	demoRate      = 1.8    // mean of new keys a second in a region
+	demoRate      = 1.8    // mean of new keys per second in a region
 	demoSwing     = 0.7    // amplitude of the rate, as a share
 	demoLength    = 30 * time.Second
 

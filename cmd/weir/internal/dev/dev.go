@@ -39,8 +39,8 @@ type dev struct {
 	node   *node.Node
 	leases *devLeases
 	log    zerolog.Logger
-	// statusLog writes the status where standard error is no terminal. Its level is info also where
-	// that of log is warn.
+	// statusLog writes the status where standard error is not a terminal. Its level is info also
+	// where that of log is warn.
 	statusLog zerolog.Logger
 	started   time.Time
 	fault     []string
@@ -70,7 +70,7 @@ func newDevCmd(a *cli.App) *cobra.Command {
 	cli.RefuseServer(c, "it is a server; --listen is its own address")
 	f := c.Flags()
 	f.BoolVar(&d.noLoad, "no-load", false, "produce no events and use no leases; heartbeats continue")
-	f.Int64Var(&d.rate, "rate", 1000, "events a second of the load generator")
+	f.Int64Var(&d.rate, "rate", 1000, "events per second of the load generator")
 	f.IntVar(&d.port, "kafka-port", 0, "port of the dev broker (default: 9092 if it is free, else any free port)")
 	f.IntVar(&d.dbPort, "dynamodb-port", 0, "port of DynamoDB in the first region; each further region has the next port (default: the ports of leases.regions, 8000 to 8002, and free ports in place of those in use)")
 	f.StringArrayVar(&d.fault, "fault", nil, "fault to inject: duplicate, or region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; repeatable")
@@ -87,7 +87,7 @@ func newDevCmd(a *cli.App) *cobra.Command {
 
 func (d *dev) command(cmd *cobra.Command, _ []string) error {
 	if d.rate < 0 || d.rate > 1_000_000 {
-		return cli.UsageError(fmt.Sprintf("--rate %d is out of range", d.rate), "use 0 to 1000000 events a second")
+		return cli.UsageError(fmt.Sprintf("--rate %d is out of range", d.rate), "use 0 to 1000000 events per second")
 	}
 	if err := checkPort("--kafka-port", d.port); err != nil {
 		return err

@@ -32,10 +32,10 @@ func diskFailure(err, full error) error {
 	}
 }
 
-// checkPort returns a usage error if the value of a flag is no port. 0 means the default.
+// checkPort returns a usage error if the value of a flag is not a port. 0 means the default.
 func checkPort(flag string, port int) error {
 	if port < 0 || port > 65535 {
-		return cli.UsageError(fmt.Sprintf("%s %d is no port", flag, port), "use 1 to 65535")
+		return cli.UsageError(fmt.Sprintf("%s %d is not a port", flag, port), "use 1 to 65535")
 	}
 	return nil
 }

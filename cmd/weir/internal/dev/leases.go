@@ -100,7 +100,7 @@ func (d *devLeases) run(ctx context.Context, users bool, ready func()) error {
 	g.Go(func() error {
 		if err := d.applyAndPrepare(ctx); err != nil {
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // a stop is no failure
+				return nil //nolint:nilerr // a stop is not a failure
 			}
 			return connect.LeaseFailure("cannot prepare the lease table", err)
 		}

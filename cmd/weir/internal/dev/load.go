@@ -31,12 +31,12 @@ func newLoadCmd(a *cli.App) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if rate < 0 || rate > 1_000_000 {
-				return cli.UsageError(fmt.Sprintf("--rate %d is out of range", rate), "use 0 to 1000000 events a second")
+				return cli.UsageError(fmt.Sprintf("--rate %d is out of range", rate), "use 0 to 1000000 events per second")
 			}
 			return generateLoad(cmd.Context(), a, rate)
 		},
 	}
-	c.Flags().Int64Var(&rate, "rate", 1000, "ad events a second; 0: heartbeats only")
+	c.Flags().Int64Var(&rate, "rate", 1000, "ad events per second; 0: heartbeats only")
 	connect.LeaseFlags(a, c.Flags())
 	return c
 }
@@ -82,7 +82,7 @@ func generateLoad(ctx context.Context, a *cli.App, rate int64) error {
 	return g.Wait()
 }
 
-// produceEvents produces rate events a second, and heartbeats, until ctx ends. It adds the number
+// produceEvents produces rate events per second, and heartbeats, until ctx ends. It adds the number
 // of events to count, unless count is nil.
 func produceEvents(ctx context.Context, k kafka.Cluster, layout events.Layout, rate int64, count *atomic.Int64) error {
 	sink, err := kafka.NewProducer(k, layout.Name(events.EventsTopic))

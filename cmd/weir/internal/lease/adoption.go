@@ -27,7 +27,7 @@ func newRegionAdoptCmd(a *cli.App) *cobra.Command {
 			"The adoption ends the renewals of that write lease, and needs an answer from every other region\n" +
 			"to do so. If a region does not answer, if the lost region has no write lease, or if it was the\n" +
 			"home region, give --dead-since: your assertion that nothing was written through the lost region\n" +
-			"since that time. A write lease that was granted before still has to end.\n\n" +
+			"since that time. The command still waits for write leases granted earlier.\n\n" +
 			"Then each resource moves to the region --by. The last leases of the lost region are not known, so\n" +
 			"the resource can be leased only after the longest lease that the pool ever allowed, and a\n" +
 			"quarantine.\n\n" +
@@ -68,7 +68,7 @@ func newRegionAdoptCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&o.By, "by", "", "region that gets the resources")
 	cli.Region(f, "by")
 	f.StringVar(&since, "dead-since", "", "time since which nothing was written through the lost region, as RFC 3339")
-	f.IntVar(&o.Rate, "rate", 0, "maximum number of rows a second (default: until the table throttles)")
+	f.IntVar(&o.Rate, "rate", 0, "maximum number of rows per second (default: until the table throttles)")
 	f.BoolVar(&wait, "wait", false, "wait for the end of the region's write lease, in place of an error with that time")
 	f.BoolVar(&yes, "yes", false, "adopt; without it the command only shows what would happen")
 	f.BoolVar(&undo, "undo", false, "make the region active again; its resources stay with the other region")

@@ -160,7 +160,7 @@ func newBalancerBacktestCmd(a *cli.App) *cobra.Command {
 	cli.RefuseServer(c, "it reads files and nothing of a process")
 	fl := c.Flags()
 	fl.DurationVar(&f.shift, "shift", 0, "time by which each region's day begins later than the day of the region before")
-	fl.Float64Var(&f.rate, "rate", 3, "mean of new leases a second in each region; the files are scaled to it")
+	fl.Float64Var(&f.rate, "rate", 3, "mean of new leases per second in each region; the files are scaled to it")
 	fl.IntVar(&f.days, "days", 0, "number of days (default: the length of the shortest file; 4 without files)")
 	fl.Float64Var(&f.stock, "stock", 1.3, "number of resources, relative to the peak of leased resources")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the random arrivals")
@@ -172,7 +172,7 @@ func newBalancerBacktestCmd(a *cli.App) *cobra.Command {
 func (f *backtestFlags) curves(args []string) ([]backtest.Curve, error) {
 	if f.days < 0 || f.days > 366 || !(f.rate > 0 && f.rate <= 10_000) {
 		return nil, cli.UsageError(fmt.Sprintf("--days %d or --rate %g is out of range", f.days, f.rate),
-			"use 0 to 366 days, and more than 0 up to 10000 leases a second")
+			"use 0 to 366 days, and more than 0 up to 10000 leases per second")
 	}
 	if len(args) == 0 {
 		days := f.days

@@ -33,8 +33,8 @@ func newBridgeScanCmd(a *cli.App) *cobra.Command {
 		Use:   "scan REGION...",
 		Short: "Request that the bridges of regions read all rows of the lease table once",
 		Long: "Request that the bridges of regions read all rows of the lease table once, for example after a\n" +
-			"stream lost records. Rows that are known already change nothing. The process that runs the bridge\n" +
-			"makes the scan; if none runs, the scan begins when one starts.",
+			"stream lost records. Rows that are known already change nothing. The bridge of the region scans. If\n" +
+			"it does not run, the scan begins when it starts.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, k, err := connect.LeaseCluster(cmd.Context(), a)

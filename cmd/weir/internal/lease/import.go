@@ -33,7 +33,7 @@ func newResourceImportCmd(a *cli.App) *cobra.Command {
 		Long: "Add a resource for each line of a file. Existing resources are not changed, so an import can be\n" +
 			"run again. The table keeps the progress of a file: a second import of the same file continues\n" +
 			"where the first one stopped, and tries rejected lines again. The rate begins at 4,000 resources\n" +
-			"a second and adapts to the throttling of the table, up to --rate.\n\n" +
+			"per second and adapts to the throttling of the table, up to --rate.\n\n" +
 			"If DynamoDB does not answer, the import waits, reports it once a minute, and continues by itself.\n" +
 			"It gives up after --max-outage, or when it is interrupted.\n\n" +
 			"Blanks around a name and a byte order mark are removed. A line that is not a valid name, and a\n" +
@@ -46,7 +46,7 @@ func newResourceImportCmd(a *cli.App) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if rate < 0 {
-				return cli.UsageError(fmt.Sprintf("--rate %d is negative", rate), "give resources a second, or 0 for no limit")
+				return cli.UsageError(fmt.Sprintf("--rate %d is negative", rate), "give resources per second, or 0 for no limit")
 			}
 			if maxOutage <= 0 {
 				return cli.UsageError(fmt.Sprintf("--max-outage %v is not positive", maxOutage), "give how long the import may wait, such as 1h")
@@ -62,7 +62,7 @@ func newResourceImportCmd(a *cli.App) *cobra.Command {
 	r.flags(c.Flags())
 	r.poolFlag(c.Flags())
 	connect.RegionFlag(a, c.Flags(), "region that owns the resources")
-	c.Flags().IntVar(&rate, "rate", 0, "maximum number of resources a second (default: until the table throttles)")
+	c.Flags().IntVar(&rate, "rate", 0, "maximum number of resources per second (default: until the table throttles)")
 	c.Flags().DurationVar(&maxOutage, "max-outage", admin.DefaultMaxOutage, "how long the import waits for a table that does not answer")
 	c.Flags().StringVar(&file, "rejects", "", "file for rejected lines (default: FILE.rejects.jsonl in the current directory)")
 	c.Flags().Var(&limit, "max-rejects", "rejected lines, as a number or a percentage, above which the import fails")
@@ -106,7 +106,7 @@ func (r *resources) load(cmd *cobra.Command, name string, from admin.ResourceImp
 	return bad.failure(&sum, err != nil)
 }
 
-// openInput opens a file with a resource a line.
+// openInput opens a file with one resource per line.
 func openInput(name string) (*os.File, error) {
 	file, err := os.Open(name)
 	if err != nil {

@@ -94,7 +94,7 @@ func (r *rejects) failure(sum *admin.ImportProgress, ended bool) error {
 		what, lines = "the import is not complete", r.lines
 	case r.n > 0 && r.n == lines:
 		return cli.Fail(cli.ExitData, "nothing was imported", errors.New("every line was rejected"),
-			"write one resource a line, in UTF-8; `weir resource update --pool` moves a resource of another pool")
+			"write one resource per line, in UTF-8; `weir resource update --pool` moves a resource of another pool")
 	case r.limit.Check(r.n, lines, true) == nil:
 		return nil
 	}

@@ -134,8 +134,8 @@ func newLeaseReleaseCmd(a *cli.App) *cobra.Command {
 	cli.Must(c.MarkFlagRequired("pool"))
 	cli.Must(c.MarkFlagRequired("key"))
 	c.Long = "Release the lease of a key before its end, for all users of the key and in all regions. Users in\n" +
-		"other regions than the lease's keep its deadline, but the next `weir lease get` there may begin a\n" +
-		"lease with another resource. No other key gets the resource before the end and the quarantine."
+		"other regions keep the deadline, but their next `weir lease get` may begin a lease with another\n" +
+		"resource. No other key gets the resource before the end and the quarantine."
 	c.Flags().StringVar(&o.region, "region", "", "release only the lease of this region (default: of all regions)")
 	cli.Region(c.Flags(), "region")
 	dryRun(c.Flags(), &o.dry)

@@ -32,7 +32,7 @@ func newResourceDeleteCmd(a *cli.App) *cobra.Command {
 		"--file retires the resource of each line of a file, --pool all resources of a pool; without --yes\n" +
 		"--pool only counts them. Resources that are leased or in quarantine stay as they are: repeat the\n" +
 		"command when their leases have ended. The exit code is 1 if resources are left."
-	c.Flags().StringVar(&file, "file", "", "file with a resource a line; - reads standard input")
+	c.Flags().StringVar(&file, "file", "", "file with one resource per line; - reads standard input")
 	c.Flags().StringVar(&r.pool, "pool", "", "pool whose resources are retired")
 	c.Flags().BoolVar(&yes, "yes", false, "with --pool and without --file: retire the resources; without it they are only counted")
 	dryRun(c.Flags(), &r.dry)

@@ -63,7 +63,7 @@ func Apps(c *config.Config, roles []Role) (apps []App, err error) {
 	return apps, nil
 }
 
-// UnknownAppError reports a name that is no application of the configuration.
+// UnknownAppError reports a name that the configuration has no application for.
 type UnknownAppError struct {
 	Name  string
 	Known []App

@@ -42,7 +42,7 @@ func TestBrokersAwait(t *testing.T) {
 	})
 }
 
-// TestBrokersAwaitStops: the end of the context ends the wait, and is no error.
+// TestBrokersAwaitStops: the end of the context ends the wait without an error.
 func TestBrokersAwaitStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &brokers{log: zerolog.Nop(), cluster: kafka.Cluster{Brokers: []string{"k1:9092"}}}

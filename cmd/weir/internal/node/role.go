@@ -34,10 +34,10 @@ type Role struct {
 	// Apps returns the applications of the role in the whole deployment, for commands that name
 	// one. Nil: it has none.
 	Apps func(c *config.Config) ([]App, error)
-	// ACLs returns the rights that the role needs of Kafka, one a line.
+	// ACLs returns the rights that the role needs of Kafka, one per line.
 	ACLs func(c *config.Config) ([]string, error)
 	// RepartitionACLs returns the rights that `weir repartition` needs to move the role's state
-	// from the generation before, one a line; none in generation 1. Nil: the state cannot move.
+	// from the generation before, one per line; none in generation 1. Nil: the state cannot move.
 	RepartitionACLs func(c *config.Config) ([]string, error)
 	// Doctor returns further checks of `weir doctor`. Nil: none.
 	Doctor func(ctx context.Context, c *config.Config, k kafka.Cluster) []kafkaadmin.Check

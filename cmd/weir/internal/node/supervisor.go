@@ -65,10 +65,10 @@ func (v *supervisor) Run(ctx context.Context) error {
 		began := time.Now()
 		err := v.try(ctx)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // a stop is no failure
+			return nil //nolint:nilerr // a stop is not a failure
 		}
 		if err == nil {
-			err = errors.New("it ended without an error")
+			err = errors.New("the role ended without an error")
 		}
 		v.mu.Lock()
 		fatal := !v.state.worked && wrongConfig(err)

@@ -151,11 +151,11 @@ func newBenchSpendCmd(a *cli.App) *cobra.Command {
 	f.DurationVar(&b.CommitInterval, "commit-interval", 100*time.Millisecond, "time between commits of a counter without lag")
 	f.DurationVar(&b.CommitIntervalMax, "commit-interval-max", time.Second, "time between commits of a counter with lag")
 	f.StringVar(&b.Profile, "cpu-profile", "", "file for a CPU profile of the spend counter in the last round, for go tool pprof")
-	f.IntVar(&b.Workers, "workers", 0, "number of workers (default: the number of cores, at least 4)")
+	f.IntVar(&b.Workers, "workers", 0, "number of workers (default: the number of CPUs, at least 4)")
 	return c
 }
 
-// newBenchAllCmd returns `weir bench all`. A run on two cores takes an hour.
+// newBenchAllCmd returns `weir bench all`. A run on two CPUs takes an hour.
 func newBenchAllCmd(a *cli.App) *cobra.Command {
 	s := &broker.Suite{Log: broker.Log{Events: 20_000_000, Campaigns: 100_000}}
 	var keys int64

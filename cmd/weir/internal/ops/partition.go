@@ -19,7 +19,7 @@ import (
 )
 
 func newPartitionCmd(a *cli.App) *cobra.Command {
-	c := &cobra.Command{Use: "partition", Short: "Let a partition continue that cannot read its input"}
+	c := &cobra.Command{Use: "partition", Short: "Let a partition that cannot read its input continue"}
 	c.AddCommand(newPartitionSkipCmd(a))
 	return c
 }

@@ -53,7 +53,7 @@ func newRunCmd(a *cli.App) *cobra.Command {
 	return c
 }
 
-// roleHelp lists the values of --roles, one a line, with what each stands for.
+// roleHelp lists the values of --roles, one per line, with what each stands for.
 func roleHelp() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

@@ -35,7 +35,7 @@ func newAdjustImportCmd(a *cli.App) *cobra.Command {
 			"file can be imported again, also after it was corrected or extended. `weir adjust list` shows\n" +
 			"what was applied, and how often a reference arrived.\n\n" +
 			"Fields: " + strings.Join(ingest.AdjustmentFields(), ", ") + ".\n" +
-			"For invalid traffic, give each event a row: its id as the reference, and what the event cost.\n\n" +
+			"For invalid traffic, write one row per event: its id as the reference, its price as the amount.\n\n" +
 			"The input may be compressed by gzip or zstd. It is read twice: first it is checked, and then it is\n" +
 			"produced. --dry-run checks it only. Standard input is copied to a temporary file (in TMPDIR).\n\n" +
 			"Rejected rows are reported, and kept in FILE.rejects.jsonl in the current directory. If more than\n" +

@@ -21,9 +21,10 @@ func newAdjustListCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list --account ID",
 		Short: "List the adjustments of an account that were applied",
-		Long: "List the adjustments of an account that were applied, by reference. duplicates counts further ones\n" +
-			"with the same reference, which were not applied; conflicts are those of them with another amount,\n" +
-			"campaign day or datacentre. over-refunded: the refunds of the campaign day exceed its charges.",
+		Long: "List the adjustments of an account that were applied, by reference.\n\n" +
+			"duplicates: further adjustments with the same reference, which were not applied.\n" +
+			"conflicts: duplicates with another amount, campaign day or datacentre.\n" +
+			"over-refunded: the refunds of the campaign day exceed its charges.",
 		Example: "  weir adjust list --account acme --wait\n" +
 			"  weir adjust list --account acme --limit 1000 -o csv",
 		Args: cobra.NoArgs,

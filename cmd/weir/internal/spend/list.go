@@ -25,9 +25,9 @@ func newSpendListCmd(a *cli.App) *cobra.Command {
 		Long: "List the spend of an account at committed offsets: a row for each campaign, budget day and\n" +
 			"currency, or with --by their sums. Currencies are never summed. -o csv writes a header, and a\n" +
 			"line for each row. The row of day \"closed\" is the sum of the days before spend.retention, and\n" +
-			"is not in a list with --from or --to. --by hour needs spend.hours; what has no hour is in the row\n" +
-			"of hour \"other\". --by line-item and --by arm need spend.parts; refunds, and what names none or is\n" +
-			"beyond the bound, are in the row without a name.",
+			"is not in a list with --from or --to. --by hour needs spend.hours; the row of hour \"other\"\n" +
+			"has the rest of each sum. --by line-item and --by arm need spend.parts; the row without a name has\n" +
+			"refunds, events without a name, and pairs beyond the bound.",
 		Example: "  weir spend list --account acme --by day --from 2013-11-01 --to today\n" +
 			"  weir spend list --account acme -o csv --limit 100000 > acme.csv",
 		Args: cobra.NoArgs,

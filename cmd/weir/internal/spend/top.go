@@ -26,8 +26,9 @@ func newSpendTopCmd(a *cli.App) *cobra.Command {
 		Short: "Show the campaigns with the greatest charges, or with most events, of one or more budget days",
 		Long: "Show the campaigns with the greatest charges, or with most events, of one or more budget days, at\n" +
 			"committed offsets. Each currency has a ranking of its own, because currencies cannot be compared.\n" +
-			"The counter keeps rankings of each day. For several days, --from and --to, it reads and sums all\n" +
-			"campaign days, of the account if there is one, without those before spend.retention.",
+			"The counter keeps rankings of each day. For several days (--from and --to) it reads and sums\n" +
+			"all campaign days, with --account only those of the account. Days before spend.retention are not\n" +
+			"included.",
 		Example: "  weir spend top -n 20\n" +
 			"  weir spend top --from 2013-11-01 --to today\n" +
 			"  weir spend top --by events --day 2013-11-09 --account acme -o json",

@@ -166,7 +166,7 @@ func newDLQResolveCmd(a *cli.App, how string) *cobra.Command {
 	short := "Produce rejected records to their topics again, each once; without --yes, only list them"
 	long := "A record goes to the partition that it was in. An ad event that was rejected as wrong_partition goes\n" +
 		"to the partition of its account. An ad event is identified by account and event id, so an event that\n" +
-		"was counted within the duplicate window is a duplicate then."
+		"was counted within the duplicate window becomes a duplicate."
 	why := "reason of the decision, kept in the record's tombstone"
 	if how == "drop" {
 		why += "; required with --yes"
@@ -239,7 +239,7 @@ func pick(letters []kafkaadmin.DeadLetter, origins []string) ([]kafkaadmin.DeadL
 		i := slices.IndexFunc(letters, func(l kafkaadmin.DeadLetter) bool { return l.Name() == o })
 		if i < 0 {
 			return nil, cli.Fail(cli.ExitFailed, "no unresolved record has origin "+o,
-				errors.New("it was resolved before, or never rejected"), "`weir dlq list` shows the unresolved records")
+				errors.New("the record was resolved before, or never rejected"), "`weir dlq list` shows the unresolved records")
 		}
 		out = append(out, letters[i])
 	}

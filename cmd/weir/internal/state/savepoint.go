@@ -43,7 +43,7 @@ func newSavepointCmd(a *cli.App) *cobra.Command {
 			"of the spend counter, or of another application with --app. Each partition is copied at a\n" +
 			"committed transaction. A replay can begin at a savepoint (`weir replay`), and a savepoint can\n" +
 			"replace the state of a stopped process (`weir savepoint restore`).\n\n" +
-			"A savepoint is no backup: it shares its files with the live state, so that a damaged file damages\n" +
+			"A savepoint is not a backup: it shares its files with the live state, so that a damaged file damages\n" +
 			"both. The backup of the state is its changelog in Kafka: give it three replicas. For a copy outside\n" +
 			"of Kafka, create a savepoint and copy its directory data_dir/APP/savepoints/NAME to another disk.",
 	}

@@ -26,7 +26,7 @@ func newStateCmd(a *cli.App) *cobra.Command {
 		Long: "Show the state of an application at committed offsets: of the spend counter, or of another one with\n" +
 			"--app. Any process that runs the application answers: it forwards the request to the owner of each\n" +
 			"partition. It also answers for programs of your own that serve this API. A key is text in which\n" +
-			"\\xNN stands for a byte, or hexadecimal with --hex. A table without a name has a number.",
+			"\\xNN stands for a byte, or hexadecimal with --hex. Tables without a name are given by number.",
 	}
 	c.AddCommand(newStateGetCmd(a), newStateScanCmd(a), newStateHashCmd(a))
 	return c

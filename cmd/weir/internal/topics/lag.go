@@ -64,7 +64,7 @@ func newLagCmd(a *cli.App) *cobra.Command {
 			"(with the rest of the restore) or standby. Roles that wait for another cluster are listed on stderr.\n\n" +
 			"Without --app it shows all applications whose topics exist. --group shows any consumer group, such\n" +
 			"as that of a program of your own.\n\n" +
-			"While a broker of several is away it tries again for up to 20 s.",
+			"If one of several brokers is down, the command tries again for up to 20 s.",
 		Example: "  weir lag\n  weir lag --app spendcounter,lease-balancer\n  weir lag --group wordcount",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return l.run(cmd.Context()) },

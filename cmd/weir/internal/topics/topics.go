@@ -20,7 +20,7 @@ func Commands(a *cli.App) []*cobra.Command {
 func newTopicsCmd(a *cli.App) *cobra.Command {
 	var groups []string
 	c := &cobra.Command{Use: "topics", Short: "Create and check the topics that weir needs"}
-	cli.RefuseServer(c, "it compares the brokers of --brokers or kafka.brokers with the whole configuration, which a server does not tell")
+	cli.RefuseServer(c, "it compares the brokers of --brokers or kafka.brokers with the whole configuration, which a server does not return")
 	plan := &cobra.Command{
 		Use:   "plan",
 		Short: "Show what weir topics apply would change",

@@ -38,7 +38,7 @@ record Options(String brokers, String topic, long commitMs, int threads, double 
                     settings.put(pair[0], pair[1]);
                 }
                 case "--brokers", "--topic", "--commit-ms", "--threads", "--warmup", "--dedupe" -> given.put(args[i], args[i + 1]);
-                default -> throw new IllegalArgumentException(args[i] + " is no option");
+                default -> throw new IllegalArgumentException(args[i] + " is not an option");
             }
         }
         if (!given.containsKey("--brokers") || !given.containsKey("--topic")) {

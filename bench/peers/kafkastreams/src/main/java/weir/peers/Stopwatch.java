@@ -51,7 +51,7 @@ final class Stopwatch {
         while (done < events) {
             Thread.sleep(POLL_MS);
             if (!alive.getAsBoolean()) {
-                throw new IllegalStateException("Kafka Streams stopped after " + done + " of " + events + " events: its log says why");
+                throw new IllegalStateException("Kafka Streams stopped after " + done + " of " + events + " events: its log states why");
             }
             long committed = committed(), now = System.nanoTime();
             if (committed > done) {
