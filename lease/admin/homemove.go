@@ -51,7 +51,9 @@ func (a *Admin) MoveHome(ctx context.Context, m HomeMove) (HomeStatus, error) {
 		move := &homeMove{a: a, HomeMove: m, from: now.region}
 		switch {
 		case now.moving && now.region != m.To:
-			return HomeStatus{}, fmt.Errorf("%w: a move to %s is not complete: complete it first, with the same time of the last write if it had one", ErrHome, now.region)
+			return HomeStatus{}, fmt.Errorf(
+				"%w: a move to %s is not complete: complete it first, with the same time of the last write if it had one", ErrHome,
+				now.region)
 		case now.moving:
 			move.from = now.from
 		}
@@ -198,7 +200,9 @@ func (m *homeMove) awaitCopies(ctx context.Context, rows map[lease.PrimaryKey]in
 		case missing == 0 && h.version >= home:
 			return nil
 		case time.Since(begun) > maxCopyDelay:
-			return fmt.Errorf("%w: %s has not received %d rows: repeat the move; if %s is cut off, assert since when nothing was written there", ErrVersionConflict, m.To, missing, m.from)
+			return fmt.Errorf(
+				"%w: %s has not received %d rows: repeat the move; if %s is cut off, assert since when nothing was written there",
+				ErrVersionConflict, m.To, missing, m.from)
 		}
 		if !pause.For(ctx, 200*time.Millisecond) {
 			return ctx.Err()

@@ -80,7 +80,8 @@ func (m *model) checkUse(w *state, i int, k int8) string {
 	held := row.Holder == m.Keys[k] && row.Expires >= mine.Expires
 	released := row.Available >= mine.Expires+m.Quarantine && !w.resources[r].liberated
 	if !held && !released && !m.Naive {
-		return fmt.Sprintf("I17: client %d uses %s for %s until %d, but its row is: %s", i+1, mine.Resource, m.Keys[k], mine.Expires, formatRow(*row))
+		return fmt.Sprintf("I17: client %d uses %s for %s until %d, but its row is: %s", i+1, mine.Resource, m.Keys[k], mine.Expires,
+			formatRow(*row))
 	}
 	return ""
 }
@@ -98,7 +99,8 @@ func (m *model) checkChange(w *state, r int, write *lease.Write, before, after *
 		w.fault = faultRetired
 	}
 	for _, copied := range w.resources[r].copies { // another region's copy may show a later lease
-		if row := &m.rows.list[copied]; row.Holder != "" && after.Holder == "" && after.Available != 0 && after.Available < row.Expires+m.Quarantine {
+		if row := &m.rows.list[copied]; row.Holder != "" && after.Holder == "" && after.Available != 0 &&
+			after.Available < row.Expires+m.Quarantine {
 			w.fault = faultEarly
 		}
 	}
