@@ -153,19 +153,24 @@ func (c *Config) setDefaults() error {
 
 func (c *Config) check() error {
 	if c.Cluster == nil && (c.Spend != nil || len(c.Apps) > 0) {
-		return &FieldError{[]string{"Cluster"}, errors.New("the services of spend and of applications need a cluster, and Cluster is not set: set it")}
+		return &FieldError{
+			[]string{"Cluster"}, errors.New("the services of spend and of applications need a cluster, and Cluster is not set: set it"),
+		}
 	}
 	if err := c.checkApps(); err != nil {
 		return err
 	}
-	if c.MaxConns < 0 || c.MaxConnsPerClient < 0 || c.MaxRequests < 0 || c.MaxParked < 0 || c.MaxParkedPerClient < 0 || c.WaitLimit < 0 || c.ShutdownLimit < 0 {
+	if c.MaxConns < 0 || c.MaxConnsPerClient < 0 || c.MaxRequests < 0 || c.MaxParked < 0 || c.MaxParkedPerClient < 0 || c.WaitLimit < 0 ||
+		c.ShutdownLimit < 0 {
 		return errors.New("api: a limit of Config is negative: leave it 0 for its default")
 	}
 	if c.TLS != nil && len(c.TLS.Certificates) == 0 && c.TLS.GetCertificate == nil && c.TLS.GetConfigForClient == nil {
 		return &FieldError{[]string{"TLS"}, errors.New("the listeners have TLS without a certificate: add one")}
 	}
 	if c.Token != "" && len(c.Token) < MinToken {
-		return &FieldError{[]string{"Token"}, fmt.Errorf("the token has %d bytes and could be guessed: use at least %d bytes", len(c.Token), MinToken)}
+		return &FieldError{
+			[]string{"Token"}, fmt.Errorf("the token has %d bytes and could be guessed: use at least %d bytes", len(c.Token), MinToken),
+		}
 	}
 	return errors.Join(c.checkListen("Listen", c.Listen), c.checkListen("OpsListen", c.OpsListen))
 }
@@ -208,5 +213,6 @@ func (c Config) checkListen(field, addr string) error {
 		return nil
 	}
 	return &FieldError{append([]string{field}, missing...), fmt.Errorf(
-		"the address %q can be reached from other machines without %s: set what is missing, or listen on 127.0.0.1", addr, strings.Join(names, " and "))}
+		"the address %q can be reached from other machines without %s: set what is missing, or listen on 127.0.0.1", addr,
+		strings.Join(names, " and "))}
 }

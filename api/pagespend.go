@@ -49,7 +49,8 @@ func (s *spendService) day(ctx context.Context, day string) ([]*weirpb.SpendRow,
 		rows = append(rows, part.GetRows()...)
 	}
 	if len(rows) > 0 && len(charged) == 0 {
-		return nil, nil, errorf(connect.CodeUnavailable, "a process of an earlier version has answered, which does not know what all campaigns were charged: update it")
+		return nil, nil, errorf(connect.CodeUnavailable,
+			"a process of an earlier version has answered, which does not know what all campaigns were charged: update it")
 	}
 	return q.top(rows), charged, nil
 }
@@ -107,7 +108,8 @@ func (s *spendService) campaignDays(ctx context.Context, account, campaign strin
 		return nil, errorf(connect.CodeNotFound, "campaign %q has no spend, as of %s", campaign, asOfText(read))
 	}
 	slices.SortFunc(rows, func(a, b *weirpb.SpendRow) int {
-		return cmp.Or(cmp.Compare(a.GetAccount(), b.GetAccount()), cmp.Compare(b.GetDay(), a.GetDay()), cmp.Compare(a.GetCurrency(), b.GetCurrency()))
+		return cmp.Or(cmp.Compare(a.GetAccount(), b.GetAccount()), cmp.Compare(b.GetDay(), a.GetDay()),
+			cmp.Compare(a.GetCurrency(), b.GetCurrency()))
 	})
 	return rows, nil
 }

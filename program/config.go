@@ -59,17 +59,21 @@ func (c *Config) SetFlags(set *flag.FlagSet) {
 		return nil
 	})
 	set.StringVar(&c.Runtime.Dir, "dir", cmp.Or(c.Runtime.Dir, "data"), "directory of the state; one process per directory")
-	set.StringVar(&c.Runtime.Instance, "instance", c.Runtime.Instance, "name of this process among those of the application (default: the host name)")
-	set.Func("partitions", fmt.Sprintf("partitions of topics that fit no existing topic (default %d)", cmp.Or(c.Topics.Partitions, 12)), func(s string) error {
-		n, err := strconv.ParseInt(s, 10, 32)
-		if err != nil || n < 1 {
-			return errors.New("use a whole number of at least 1")
-		}
-		c.Topics.Partitions = int32(n)
-		return nil
-	})
-	set.IntVar(&c.Topics.ReplicationFactor, "replication-factor", c.Topics.ReplicationFactor, "replicas of each partition of new topics; 0: 3, or the number of brokers")
-	set.StringVar(&c.Listen, "listen", cmp.Or(c.Listen, freePort), "address of the API for weir's commands; port 0: any free port, which the log has")
+	set.StringVar(&c.Runtime.Instance, "instance", c.Runtime.Instance,
+		"name of this process among those of the application (default: the host name)")
+	set.Func("partitions", fmt.Sprintf("partitions of topics that fit no existing topic (default %d)", cmp.Or(c.Topics.Partitions, 12)),
+		func(s string) error {
+			n, err := strconv.ParseInt(s, 10, 32)
+			if err != nil || n < 1 {
+				return errors.New("use a whole number of at least 1")
+			}
+			c.Topics.Partitions = int32(n)
+			return nil
+		})
+	set.IntVar(&c.Topics.ReplicationFactor, "replication-factor", c.Topics.ReplicationFactor,
+		"replicas of each partition of new topics; 0: 3, or the number of brokers")
+	set.StringVar(&c.Listen, "listen", cmp.Or(c.Listen, freePort),
+		"address of the API for weir's commands; port 0: any free port, which the log has")
 	set.StringVar(&c.OpsListen, "ops-listen", cmp.Or(c.OpsListen, freePort), "address of /readyz and /metrics")
 }
 
@@ -94,14 +98,17 @@ func (c *Config) checkAddresses() error {
 		host, port, err := net.SplitHostPort(c.Advertise)
 		switch {
 		case c.Listen == "":
-			return fmt.Errorf("%w: Advertise %q is the address of an API, and Listen is empty: set Listen, or remove Advertise", processors.ErrConfig, c.Advertise)
+			return fmt.Errorf("%w: Advertise %q is the address of an API, and Listen is empty: set Listen, or remove Advertise",
+				processors.ErrConfig, c.Advertise)
 		case err != nil || port == "" || everyInterface(host):
-			return fmt.Errorf("%w: Advertise %q is not host:port of one host: use a name or an address of this machine, with the port", processors.ErrConfig, c.Advertise)
+			return fmt.Errorf("%w: Advertise %q is not host:port of one host: use a name or an address of this machine, with the port",
+				processors.ErrConfig, c.Advertise)
 		}
 		return nil
 	}
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && everyInterface(host) {
-		return fmt.Errorf("%w: Listen %q is every interface, which is not an address that other processes can connect to: set Advertise to a name or an address of this machine, with the port", processors.ErrConfig, c.Listen)
+		return fmt.Errorf(
+			"%w: Listen %q is every interface, which is not an address that other processes can connect to: set Advertise to a name or an address of this machine, with the port", processors.ErrConfig, c.Listen)
 	}
 	return nil
 }
