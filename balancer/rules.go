@@ -41,7 +41,8 @@ func (c *Config) streamDeclared(_ *changes.Change, m *eventspb.LeaseChange) erro
 // one change of the far future would age all others.
 func writtenByNow(c *changes.Change, m *eventspb.LeaseChange) error {
 	if m.AtMs <= 0 || m.AtMs > maxTime || m.AtMs > c.RecordMs+maxAhead.Milliseconds() {
-		return stream.Rejectf(changes.ReasonBadTime, "the change was written at %d, its record at %d: at most %s later is allowed", m.AtMs, c.RecordMs, maxAhead)
+		return stream.Rejectf(changes.ReasonBadTime, "the change was written at %d, its record at %d: at most %s later is allowed", m.AtMs,
+			c.RecordMs, maxAhead)
 	}
 	return nil
 }
@@ -94,9 +95,11 @@ func regionVersion(_ *changes.Change, r *eventspb.LeaseRegion) error {
 func (c *Config) validSwing(_ *changes.Change, r *eventspb.LeaseRegion) error {
 	switch {
 	case r.SwingTo != "" && (!c.declared(r.SwingTo) || r.SwingTo == r.Region):
-		return stream.Rejectf(changes.ReasonUnknownRegion, "traffic of region %q moves to %q: use another declared region", r.Region, r.SwingTo)
+		return stream.Rejectf(changes.ReasonUnknownRegion, "traffic of region %q moves to %q: use another declared region", r.Region,
+			r.SwingTo)
 	case r.SwingPercent < 0 || r.SwingPercent > 100:
-		return stream.Rejectf(changes.ReasonBadState, "%d %% of the traffic of region %q move: 0 to 100 are allowed", r.SwingPercent, r.Region)
+		return stream.Rejectf(changes.ReasonBadState, "%d %% of the traffic of region %q move: 0 to 100 are allowed", r.SwingPercent,
+			r.Region)
 	}
 	return nil
 }
@@ -119,7 +122,8 @@ func (c *Config) senderDeclared(_ *changes.Change, h *eventspb.LeaseHeartbeat) e
 func heartbeatTimes(c *changes.Change, h *eventspb.LeaseHeartbeat) error {
 	latest := min(maxTime, c.RecordMs+maxAhead.Milliseconds())
 	if h.WrittenMs < 0 || h.WrittenMs > latest || h.SeenMs < 0 || h.SeenMs > maxTime || h.LagMs < 0 {
-		return stream.Rejectf(changes.ReasonBadTime, "heartbeat written at %d, seen at %d, with a lag of %d ms: the record is of %d", h.WrittenMs, h.SeenMs, h.LagMs, c.RecordMs)
+		return stream.Rejectf(changes.ReasonBadTime, "heartbeat written at %d, seen at %d, with a lag of %d ms: the record is of %d",
+			h.WrittenMs, h.SeenMs, h.LagMs, c.RecordMs)
 	}
 	return nil
 }

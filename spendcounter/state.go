@@ -46,10 +46,13 @@ func ParseTask(value []byte) (*spendpb.TaskState, error) {
 	case len(value) == 0 || s.Layout == stateLayout:
 		return s, nil
 	case s.Layout > stateLayout:
-		return nil, fmt.Errorf("%w: a newer version wrote layout %d, this version reads layout %d: run the newer version", ErrLayout, s.Layout, stateLayout)
+		return nil, fmt.Errorf("%w: a newer version wrote layout %d, this version reads layout %d: run the newer version", ErrLayout,
+			s.Layout, stateLayout)
 	default:
-		return nil, fmt.Errorf("%w: an earlier version wrote layout %d, this version reads layout %d and cannot convert it. Run the version that wrote it, "+
-			"or count from the start: stop the application, delete its group and changelog, and remove the state directory", ErrLayout, s.Layout, stateLayout)
+		return nil, fmt.Errorf(
+			"%w: an earlier version wrote layout %d, this version reads layout %d and cannot convert it. Run the version that wrote it, "+
+				"or count from the start: stop the application, delete its group and changelog, and remove the state directory", ErrLayout,
+			s.Layout, stateLayout)
 	}
 }
 
@@ -58,7 +61,8 @@ func (c *Counter) state() *spendpb.TaskState {
 	s := &spendpb.TaskState{
 		Unranked: c.unranked, Layout: stateLayout, Corrections: c.corrections, Rankings: rankingsVersion,
 		TimestampMs: c.timestampMs, Duplicates: c.duplicates, Refunds: c.refunds, RefundedMicros: c.refundedMicros,
-		EarlyDrops: c.window.earlyDrops, Conflicts: c.conflicts, OverRefunds: c.overRefunds, FloorMs: c.window.floorMs, ServingDcs: c.dcs.sorted(), Ring: c.ringSpans.state(),
+		EarlyDrops: c.window.earlyDrops, Conflicts: c.conflicts, OverRefunds: c.overRefunds, FloorMs: c.window.floorMs,
+		ServingDcs: c.dcs.sorted(), Ring: c.ringSpans.state(),
 		ClosedDay: int32(c.closing.through), Pass: c.closing.state(),
 	}
 	for i := range c.origins {

@@ -115,7 +115,10 @@ func (r *rows) readHeaders(in *input, rec *stream.Record, n int) refusal {
 	var ok bool
 	if in.copied {
 		if r.origin[n], ok = originOf(rec.Headers); !ok {
-			return refusal{ReasonBadOrigin, "want one header " + events.OriginHeader + " of 4 bytes partition, 8 bytes offset and 8 bytes previous offset"}
+			return refusal{
+				ReasonBadOrigin,
+				"want one header " + events.OriginHeader + " of 4 bytes partition, 8 bytes offset and 8 bytes previous offset",
+			}
 		}
 	}
 	if r.importOf[n], r.importAt[n], r.imported[n], ok = importOf(rec.Headers); !ok {
