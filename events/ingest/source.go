@@ -82,7 +82,8 @@ func openFile(ctx context.Context, name string) (*os.File, int64, error) {
 func spool(ctx context.Context, in io.Reader) (*os.File, int64, error) {
 	f, err := os.CreateTemp("", "weir-input-*")
 	if err != nil {
-		return nil, 0, fmt.Errorf("input: create a temporary file for an input that is no regular file: %w: set TMPDIR to a folder with room for the input, or name a file", err)
+		return nil, 0, fmt.Errorf(
+			"input: create a temporary file for an input that is no regular file: %w: set TMPDIR to a folder with room for the input, or name a file", err)
 	}
 	var size int64
 	if err = os.Remove(f.Name()); err == nil {
@@ -134,7 +135,8 @@ func (s *Source) Rewind() error {
 		s.plain, s.zstd = zr, zr
 		return nil
 	case strings.HasSuffix(s.name, ".gz"):
-		return fmt.Errorf("input: %q is named .gz but is not gzip (it begins with %x, not 1f8b): rename it if it is plain text", s.name, head[:min(len(head), 2)])
+		return fmt.Errorf("input: %q is named .gz but is not gzip (it begins with %x, not 1f8b): rename it if it is plain text", s.name,
+			head[:min(len(head), 2)])
 	}
 	for _, f := range foreignFormats() {
 		if begins(f.magic) {

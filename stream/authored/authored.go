@@ -15,7 +15,8 @@ func As[H any](h any) (H, error) {
 	}
 	out, ok := written.(H)
 	if !ok {
-		return out, fmt.Errorf("the handler of the partition is a %T, which is no %s: ask for the type that Processor.New makes", written, reflect.TypeFor[H]())
+		return out, fmt.Errorf("the handler of the partition is a %T, which is no %s: ask for the type that Processor.New makes", written,
+			reflect.TypeFor[H]())
 	}
 	return out, nil
 }
