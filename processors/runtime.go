@@ -172,7 +172,8 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 		return 0, err
 	}
 	if version < 2 && !r.cfg.AllowOldTransactions {
-		return 0, fmt.Errorf("%w: their transaction.version is %d, and below 2 a late request of a dead transaction can become a part of the next one (KIP-890): upgrade with kafka-features.sh upgrade --feature transaction.version=2", ErrTransactions, version)
+		return 0, fmt.Errorf(
+			"%w: their transaction.version is %d, and below 2 a late request of a dead transaction can become a part of the next one (KIP-890): upgrade with kafka-features.sh upgrade --feature transaction.version=2", ErrTransactions, version)
 	}
 	adm := kadm.NewClient(cl)
 	brokers, err := adm.ListBrokers(ctx)
@@ -193,7 +194,8 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 		}
 	}
 	for _, added := range count.Ignored {
-		r.cfg.Log.Error().Str("app", r.proc.App).Str("topic", added.Topic).Int32("has", added.Has).Int32("needs", added.State).Msg("partitions_ignored")
+		r.cfg.Log.Error().Str("app", r.proc.App).Str("topic", added.Topic).Int32("has", added.Has).Int32("needs", added.State).
+			Msg("partitions_ignored")
 	}
 	return count.Tasks, nil
 }

@@ -21,11 +21,13 @@ func (d *doctor) disk() {
 		}
 	}
 	if err != nil || !info.IsDir() {
-		d.bad("state directory", Error, fmt.Sprintf("%s cannot be used: %v", dir, orFile(err)), fmt.Sprintf("set %s to a directory on a disk of this machine", d.Defaults.Names.StateDir))
+		d.bad("state directory", Error, fmt.Sprintf("%s cannot be used: %v", dir, orFile(err)),
+			fmt.Sprintf("set %s to a directory on a disk of this machine", d.Defaults.Names.StateDir))
 		return
 	}
 	if err := writable(dir); err != nil {
-		d.bad("state directory", Error, fmt.Sprintf("%s is not writable: %v", dir, err), "make the user that runs the process its owner: chown, chmod 0700")
+		d.bad("state directory", Error, fmt.Sprintf("%s is not writable: %v", dir, err),
+			"make the user that runs the process its owner: chown, chmod 0700")
 	} else if made {
 		mode := info.Mode().Perm()
 		d.judge(mode&0o077 == 0, Check{
@@ -67,11 +69,17 @@ func (d *doctor) space(dir string) {
 		return
 	}
 	d.judge(s.freeBytes >= d.MinFree, Check{
-		Name: "disk space", Severity: Error, Detail: fmt.Sprintf("%s free of %s at %s, wanted %s", size(s.freeBytes), size(s.bytes), dir, size(d.MinFree)),
-		Remedy: fmt.Sprintf("free space, or set %s to a directory on another disk: a full disk stops the process", d.Defaults.Names.StateDir),
+		Name: "disk space", Severity: Error,
+		Detail: fmt.Sprintf("%s free of %s at %s, wanted %s", size(s.freeBytes), size(s.bytes), dir, size(d.MinFree)),
+		Remedy: fmt.Sprintf("free space, or set %s to a directory on another disk: a full disk stops the process",
+			d.Defaults.Names.StateDir),
 	})
 	if s.inodes > 0 { // some file systems have no limit
-		d.judge(s.freeInodes >= 10_000, Check{Name: "inodes", Severity: Warning, Detail: fmt.Sprintf("%d free of %d", s.freeInodes, s.inodes), Remedy: "remove small files: without inodes no file can be created"})
+		d.judge(s.freeInodes >= 10_000,
+			Check{
+				Name: "inodes", Severity: Warning, Detail: fmt.Sprintf("%d free of %d", s.freeInodes, s.inodes),
+				Remedy: "remove small files: without inodes no file can be created",
+			})
 	}
 }
 

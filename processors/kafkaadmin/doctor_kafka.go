@@ -61,7 +61,8 @@ func (d *doctor) release(seen []string) {
 			return
 		}
 	}
-	d.judge(len(seen) == 1, Check{Name: "kafka version", Severity: Warning, Detail: detail, Remedy: "the brokers have different versions: finish the upgrade"})
+	d.judge(len(seen) == 1,
+		Check{Name: "kafka version", Severity: Warning, Detail: detail, Remedy: "the brokers have different versions: finish the upgrade"})
 }
 
 // oldestRelease is the major version of the oldest Kafka with all that the runtime needs.
@@ -79,7 +80,8 @@ func (d *doctor) singleBroker() {
 	if !d.single() {
 		return
 	}
-	d.bad("replication", Warning, "the cluster has one broker, so every topic has one replica: enough for development; acknowledged records are lost with the disk of the broker",
+	d.bad("replication", Warning,
+		"the cluster has one broker, so every topic has one replica: enough for development; acknowledged records are lost with the disk of the broker",
 		fmt.Sprintf("for production use three brokers, %s 3 and %s 2", d.Defaults.Names.ReplicationFactor, d.Defaults.Names.MinInsync))
 	if d.Defaults.check() != nil { // the check of the topics reports it
 		return
@@ -91,7 +93,8 @@ func (d *doctor) singleBroker() {
 func (d *doctor) settings(ctx context.Context) {
 	all, err := d.brokerConfigs(ctx)
 	if err != nil {
-		d.bad("broker settings", Warning, "cannot be read: "+err.Error(), "allow DescribeConfigs on the cluster, or check group.min.session.timeout.ms and transaction.max.timeout.ms by hand")
+		d.bad("broker settings", Warning, "cannot be read: "+err.Error(),
+			"allow DescribeConfigs on the cluster, or check group.min.session.timeout.ms and transaction.max.timeout.ms by hand")
 		return
 	}
 	for _, c := range []struct {
@@ -100,10 +103,27 @@ func (d *doctor) settings(ctx context.Context) {
 		want string
 		do   string
 	}{
-		{"group.min.session.timeout.ms", func(ms int64) bool { return ms <= d.SessionTimeout.Milliseconds() }, fmt.Sprintf("at most %s, %s", d.Defaults.Names.SessionTimeout, d.SessionTimeout), "raise " + d.Defaults.Names.SessionTimeout + ", or lower the setting of the brokers"},
-		{"group.max.session.timeout.ms", func(ms int64) bool { return ms >= d.SessionTimeout.Milliseconds() }, fmt.Sprintf("at least %s, %s", d.Defaults.Names.SessionTimeout, d.SessionTimeout), "lower " + d.Defaults.Names.SessionTimeout + ", or raise the setting of the brokers"},
-		{"transaction.max.timeout.ms", func(ms int64) bool { return ms >= max(d.TransactionTimeout, resolveTimeout).Milliseconds() }, fmt.Sprintf("at least %s: %s, and %s to replay dead letters", max(d.TransactionTimeout, resolveTimeout), d.Defaults.Names.TransactionTimeout, resolveTimeout), "raise the setting of the brokers, or lower " + d.Defaults.Names.TransactionTimeout},
-		{"message.max.bytes", func(n int64) bool { return n >= 1<<20-64 }, "about 1 MiB or more; weir's topics set their own max.message.bytes", "raise it: topics of other programs accept smaller batches than the clients send"},
+		{
+			"group.min.session.timeout.ms", func(ms int64) bool { return ms <= d.SessionTimeout.Milliseconds() },
+			fmt.Sprintf("at most %s, %s", d.Defaults.Names.SessionTimeout, d.SessionTimeout),
+			"raise " + d.Defaults.Names.SessionTimeout + ", or lower the setting of the brokers",
+		},
+		{
+			"group.max.session.timeout.ms", func(ms int64) bool { return ms >= d.SessionTimeout.Milliseconds() },
+			fmt.Sprintf("at least %s, %s", d.Defaults.Names.SessionTimeout, d.SessionTimeout),
+			"lower " + d.Defaults.Names.SessionTimeout + ", or raise the setting of the brokers",
+		},
+		{
+			"transaction.max.timeout.ms", func(ms int64) bool { return ms >= max(d.TransactionTimeout, resolveTimeout).Milliseconds() },
+			fmt.Sprintf("at least %s: %s, and %s to replay dead letters", max(d.TransactionTimeout, resolveTimeout),
+				d.Defaults.Names.TransactionTimeout, resolveTimeout),
+			"raise the setting of the brokers, or lower " + d.Defaults.Names.TransactionTimeout,
+		},
+		{
+			"message.max.bytes", func(n int64) bool { return n >= 1<<20-64 },
+			"about 1 MiB or more; weir's topics set their own max.message.bytes",
+			"raise it: topics of other programs accept smaller batches than the clients send",
+		},
 	} {
 		var found []string
 		ok := true
@@ -156,7 +176,8 @@ func (d *doctor) topics(ctx context.Context) {
 		return
 	}
 	if err := d.Defaults.check(); err != nil {
-		d.bad("topics", Error, err.Error(), fmt.Sprintf("lower %s, or raise %s", d.Defaults.Names.MinInsync, d.Defaults.Names.ReplicationFactor))
+		d.bad("topics", Error, err.Error(),
+			fmt.Sprintf("lower %s, or raise %s", d.Defaults.Names.MinInsync, d.Defaults.Names.ReplicationFactor))
 		return
 	}
 	steps, err := plan(ctx, d.adm, d.Topics, d.Defaults)
@@ -208,12 +229,22 @@ func (d *doctor) replication(ctx context.Context) {
 			}
 		}
 	}
-	d.judge(len(leaderless) == 0, Check{Name: "leaders", Severity: Error, Detail: summary(leaderless, "every partition has a leader", "without a leader"), Remedy: "start the brokers that have them"})
-	d.judge(len(behind) == 0, Check{Name: "in-sync copies", Severity: Warning, Detail: summary(behind, "every replica is in sync", "with replicas that are behind"), Remedy: "start the brokers that have them, or wait until they have caught up"})
+	d.judge(len(leaderless) == 0,
+		Check{
+			Name: "leaders", Severity: Error, Detail: summary(leaderless, "every partition has a leader", "without a leader"),
+			Remedy: "start the brokers that have them",
+		})
+	d.judge(len(behind) == 0,
+		Check{
+			Name: "in-sync copies", Severity: Warning, Detail: summary(behind, "every replica is in sync", "with replicas that are behind"),
+			Remedy: "start the brokers that have them, or wait until they have caught up",
+		})
 	if !d.single() {
 		d.judge(len(few) == 0, Check{
-			Name: "replication factor", Severity: Warning, Detail: summary(few, "every topic has 3 or more replicas", "with fewer than 3 replicas"),
-			Remedy: fmt.Sprintf("exactly-once survives the loss of a broker only with 3 replicas: create topics with %s 3, and set offsets.topic.replication.factor and transaction.state.log.replication.factor of the brokers", d.Defaults.Names.ReplicationFactor),
+			Name: "replication factor", Severity: Warning,
+			Detail: summary(few, "every topic has 3 or more replicas", "with fewer than 3 replicas"),
+			Remedy: fmt.Sprintf(
+				"exactly-once survives the loss of a broker only with 3 replicas: create topics with %s 3, and set offsets.topic.replication.factor and transaction.state.log.replication.factor of the brokers", d.Defaults.Names.ReplicationFactor),
 		})
 	}
 	d.inSync(ctx, list, existing)
@@ -248,7 +279,8 @@ func (d *doctor) inSync(ctx context.Context, list kadm.TopicDetails, existing []
 	case !d.single():
 		d.judge(len(low) == 0, Check{
 			Name: "min.insync.replicas", Severity: Warning, Detail: summary(low, "2 or more for every topic", "below 2"),
-			Remedy: fmt.Sprintf("with 1, acknowledged records can be lost with one disk: set %s to 2, then %s", d.Defaults.Names.MinInsync, d.Defaults.Names.Apply),
+			Remedy: fmt.Sprintf("with 1, acknowledged records can be lost with one disk: set %s to 2, then %s", d.Defaults.Names.MinInsync,
+				d.Defaults.Names.Apply),
 		})
 	}
 	d.judge(len(unclean) == 0, Check{
@@ -302,5 +334,6 @@ func (d *doctor) clock(ctx context.Context) {
 	if ahead > 0 {
 		detail = fmt.Sprintf("the newest record has a time %s in our future", ahead.Round(time.Millisecond))
 	}
-	d.judge(ahead <= d.MaxSkew, Check{Name: "clock", Severity: Warning, Detail: detail, Remedy: "synchronise the clocks of this machine and of the brokers (NTP)"})
+	d.judge(ahead <= d.MaxSkew,
+		Check{Name: "clock", Severity: Warning, Detail: detail, Remedy: "synchronise the clocks of this machine and of the brokers (NTP)"})
 }

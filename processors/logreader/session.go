@@ -165,7 +165,10 @@ func (s *session) look(p *Partition, t topicState) bool {
 	case p.at.Next < 0:
 		p.at.Next, p.at.Epoch = b.start, -1
 	case b.start > p.at.Next:
-		p.halt(&kafka.UnreadableError{Topic: p.topic, Partition: p.n, Offset: p.at.Next, Lost: b.start - p.at.Next, Resume: b.start, Err: kerr.OffsetOutOfRange})
+		p.halt(
+			&kafka.UnreadableError{
+				Topic: p.topic, Partition: p.n, Offset: p.at.Next, Lost: b.start - p.at.Next, Resume: b.start, Err: kerr.OffsetOutOfRange,
+			})
 		return false
 	case b.end < p.at.Next:
 		p.halt(&TruncatedError{p.topic, p.n, p.at.Next, b.end})

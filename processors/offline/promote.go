@@ -86,7 +86,9 @@ func (s *Replay) Promote(ctx context.Context, o Promotion) (out []Correction, er
 		if ok, err := settled(&s.live, p, getOf(live)); err != nil {
 			return nil, err
 		} else if !ok {
-			return nil, fmt.Errorf("%w: partition %d of %s has rows that are not where further transactions will put them, so they would count as differences", ErrUnsettled, p, s.live.App)
+			return nil, fmt.Errorf(
+				"%w: partition %d of %s has rows that are not where further transactions will put them, so they would count as differences",
+				ErrUnsettled, p, s.live.App)
 		}
 		for topic, next := range changelogpb.NextOffsets(meta.Marker.Inputs) {
 			until.Set(topic, p, next)
@@ -137,7 +139,8 @@ func (a *promotion) run(ctx context.Context) error {
 	}
 	next := changelogpb.NextOffsets(a.last.Inputs)
 	if meta.Marker != nil && !maps.Equal(changelogpb.NextOffsets(meta.Marker.Inputs), next) {
-		return fmt.Errorf("%w: its positions are %v, those of the live processor %v", ErrReplay, changelogpb.NextOffsets(meta.Marker.Inputs), next)
+		return fmt.Errorf("%w: its positions are %v, those of the live processor %v", ErrReplay,
+			changelogpb.NextOffsets(meta.Marker.Inputs), next)
 	}
 	m := a.h.newMarker(a.last, next)
 	m.WatermarkMs = max(m.WatermarkMs, meta.GetMarker().GetWatermarkMs())

@@ -138,8 +138,13 @@ type refolder struct {
 func (f *refolder) run(log []*kgo.Record) error {
 	f.state, f.logged, f.changed, f.began = map[string]string{}, map[string]string{}, map[string]bool{}, time.Now()
 	c := watermark.Config{Grain: f.proc.Time.Grain, Lateness: f.proc.Time.Lateness, Idle: f.proc.Time.Idle}
-	f.timers = refoldTimers{refolder: f, set: map[string]bool{}, fresh: map[string]bool{}, watermark: watermark.New(c, f.proc.Inputs, 0, f.began)}
-	task := stream.Task{Partition: f.p, OwnerEpoch: 1, Next: map[string]int64{}, Get: f.get, MultiGet: stream.Get(f.get).Multi(), Scan: f.scan, Range: f.scanRange, Timers: &f.timers, Wake: func() {}}
+	f.timers = refoldTimers{
+		refolder: f, set: map[string]bool{}, fresh: map[string]bool{}, watermark: watermark.New(c, f.proc.Inputs, 0, f.began),
+	}
+	task := stream.Task{
+		Partition: f.p, OwnerEpoch: 1, Next: map[string]int64{}, Get: f.get, MultiGet: stream.Get(f.get).Multi(), Scan: f.scan,
+		Range: f.scanRange, Timers: &f.timers, Wake: func() {},
+	}
 	h, err := f.proc.New(task)
 	if err != nil {
 		return fmt.Errorf("partition %d: make a handler to compare with: %w", f.p, err)
@@ -189,7 +194,11 @@ func (f *refolder) transaction(h stream.Handler, m *changelogpb.Marker, removed 
 	}
 	var ch stream.Changes
 	ch.SetOutputs(f.proc.Outputs)
-	if err := h.Flush(stream.Commit{NowMs: m.GetWrittenAtMs(), Incarnation: m.GetIncarnation(), OwnerEpoch: m.GetOwnerEpoch(), Sequence: m.GetSequence(), Next: next}, &ch); err != nil {
+	if err := h.Flush(
+		stream.Commit{
+			NowMs: m.GetWrittenAtMs(), Incarnation: m.GetIncarnation(), OwnerEpoch: m.GetOwnerEpoch(), Sequence: m.GetSequence(),
+			Next: next,
+		}, &ch); err != nil {
 		return fmt.Errorf("flush: %w", err)
 	}
 	if err := ch.Err(); err != nil {
@@ -219,12 +228,16 @@ func (f *refolder) fold(h stream.Handler, m *changelogpb.Marker, next map[string
 				continue
 			}
 			// One record a batch: the result must not depend on how records are batched.
-			b := &stream.Batch{Topic: topic, Partition: f.p, NowMs: m.GetWrittenAtMs(), WatermarkMs: f.timers.watermarkMs(), Records: []stream.Record{r.Record}}
+			b := &stream.Batch{
+				Topic: topic, Partition: f.p, NowMs: m.GetWrittenAtMs(), WatermarkMs: f.timers.watermarkMs(),
+				Records: []stream.Record{r.Record},
+			}
 			if err := h.Fold(b); err != nil {
 				return 0, fmt.Errorf("fold: %w", err)
 			}
 			if len(b.Rejects) > 0 {
-				return 0, fmt.Errorf("I1: the handler rejects %s[%d]@%d (%s), and the dead-letter topic does not have it", topic, f.p, r.Offset, b.Rejects[0].Reason)
+				return 0, fmt.Errorf("I1: the handler rejects %s[%d]@%d (%s), and the dead-letter topic does not have it", topic, f.p,
+					r.Offset, b.Rejects[0].Reason)
 			}
 		}
 	}
