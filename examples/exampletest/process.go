@@ -19,7 +19,8 @@ func Build(t testing.TB) (dir string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	pattern := "github.com/weirhq/weir/examples/"
-	build := exec.CommandContext(ctx, "go", "build", "-o", dir, pattern+"first", pattern+"wordcount", pattern+"sessions", pattern+"join", pattern+"leaseworker")
+	build := exec.CommandContext(ctx, "go", "build", "-o", dir, pattern+"first", pattern+"wordcount", pattern+"sessions", pattern+"join",
+		pattern+"leaseworker")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the examples: %v\n%s", err, out)
 	}
@@ -40,7 +41,10 @@ type Process struct {
 // test.
 func Start(t testing.TB, program string, env []string, args ...string) *Process {
 	t.Helper()
-	p := &Process{t: t, cmd: exec.Command(program, args...), ended: make(chan struct{})} //nolint:gosec,noctx // a binary of Build, killed below
+	p := &Process{
+		t: t, ended: make(chan struct{}),
+		cmd: exec.Command(program, args...), //nolint:gosec,noctx // a binary of Build, killed below
+	}
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = &p.stdout, &p.stderr, env
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,8 @@ func overlap(h *History, invariant string, both func(a, b *Use) bool) (Violation
 		for _, o := range now {
 			if both(o, u) && u.Until > u.From {
 				return violated(invariant, u.From, []string{o.Resource, u.Resource, keyName(o.Key), keyName(u.Key)},
-					"%s uses %s for %s until %s, and %s begins to use %s for %s", o.Agent, o.Resource, keyName(o.Key), clock(o.Until-epoch), u.Agent, u.Resource, keyName(u.Key))
+					"%s uses %s for %s until %s, and %s begins to use %s for %s", o.Agent, o.Resource, keyName(o.Key), clock(o.Until-epoch),
+					u.Agent, u.Resource, keyName(u.Key))
 			}
 		}
 		now = append(now, u)
@@ -44,7 +45,8 @@ func neverEarly(h *History) (Violation, bool) {
 		}
 		for j := range h.Uses {
 			if u := &h.Uses[j]; u.Resource == w.Name && u.From < w.At && w.At < u.Until {
-				return violated("I17", w.At, []string{w.Name}, "%s is liberated while %s uses it until %s", w.Name, u.Agent, clock(u.Until-epoch))
+				return violated("I17", w.At, []string{w.Name}, "%s is liberated while %s uses it until %s", w.Name, u.Agent,
+					clock(u.Until-epoch))
 			}
 		}
 	}
