@@ -115,13 +115,16 @@ func StoreNotAhead(h *History) error {
 	var errs []error
 	for _, s := range h.Samples {
 		if s.Stored > s.Committed {
-			errs = append(errs, fmt.Errorf("I5: the store is at offset %d of %s[%d], the group has committed %d", s.Stored, s.Topic, s.Partition, s.Committed))
+			errs = append(errs,
+				fmt.Errorf("I5: the store is at offset %d of %s[%d], the group has committed %d", s.Stored, s.Topic, s.Partition,
+					s.Committed))
 		}
 	}
 	for p, s := range h.Stores {
 		for topic, next := range s.Next {
 			if c := h.Committed[p][topic]; next > c {
-				errs = append(errs, fmt.Errorf("I5: at the end the store is at offset %d of %s[%d], the group has committed %d", next, topic, p, c))
+				errs = append(errs,
+					fmt.Errorf("I5: at the end the store is at offset %d of %s[%d], the group has committed %d", next, topic, p, c))
 			}
 		}
 	}

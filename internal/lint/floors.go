@@ -47,7 +47,10 @@ func runtimeFloors() []floor {
 func checkFloors(p Package) []string {
 	at, ok := placeOf(p.Path, floors())
 	if !ok {
-		return []string{fmt.Sprintf("%s is on no floor, so its imports cannot be checked: add its folder to floors in internal/lint/floors.go", short(p.Path))}
+		return []string{
+			fmt.Sprintf("%s is on no floor, so its imports cannot be checked: add its folder to floors in internal/lint/floors.go",
+				short(p.Path)),
+		}
 	}
 	bad := at.importsAbove(p, floors())
 	if !within(p.Path, []string{runtimeFolder}) {
@@ -55,7 +58,9 @@ func checkFloors(p Package) []string {
 	}
 	at, _ = placeOf(p.Path, runtimeFloors())
 	if at.folder == runtimeFolder && short(p.Path) != runtimeFolder {
-		return append(bad, fmt.Sprintf("%s is on no floor of the runtime, so its imports cannot be checked: add its folder to runtimeFloors in internal/lint/floors.go", short(p.Path)))
+		return append(bad,
+			fmt.Sprintf(
+				"%s is on no floor of the runtime, so its imports cannot be checked: add its folder to runtimeFloors in internal/lint/floors.go", short(p.Path)))
 	}
 	return append(bad, at.importsAbove(p, runtimeFloors())...)
 }
@@ -84,7 +89,9 @@ func (at place) importsAbove(p Package, list []floor) []string {
 	var bad []string
 	for _, imp := range p.Imports {
 		if to, ok := placeOf(imp, list); ok && to.level > at.level {
-			bad = append(bad, fmt.Sprintf("%s (floor %d) imports %s (floor %d): imports run downwards, so that no two packages need each other: move the code down, or pass it in as a value or an interface", short(p.Path), at.level, short(imp), to.level))
+			bad = append(bad,
+				fmt.Sprintf(
+					"%s (floor %d) imports %s (floor %d): imports run downwards, so that no two packages need each other: move the code down, or pass it in as a value or an interface", short(p.Path), at.level, short(imp), to.level))
 		}
 	}
 	return bad
