@@ -6,6 +6,7 @@
 //	                          ├▶ CheckTags ────┤
 //	                          ├▶ CheckText ────┼─▶ complaints
 //	                          ├▶ CheckWidth ───┤
+//	                          ├▶ CheckCodeWidth┤
 //	                          ├▶ CheckWords ───┤
 //	                          └▶ CheckWrites ──┘
 //

@@ -58,6 +58,11 @@ func TestWidth(t *testing.T) {
 	complain(t, CheckWidth(repository(t)))
 }
 
+// TestCodeWidth holds the width of lines of code.
+func TestCodeWidth(t *testing.T) {
+	complain(t, CheckCodeWidth(repository(t)))
+}
+
 // wordsKept returns texts with a retired word that are permitted, because other programs define or
 // read them.
 func wordsKept() []string {
