@@ -35,7 +35,8 @@ func (a *Agent) checkGet(n leaseName, expires time.Time) error {
 		return err
 	}
 	if left := time.Until(expires); left <= 2*a.cfg.Skew {
-		return fmt.Errorf("%w: the lease would end in %v: the end has to be later than twice the clock skew, %v", ErrInvalid, left.Round(time.Millisecond), a.cfg.Skew)
+		return fmt.Errorf("%w: the lease would end in %v: the end has to be later than twice the clock skew, %v", ErrInvalid,
+			left.Round(time.Millisecond), a.cfg.Skew)
 	}
 	return nil
 }
@@ -81,8 +82,9 @@ func (a *Agent) get(ctx context.Context, n leaseName, expires time.Time, call *C
 func (a *Agent) lease(n leaseName, g lease.Grant) Lease {
 	end := time.UnixMilli(g.Expires)
 	return Lease{
-		Client: n.client, Pool: n.pool, Key: n.key, Resource: g.Resource, Region: g.Region, Token: g.Token, Expires: end, Deadline: end.Add(-a.cfg.Skew),
-		New: g.Unsettled, version: g.KeyVersion, pending: g.Unsettled,
+		Client: n.client, Pool: n.pool, Key: n.key, Resource: g.Resource, Region: g.Region, Token: g.Token, Expires: end,
+		Deadline: end.Add(-a.cfg.Skew),
+		New:      g.Unsettled, version: g.KeyVersion, pending: g.Unsettled,
 	}
 }
 
@@ -105,7 +107,8 @@ func (a *Agent) settle(ctx context.Context, d runner, l Lease) {
 	for pause := settlePause; ; pause = min(2*pause, maxSettlePause) {
 		step := d.params.SettleStep(l.grant(), time.Now().UnixMilli())
 		row, ok, err := d.write(ctx, &step)
-		if ok || err == nil && row.State == lease.Leased && row.Resource == l.Resource && row.ResourceVersion == l.Token { // or the answer was lost
+		// or the answer was lost
+		if ok || err == nil && row.State == lease.Leased && row.Resource == l.Resource && row.ResourceVersion == l.Token {
 			l.version, l.pending, l.New = row.Version, false, false
 			a.cache.renew(d.name, l)
 		}

@@ -65,7 +65,8 @@ func (a *Agent) Headroom(ctx context.Context, client, pool string) (Headroom, er
 		}
 		if at := time.UnixMilli(h.AsOfMs); time.Since(at) < maxHeadroomAge {
 			return Headroom{Region: a.cfg.Region, Free: int(h.Free), AsOf: at, Forecast: &Forecast{
-				Horizon: time.Duration(h.HorizonMs) * time.Millisecond, Need: int(h.Need), Rate: h.Rate, Returning: int(h.Returning), InTransit: int(h.InTransit), Refused: int(h.Refused),
+				Horizon: time.Duration(h.HorizonMs) * time.Millisecond, Need: int(h.Need), Rate: h.Rate, Returning: int(h.Returning),
+				InTransit: int(h.InTransit), Refused: int(h.Refused),
 			}}, nil
 		}
 	}

@@ -28,7 +28,8 @@ func (a *Agent) logOutage(what string, err error) {
 	case logthrottle.Begin:
 		log.Warn().Err(err).Str("region", a.cfg.Region).Str("what", what).Msg("region_failed")
 	case logthrottle.Continue:
-		log.Warn().Err(err).Str("region", a.cfg.Region).Str("what", what).Dur("for_ms", n.For).Int("failures", n.Failures).Msg("region_still_failing")
+		log.Warn().Err(err).Str("region", a.cfg.Region).Str("what", what).Dur("for_ms", n.For).Int("failures", n.Failures).
+			Msg("region_still_failing")
 	default:
 	}
 }

@@ -32,7 +32,8 @@ type stateMachine interface {
 
 func (a *Agent) newRunner(n leaseName, p *pool, region string, call *Call) runner {
 	terms := &lease.Params{
-		Rules: a.rules, Region: region, Holder: lease.Holder(n.pool, n.key), Skew: a.cfg.Skew.Milliseconds(), Quarantine: p.settings.Load().Quarantine.Milliseconds(),
+		Rules: a.rules, Region: region, Holder: lease.Holder(n.pool, n.key), Skew: a.cfg.Skew.Milliseconds(),
+		Quarantine: p.settings.Load().Quarantine.Milliseconds(),
 	}
 	return runner{a: a, name: n, partition: lease.KeyPartition(n.client, n.pool, n.key), pool: p, params: terms, call: call}
 }

@@ -97,7 +97,9 @@ func (a *Agent) settings(ctx context.Context, client, pool string) (*settings, e
 		return nil, fmt.Errorf("%w: settings of pool %s: %w", ErrTable, pool, err)
 	}
 	if s.Quarantine < a.cfg.Skew {
-		return nil, fmt.Errorf("%w: pool %s has a quarantine of %v, which is less than the clock skew, %v: set the pool's quarantine to at least that", ErrTable, pool, s.Quarantine, a.cfg.Skew)
+		return nil, fmt.Errorf(
+			"%w: pool %s has a quarantine of %v, which is less than the clock skew, %v: set the pool's quarantine to at least that",
+			ErrTable, pool, s.Quarantine, a.cfg.Skew)
 	}
 	return s, nil
 }

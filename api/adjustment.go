@@ -73,9 +73,12 @@ func (q AdjustmentQuery) fingerprint() uint64 {
 }
 
 // ListAdjustments returns the adjustments of an account. weir.proto lists its errors.
-func (s *spendService) ListAdjustments(ctx context.Context, req *connect.Request[weirpb.ListAdjustmentsRequest]) (*connect.Response[weirpb.ListAdjustmentsResponse], error) {
+func (s *spendService) ListAdjustments(ctx context.Context,
+	req *connect.Request[weirpb.ListAdjustmentsRequest],
+) (*connect.Response[weirpb.ListAdjustmentsResponse], error) {
 	if s.adjustments == nil {
-		return nil, errorf(connect.CodeUnimplemented, "this process serves no adjustments: send the request to a process with the role spendcounter")
+		return nil, errorf(connect.CodeUnimplemented,
+			"this process serves no adjustments: send the request to a process with the role spendcounter")
 	}
 	q, err := newAdjustmentQuery(req.Msg)
 	if err != nil {
@@ -95,8 +98,10 @@ func (s *spendService) ListAdjustments(ctx context.Context, req *connect.Request
 	n := len(page.Adjustments)
 	if n == 0 && q.After == "" {
 		read := []*weirpb.AsOf{page.AsOf}
-		return nil, withAsOf(errorf(connect.CodeNotFound, "account %q has no adjustments, as of %s: check the id, and the dead letters for rejected adjustments; "+
-			"one that was produced just now may not be applied yet", q.Account, asOfText(read)), read)
+		return nil, withAsOf(
+			errorf(connect.CodeNotFound,
+				"account %q has no adjustments, as of %s: check the id, and the dead letters for rejected adjustments; "+
+					"one that was produced just now may not be applied yet", q.Account, asOfText(read)), read)
 	}
 	if page.More && n > 0 {
 		out.NextPageToken = position{from: []byte(page.Adjustments[n-1].GetReferenceId())}.token(q.fingerprint())
@@ -105,6 +110,8 @@ func (s *spendService) ListAdjustments(ctx context.Context, req *connect.Request
 }
 
 // ListAdjustments returns an error.
-func (s *noSpendService) ListAdjustments(ctx context.Context, _ *connect.Request[weirpb.ListAdjustmentsRequest]) (*connect.Response[weirpb.ListAdjustmentsResponse], error) {
+func (s *noSpendService) ListAdjustments(ctx context.Context,
+	_ *connect.Request[weirpb.ListAdjustmentsRequest],
+) (*connect.Response[weirpb.ListAdjustmentsResponse], error) {
 	return nil, s.refuse(ctx)
 }

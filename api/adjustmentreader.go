@@ -25,7 +25,8 @@ func (f *SpendReader) Adjustments(ctx context.Context, q AdjustmentQuery) (*Adju
 		from = append(append(bytes.Clone(prefix), q.After...), 0)
 	}
 	page, err := f.State.Page(ctx, PageQuery{
-		Partition: p, Table: spendcounter.TableReferences, From: from, To: stream.PrefixEnd(prefix), Limit: q.Limit, MaxStaleness: q.MaxStaleness,
+		Partition: p, Table: spendcounter.TableReferences, From: from, To: stream.PrefixEnd(prefix), Limit: q.Limit,
+		MaxStaleness: q.MaxStaleness,
 	})
 	if err != nil {
 		return nil, err
@@ -38,7 +39,8 @@ func (f *SpendReader) Adjustments(ctx context.Context, q AdjustmentQuery) (*Adju
 			return nil, fmt.Errorf("adjustment %q in partition %d: %w", e.Key, p, err)
 		}
 		row := &weirpb.Adjustment{
-			Account: q.Account, ReferenceId: string(e.Key[len(prefix):]), Campaign: a.Campaign, Day: events.Day(a.BudgetDay).String(), Currency: a.Currency, Micros: a.Micros,
+			Account: q.Account, ReferenceId: string(e.Key[len(prefix):]), Campaign: a.Campaign, Day: events.Day(a.BudgetDay).String(),
+			Currency: a.Currency, Micros: a.Micros,
 			ServingDc: a.ServingDc, Reason: a.Reason, IngestMs: a.IngestMs, Duplicates: a.Duplicates, Conflicts: a.Conflicts,
 		}
 		if row.OverRefunded, err = days.overRefunded(ctx, a); err != nil {
@@ -69,7 +71,8 @@ func (r *dayReader) overRefunded(ctx context.Context, a *spendpb.AppliedAdjustme
 		return over, nil
 	}
 	page, err := r.state.Page(ctx, PageQuery{
-		Partition: r.partition, Table: spendcounter.TableSpend, From: key, To: append(bytes.Clone(key), 0), Limit: 1, MaxStaleness: r.maxStaleness,
+		Partition: r.partition, Table: spendcounter.TableSpend, From: key, To: append(bytes.Clone(key), 0), Limit: 1,
+		MaxStaleness: r.maxStaleness,
 	})
 	if err != nil {
 		return false, err

@@ -118,7 +118,8 @@ func (a *apps) withState(ctx context.Context, name string) (App, error) {
 			return App{}, invalid("this process has no state to read%s: send the request to another process", a.running())
 		}
 		if len(names) > 1 {
-			return App{}, invalid("the request names no application, and this process runs %d with state: set app to one of %s", len(names), strings.Join(names, ", "))
+			return App{}, invalid("the request names no application, and this process runs %d with state: set app to one of %s", len(names),
+				strings.Join(names, ", "))
 		}
 		name = names[0]
 	}

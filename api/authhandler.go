@@ -28,7 +28,9 @@ func (g *authHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ok, stopping := g.limiter.enter()
 	switch {
 	case stopping:
-		deny(w, r, http.StatusServiceUnavailable, retryLater(errorf(connect.CodeUnavailable, "this process is stopping: send the request to another process, or try again later")))
+		deny(w, r, http.StatusServiceUnavailable,
+			retryLater(
+				errorf(connect.CodeUnavailable, "this process is stopping: send the request to another process, or try again later")))
 		return
 	case !ok:
 		deny(w, r, http.StatusTooManyRequests, retryLater(errorf(connect.CodeResourceExhausted,

@@ -64,8 +64,11 @@ func NewClientWith(cfg ClientConfig) *Client {
 		return &Client{addrErr: err, http: &http.Client{}}
 	}
 	if cfg.Token != "" && base.Scheme != "https" && !hostcheck.IsLoopback(base.Hostname()) {
-		return &Client{addrErr: clientErrorf(connect.CodeInvalidArgument,
-			"the token is not sent over plain HTTP to %s, where others could read it: use https://%s", base.Host, base.Host), http: &http.Client{}}
+		return &Client{
+			addrErr: clientErrorf(connect.CodeInvalidArgument,
+				"the token is not sent over plain HTTP to %s, where others could read it: use https://%s", base.Host, base.Host),
+			http: &http.Client{},
+		}
 	}
 	if cfg.Transport == nil {
 		cfg.Transport = &http.Transport{
@@ -111,10 +114,13 @@ func baseURL(server string) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	switch {
-	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", strings.Trim(u.Path, "/") != "", u.RawQuery != "", u.Fragment != "":
-		return nil, clientErrorf(connect.CodeInvalidArgument, "server %q is not an address: use host:port such as 127.0.0.1:8080, or a URL without a path", server)
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", strings.Trim(u.Path, "/") != "", u.RawQuery != "",
+		u.Fragment != "":
+		return nil, clientErrorf(connect.CodeInvalidArgument,
+			"server %q is not an address: use host:port such as 127.0.0.1:8080, or a URL without a path", server)
 	case u.User != nil:
-		return nil, clientErrorf(connect.CodeInvalidArgument, "the server address contains a user name, which process lists would show: use a token")
+		return nil, clientErrorf(connect.CodeInvalidArgument,
+			"the server address contains a user name, which process lists would show: use a token")
 	}
 	host, port := u.Hostname(), u.Port()
 	if host == "" {

@@ -26,7 +26,9 @@ type clusterService struct {
 
 // GetCluster returns the broker addresses, and the names and settings that producers and commands
 // need in common with the process.
-func (s *clusterService) GetCluster(ctx context.Context, _ *connect.Request[weirpb.GetClusterRequest]) (*connect.Response[weirpb.GetClusterResponse], error) {
+func (s *clusterService) GetCluster(ctx context.Context,
+	_ *connect.Request[weirpb.GetClusterRequest],
+) (*connect.Response[weirpb.GetClusterResponse], error) {
 	c, err := s.source.Cluster(ctx)
 	if err != nil {
 		return nil, sourceError(err, "the cluster's description")
@@ -35,7 +37,9 @@ func (s *clusterService) GetCluster(ctx context.Context, _ *connect.Request[weir
 }
 
 // ListPartitions returns the tasks of all processes, ordered by application, partition and process.
-func (s *clusterService) ListPartitions(ctx context.Context, req *connect.Request[weirpb.ListPartitionsRequest]) (*connect.Response[weirpb.ListPartitionsResponse], error) {
+func (s *clusterService) ListPartitions(ctx context.Context,
+	req *connect.Request[weirpb.ListPartitionsRequest],
+) (*connect.Response[weirpb.ListPartitionsResponse], error) {
 	res, err := s.partitions(ctx, req.Msg.GetApp())
 	if err != nil {
 		return nil, err
@@ -72,7 +76,8 @@ func (s *clusterService) partitions(ctx context.Context, name string) (*weirpb.L
 		s.complete(ctx, list, name, res)
 	}
 	slices.SortFunc(res.Partitions, func(a, b *weirpb.Partition) int {
-		return cmp.Or(cmp.Compare(a.GetApp(), b.GetApp()), cmp.Compare(a.GetPartition(), b.GetPartition()), cmp.Compare(a.GetInstance(), b.GetInstance()))
+		return cmp.Or(cmp.Compare(a.GetApp(), b.GetApp()), cmp.Compare(a.GetPartition(), b.GetPartition()),
+			cmp.Compare(a.GetInstance(), b.GetInstance()))
 	})
 	slices.SortStableFunc(res.Waiting, func(a, b *weirpb.WaitingRole) int { return cmp.Compare(a.GetInstance(), b.GetInstance()) })
 	return res, nil

@@ -157,7 +157,9 @@ func (c *Config) setDefaults() error {
 
 func (c *Config) check() error {
 	if c.Cluster == nil && (c.Spend != nil || len(c.Apps) > 0) {
-		return &FieldError{[]string{"Cluster"}, errors.New("the services of spend and of applications need a cluster, and Cluster is not set: set it")}
+		return &FieldError{
+			[]string{"Cluster"}, errors.New("the services of spend and of applications need a cluster, and Cluster is not set: set it"),
+		}
 	}
 	if err := c.checkApps(); err != nil {
 		return err
@@ -172,7 +174,9 @@ func (c *Config) check() error {
 		return &FieldError{[]string{"TLS"}, errors.New("the listeners have TLS without a certificate: add one")}
 	}
 	if c.Token != "" && len(c.Token) < MinToken {
-		return &FieldError{[]string{"Token"}, fmt.Errorf("the token has %d bytes and could be guessed: use at least %d bytes", len(c.Token), MinToken)}
+		return &FieldError{
+			[]string{"Token"}, fmt.Errorf("the token has %d bytes and could be guessed: use at least %d bytes", len(c.Token), MinToken),
+		}
 	}
 	if c.OpsOnly {
 		return c.checkListen("OpsListen", c.OpsListen)
@@ -218,5 +222,6 @@ func (c Config) checkListen(field, addr string) error {
 		return nil
 	}
 	return &FieldError{append([]string{field}, missing...), fmt.Errorf(
-		"the address %q can be reached from other machines without %s: set what is missing, or listen on 127.0.0.1", addr, strings.Join(names, " and "))}
+		"the address %q can be reached from other machines without %s: set what is missing, or listen on 127.0.0.1", addr,
+		strings.Join(names, " and "))}
 }

@@ -43,8 +43,9 @@ func sourceError(err error, what string) error {
 	var parts *PartitionsError
 	switch {
 	case errors.As(err, &parts) && parts.stopped():
-		return errorf(connect.CodeUnavailable, "%s cannot be read: %w: a stopped partition continues only after an operator has removed the reason; "+
-			"the list of partitions has the reasons", what, err)
+		return errorf(connect.CodeUnavailable,
+			"%s cannot be read: %w: a stopped partition continues only after an operator has removed the reason; "+
+				"the list of partitions has the reasons", what, err)
 	case errors.As(err, &parts):
 		return errorf(connect.CodeUnavailable, "%s cannot be read now: %w: try again in a moment, or list the partitions", what, err)
 	case errors.Is(err, ErrRefused):
@@ -52,7 +53,8 @@ func sourceError(err error, what string) error {
 	case errors.Is(err, context.Canceled):
 		return errorf(connect.CodeCanceled, "%s: the caller cancelled the request or the server is stopping: send it again: %w", what, err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return errorf(connect.CodeDeadlineExceeded, "%s took longer than its time limit: send the request again, or look at the lag of the partitions: %w", what, err)
+		return errorf(connect.CodeDeadlineExceeded,
+			"%s took longer than its time limit: send the request again, or look at the lag of the partitions: %w", what, err)
 	}
 	return errorf(connect.CodeInternal, "%s could not be read: %w: see the log of the process", what, err)
 }

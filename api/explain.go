@@ -46,16 +46,19 @@ func (c *Client) unreachable(err error, took time.Duration) string {
 		return fmt.Sprintf("%s speaks plain HTTP, not TLS: use the address http://%s", c.server, c.server)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
 		errors.As(err, &network) && network.Timeout():
-		return fmt.Sprintf("%s gave no answer within %s: it is overloaded or unreachable: check its /readyz, then try again", c.server, took.Round(100*time.Millisecond))
+		return fmt.Sprintf("%s gave no answer within %s: it is overloaded or unreachable: check its /readyz, then try again", c.server,
+			took.Round(100*time.Millisecond))
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, net.ErrClosed):
 		return fmt.Sprintf("%s closed the connection before it answered: it stopped, or has too many connections: try again", c.server)
 	}
 	switch connect.CodeOf(err) {
 	case connect.CodeUnimplemented, connect.CodeUnknown, connect.CodeInternal:
 		if coded := new(connect.Error); errors.As(err, &coded) && strings.HasPrefix(coded.Message(), "400 ") && !c.tls {
-			return fmt.Sprintf("%s refuses plain HTTP (%s), as a server with TLS does: use the address https://%s", c.server, coded.Message(), c.server)
+			return fmt.Sprintf("%s refuses plain HTTP (%s), as a server with TLS does: use the address https://%s", c.server,
+				coded.Message(), c.server)
 		}
-		return fmt.Sprintf("%s answers, but not as a weir process (%v): use the address of a data listener, with http:// or https:// as it needs",
+		return fmt.Sprintf(
+			"%s answers, but not as a weir process (%v): use the address of a data listener, with http:// or https:// as it needs",
 			c.server, err)
 	default: // the code states what failed
 		return fmt.Sprintf("the call to %s failed (%v): check the address and try again", c.server, err)

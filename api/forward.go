@@ -53,7 +53,8 @@ func requestMetaOf(ctx context.Context) requestMeta {
 }
 
 func withRequestMeta(ctx context.Context, h http.Header) context.Context {
-	return context.WithValue(ctx, requestMetaKey{}, requestMeta{forwarded: h.Get(ForwardedHeader) != "", authorization: h.Get("Authorization")})
+	return context.WithValue(ctx, requestMetaKey{},
+		requestMeta{forwarded: h.Get(ForwardedHeader) != "", authorization: h.Get("Authorization")})
 }
 
 // receive reads the headers of a request to the process with the instance names self: a process
@@ -63,8 +64,9 @@ func receive(self []string) connect.UnaryInterceptorFunc {
 		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 			meant := req.Header().Get(ForwardedHeader)
 			if meant != "" && !slices.Contains(self, meant) {
-				return nil, errorf(connect.CodeUnavailable, "this process is %s, but the request is for %.100q: two processes advertise the same address: "+
-					"give each process an address of its own", strings.Join(self, ", "), meant)
+				return nil, errorf(connect.CodeUnavailable,
+					"this process is %s, but the request is for %.100q: two processes advertise the same address: "+
+						"give each process an address of its own", strings.Join(self, ", "), meant)
 			}
 			return next(withRequestMeta(ctx, req.Header()), req)
 		}

@@ -14,7 +14,9 @@ import (
 
 // ListHealth returns one entry per shard that can be read, ordered by writer and shard, with the
 // figures of its origins and their sums.
-func (s *spendService) ListHealth(ctx context.Context, _ *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error) {
+func (s *spendService) ListHealth(ctx context.Context,
+	_ *connect.Request[weirpb.ListHealthRequest],
+) (*connect.Response[weirpb.ListHealthResponse], error) {
 	res, err := s.health(ctx)
 	if err != nil {
 		return nil, err
@@ -69,7 +71,8 @@ func shardHealth(h *eventspb.SpendHistogram) (*weirpb.ShardHealth, error) {
 		})
 	}
 	if f.overflow != "" {
-		return nil, errorf(connect.CodeOutOfRange, "the sum of %s over the origins of shard %d does not fit 64 bits: read its parts from the topic spend.health",
+		return nil, errorf(connect.CodeOutOfRange,
+			"the sum of %s over the origins of shard %d does not fit 64 bits: read its parts from the topic spend.health",
 			f.overflow, h.GetShard())
 	}
 	return out, nil

@@ -97,12 +97,14 @@ const (
 // procedures returns the paths of all procedures.
 func procedures() []string {
 	return []string{
-		weirpbconnect.SpendServiceGetSpendProcedure, weirpbconnect.SpendServicePollSpendProcedure, weirpbconnect.SpendServiceListHealthProcedure,
+		weirpbconnect.SpendServiceGetSpendProcedure, weirpbconnect.SpendServicePollSpendProcedure,
+		weirpbconnect.SpendServiceListHealthProcedure,
 		weirpbconnect.SpendServiceListSpendProcedure, weirpbconnect.SpendServiceTopSpendProcedure,
 		weirpbconnect.AdjustmentServiceListAdjustmentsProcedure,
 		weirpbconnect.ClusterServiceGetClusterProcedure, weirpbconnect.ClusterServiceListPartitionsProcedure,
 		weirpbconnect.ClusterServiceCreateSavepointProcedure,
-		weirpbconnect.StateServiceGetStateProcedure, weirpbconnect.StateServiceScanStateProcedure, weirpbconnect.StateServiceHashStateProcedure,
+		weirpbconnect.StateServiceGetStateProcedure, weirpbconnect.StateServiceScanStateProcedure,
+		weirpbconnect.StateServiceHashStateProcedure,
 	}
 }
 

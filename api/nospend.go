@@ -24,26 +24,36 @@ func (s *noSpendService) refuse(ctx context.Context) error {
 }
 
 // GetSpend returns an error.
-func (s *noSpendService) GetSpend(ctx context.Context, _ *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error) {
+func (s *noSpendService) GetSpend(ctx context.Context,
+	_ *connect.Request[weirpb.GetSpendRequest],
+) (*connect.Response[weirpb.GetSpendResponse], error) {
 	return nil, s.refuse(ctx)
 }
 
 // PollSpend returns an error.
-func (s *noSpendService) PollSpend(ctx context.Context, _ *connect.Request[weirpb.PollSpendRequest]) (*connect.Response[weirpb.PollSpendResponse], error) {
+func (s *noSpendService) PollSpend(ctx context.Context,
+	_ *connect.Request[weirpb.PollSpendRequest],
+) (*connect.Response[weirpb.PollSpendResponse], error) {
 	return nil, s.refuse(ctx)
 }
 
 // ListHealth returns an error.
-func (s *noSpendService) ListHealth(ctx context.Context, _ *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error) {
+func (s *noSpendService) ListHealth(ctx context.Context,
+	_ *connect.Request[weirpb.ListHealthRequest],
+) (*connect.Response[weirpb.ListHealthResponse], error) {
 	return nil, s.refuse(ctx)
 }
 
 // ListSpend returns an error.
-func (s *noSpendService) ListSpend(ctx context.Context, _ *connect.Request[weirpb.ListSpendRequest]) (*connect.Response[weirpb.ListSpendResponse], error) {
+func (s *noSpendService) ListSpend(ctx context.Context,
+	_ *connect.Request[weirpb.ListSpendRequest],
+) (*connect.Response[weirpb.ListSpendResponse], error) {
 	return nil, s.refuse(ctx)
 }
 
 // TopSpend returns an error.
-func (s *noSpendService) TopSpend(ctx context.Context, _ *connect.Request[weirpb.TopSpendRequest]) (*connect.Response[weirpb.TopSpendResponse], error) {
+func (s *noSpendService) TopSpend(ctx context.Context,
+	_ *connect.Request[weirpb.TopSpendRequest],
+) (*connect.Response[weirpb.TopSpendResponse], error) {
 	return nil, s.refuse(ctx)
 }

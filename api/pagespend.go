@@ -107,7 +107,8 @@ func (s *spendService) campaignDays(ctx context.Context, account, campaign strin
 		return nil, errorf(connect.CodeNotFound, "campaign %q has no spend, as of %s", campaign, asOfText(read))
 	}
 	slices.SortFunc(rows, func(a, b *weirpb.SpendRow) int {
-		return cmp.Or(cmp.Compare(a.GetAccount(), b.GetAccount()), cmp.Compare(b.GetDay(), a.GetDay()), cmp.Compare(a.GetCurrency(), b.GetCurrency()))
+		return cmp.Or(cmp.Compare(a.GetAccount(), b.GetAccount()), cmp.Compare(b.GetDay(), a.GetDay()),
+			cmp.Compare(a.GetCurrency(), b.GetCurrency()))
 	})
 	return rows, nil
 }

@@ -30,10 +30,12 @@ func (p position) token(fingerprint uint64) string {
 func parseToken(token string, fingerprint uint64) (position, error) {
 	b, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(b) < tokenHead || b[0] != tokenVersion {
-		return position{}, invalid("page_token %.32q is invalid: send next_page_token of the previous page unchanged, or omit it to start again", token)
+		return position{}, invalid(
+			"page_token %.32q is invalid: send next_page_token of the previous page unchanged, or omit it to start again", token)
 	}
 	if binary.BigEndian.Uint64(b[1:]) != fingerprint {
-		return position{}, invalid("page_token belongs to another request: repeat the request of the previous page, or omit it to start again")
+		return position{}, invalid(
+			"page_token belongs to another request: repeat the request of the previous page, or omit it to start again")
 	}
 	return position{partition: int32(binary.BigEndian.Uint16(b[9:])), from: b[tokenHead:]}, nil
 }
@@ -46,7 +48,8 @@ func (q scanQuery) resume(token string) (position, error) {
 		return position{}, err
 	}
 	if p.partition < q.first || p.partition > q.last || !q.contains(p.from) {
-		return position{}, invalid("page_token is outside of the requested range: send next_page_token of the previous page unchanged, or omit it to start again")
+		return position{}, invalid(
+			"page_token is outside of the requested range: send next_page_token of the previous page unchanged, or omit it to start again")
 	}
 	return p, nil
 }

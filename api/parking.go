@@ -90,7 +90,8 @@ func (p *parking) untilStop(ctx context.Context) (context.Context, context.Cance
 // stops, or else err.
 func whyEnded(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errStopping) {
-		return errorf(connect.CodeUnavailable, "this process is stopping, and the request waited for a commit: send it again, to another process")
+		return errorf(connect.CodeUnavailable,
+			"this process is stopping, and the request waited for a commit: send it again, to another process")
 	}
 	return err
 }

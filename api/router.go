@@ -55,7 +55,9 @@ func NewRouter(cfg RouterConfig) *Router {
 	}
 	return &Router{
 		state: cfg.State, info: cfg.State.Info(), peers: &peers{source: cfg.Peers}, tls: cfg.TLS, scans: make(chan struct{}, maxScans),
-		http: &http.Client{Transport: cfg.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		http: &http.Client{
+			Transport: cfg.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 	}
 }
 
@@ -230,5 +232,6 @@ func (a lookup[R]) forward(ctx context.Context, r *Router, p Peer) (res R, no st
 	case cannotAnswer(ctx, err):
 		return res, fmt.Sprintf("%s at %s cannot answer: %s", p.Instance, p.Endpoint, message(err)), nil
 	}
-	return res, "", errorf(connect.CodeOf(err), "%s at %s, the owner of partition %d, answered: %s", p.Instance, p.Endpoint, a.partition, message(err))
+	return res, "", errorf(connect.CodeOf(err), "%s at %s, the owner of partition %d, answered: %s", p.Instance, p.Endpoint, a.partition,
+		message(err))
 }

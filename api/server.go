@@ -68,11 +68,14 @@ func New(cfg Config) (*Server, error) {
 	limiter := newInflightLimiter(cfg.MaxRequests)
 	parking := newParking(&cfg, limiter, m)
 	s := &Server{
-		cfg:         cfg,
-		apps:        all,
-		log:         *cfg.Log,
-		metrics:     m,
-		spend:       &spendService{spend: cfg.Spend, adjustments: cfg.Adjustments, cluster: cfg.Cluster, router: all.stateOf(cfg.SpendApp), waitLimit: cfg.WaitLimit, parking: parking},
+		cfg:     cfg,
+		apps:    all,
+		log:     *cfg.Log,
+		metrics: m,
+		spend: &spendService{
+			spend: cfg.Spend, adjustments: cfg.Adjustments, cluster: cfg.Cluster, router: all.stateOf(cfg.SpendApp),
+			waitLimit: cfg.WaitLimit, parking: parking,
+		},
 		cluster:     &clusterService{source: cfg.Cluster, apps: all, waiting: cfg.Waiting, log: *cfg.Log},
 		dataLimiter: limiter,
 		parking:     parking,

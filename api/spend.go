@@ -23,7 +23,9 @@ type spendService struct {
 }
 
 // GetSpend returns the spend of one campaign. weir.proto lists its errors.
-func (s *spendService) GetSpend(ctx context.Context, req *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error) {
+func (s *spendService) GetSpend(ctx context.Context,
+	req *connect.Request[weirpb.GetSpendRequest],
+) (*connect.Response[weirpb.GetSpendResponse], error) {
 	q, err := newSpendQuery(req.Msg)
 	if err != nil {
 		return nil, err
@@ -89,7 +91,8 @@ func (s *spendService) notFound(ctx context.Context, q spendQuery, read []*weirp
 	if c, err := s.cluster.Cluster(ctx); err == nil && c.GetDc() != "" {
 		where = fmt.Sprintf("in datacentre %s", c.GetDc())
 	}
-	err := errorf(connect.CodeNotFound, "%s has no spend %s, as of %s: check the id; events that were produced just now may not be counted yet",
+	err := errorf(connect.CodeNotFound,
+		"%s has no spend %s, as of %s: check the id; events that were produced just now may not be counted yet",
 		q.subject(), where, asOfText(read))
 	return withAsOf(err, read)
 }

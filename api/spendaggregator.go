@@ -78,7 +78,8 @@ func (t *spendAggregator) pick() (account, currency string, err error) {
 		return accounts[0], t.q.currency, nil
 	}
 	if len(currencies) > 1 {
-		return "", "", ambiguous("campaign %q of account %q has spend in %d currencies (%s: %s), which are never summed: set currency to one of them",
+		return "", "", ambiguous(
+			"campaign %q of account %q has spend in %d currencies (%s: %s), which are never summed: set currency to one of them",
 			t.q.campaign, accounts[0], len(currencies), t.charged(), t.amounts(a))
 	}
 	return accounts[0], currencies[0], nil
@@ -143,7 +144,8 @@ func (t *spendAggregator) answer() (*weirpb.GetSpendResponse, error) {
 	days := slices.Sorted(maps.Keys(byDay))
 	if t.q.day != 0 {
 		if byDay[t.q.day] == nil && byDay[0] != nil {
-			return nil, errorf(connect.CodeNotFound, "campaign %q of account %q has no %s spend on %s that is not closed (spend.retention): omit day for all days, with the sum of the closed days",
+			return nil, errorf(connect.CodeNotFound,
+				"campaign %q of account %q has no %s spend on %s that is not closed (spend.retention): omit day for all days, with the sum of the closed days",
 				t.q.campaign, account, currency, dayText(t.q.day))
 		}
 		if byDay[t.q.day] == nil {

@@ -224,7 +224,9 @@ func (l *spendList) answer(at *weirpb.AsOf) (*weirpb.ListSpendResponse, error) {
 
 // listSpend makes the page in this process, or in the owner of the account's partition.
 func (r *Router) listSpend(ctx context.Context, q listQuery, m *weirpb.ListSpendRequest) (*weirpb.ListSpendResponse, error) {
-	scan := SpendScan{Partition: q.partition, Account: q.account, FirstDay: q.first, LastDay: q.last, Currency: q.currency, Hours: q.by == byHour}
+	scan := SpendScan{
+		Partition: q.partition, Account: q.account, FirstDay: q.first, LastDay: q.last, Currency: q.currency, Hours: q.by == byHour,
+	}
 	if q.by == "" || q.by == byCampaign {
 		scan.From = q.from
 	}
@@ -253,7 +255,9 @@ func (r *Router) listSpend(ctx context.Context, q listQuery, m *weirpb.ListSpend
 }
 
 // ListSpend returns the spend of an account. weir.proto lists its errors.
-func (s *spendService) ListSpend(ctx context.Context, req *connect.Request[weirpb.ListSpendRequest]) (*connect.Response[weirpb.ListSpendResponse], error) {
+func (s *spendService) ListSpend(ctx context.Context,
+	req *connect.Request[weirpb.ListSpendRequest],
+) (*connect.Response[weirpb.ListSpendResponse], error) {
 	if s.router == nil {
 		return nil, errNoRouter()
 	}
@@ -282,5 +286,6 @@ func (q listQuery) filterText() (text string) {
 }
 
 func errNoRouter() error {
-	return errorf(connect.CodeUnimplemented, "this process serves no lists of spend: send the request to a process with the role spendcounter")
+	return errorf(connect.CodeUnimplemented,
+		"this process serves no lists of spend: send the request to a process with the role spendcounter")
 }

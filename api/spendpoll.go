@@ -30,7 +30,8 @@ func (s *spendService) newSpendPoll(m *weirpb.PollSpendRequest) (p spendPoll, er
 	wait := min(time.Duration(m.GetWaitMs())*time.Millisecond, s.waitLimit)
 	switch p.version = m.GetVersion(); {
 	case m.GetWaitMs() < 0:
-		return p, invalid("wait_ms %d is negative: use a number of milliseconds, or omit it for %d", m.GetWaitMs(), defaultPollWait.Milliseconds())
+		return p, invalid("wait_ms %d is negative: use a number of milliseconds, or omit it for %d", m.GetWaitMs(),
+			defaultPollWait.Milliseconds())
 	case m.GetWaitMs() == 0:
 		wait = min(defaultPollWait, s.waitLimit)
 	case m.GetWaitMs() > s.waitLimit.Milliseconds(): // the product above may have wrapped
@@ -42,14 +43,17 @@ func (s *spendService) newSpendPoll(m *weirpb.PollSpendRequest) (p spendPoll, er
 	case p.account == "":
 		return p, invalid("a poll with a version needs the account: set spend.account to the account of the answer that has the version")
 	case p.wait || p.maxStaleness > 0:
-		return p, invalid("spend.wait and spend.max_staleness_ms are for a poll without a version: omit them, because a poll with a version waits for commits of the owner")
+		return p, invalid(
+			"spend.wait and spend.max_staleness_ms are for a poll without a version: omit them, because a poll with a version waits for commits of the owner")
 	}
 	return p, nil
 }
 
 // PollSpend returns the spend of one campaign as soon as it is not what the caller has. weir.proto
 // lists its errors.
-func (s *spendService) PollSpend(ctx context.Context, req *connect.Request[weirpb.PollSpendRequest]) (*connect.Response[weirpb.PollSpendResponse], error) {
+func (s *spendService) PollSpend(ctx context.Context,
+	req *connect.Request[weirpb.PollSpendRequest],
+) (*connect.Response[weirpb.PollSpendResponse], error) {
 	p, err := s.newSpendPoll(req.Msg)
 	if err != nil {
 		return nil, err

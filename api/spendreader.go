@@ -116,7 +116,9 @@ func (r *snapshotReader) campaign(ctx context.Context, q SpendQuery) (entries []
 
 // all returns the entries of a table whose keys begin with prefix.
 func (r *snapshotReader) all(ctx context.Context, table byte, prefix []byte) (entries []Entry, err error) {
-	q := PageQuery{Partition: r.partition, Table: table, From: prefix, To: stream.PrefixEnd(prefix), Limit: MaxPageKeys, MaxStaleness: r.maxStaleness}
+	q := PageQuery{
+		Partition: r.partition, Table: table, From: prefix, To: stream.PrefixEnd(prefix), Limit: MaxPageKeys, MaxStaleness: r.maxStaleness,
+	}
 	for {
 		page, err := r.state.Page(ctx, q)
 		if err != nil {
@@ -198,7 +200,8 @@ func (f *SpendReader) Health(ctx context.Context, fn func(*eventspb.SpendHistogr
 	var mu sync.Mutex
 	return eachPartition(ctx, f.shards(""), func(ctx context.Context, p int32) error {
 		key := spendcounter.HealthKey(f.DC, p)
-		page, err := f.State.Page(ctx, PageQuery{Partition: p, Table: spendcounter.TableHealth, From: key, To: append(slices.Clone(key), 0), Limit: 1})
+		page, err := f.State.Page(ctx,
+			PageQuery{Partition: p, Table: spendcounter.TableHealth, From: key, To: append(slices.Clone(key), 0), Limit: 1})
 		if err != nil || len(page.Entries) == 0 {
 			return err
 		}

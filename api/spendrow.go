@@ -43,7 +43,8 @@ func (r *spendRows) err() error {
 	if r.sums.overflow == "" {
 		return nil
 	}
-	return errorf(connect.CodeOutOfRange, "a sum of %s does not fit 64 bits: request fewer days, or campaign days without sums", r.sums.overflow)
+	return errorf(connect.CodeOutOfRange, "a sum of %s does not fit 64 bits: request fewer days, or campaign days without sums",
+		r.sums.overflow)
 }
 
 // compareRows orders rows by campaign and place.

@@ -154,7 +154,10 @@ func (r *Router) topSpend(ctx context.Context, q topQuery, m *weirpb.TopSpendReq
 			}
 			var totals []*weirpb.CurrencyTotal
 			top := topRows{q: q}
-			scan := SpendScan{Partition: p, Account: q.account, ByEvents: q.events, FirstDay: q.first, LastDay: q.last, Currency: q.currency, MaxStaleness: stale}
+			scan := SpendScan{
+				Partition: p, Account: q.account, ByEvents: q.events, FirstDay: q.first, LastDay: q.last, Currency: q.currency,
+				MaxStaleness: stale,
+			}
 			scan.Total = func(t *weirpb.CurrencyTotal) error {
 				totals = append(totals, t)
 				return nil
@@ -228,7 +231,9 @@ func totalsOf(parts []*weirpb.TopSpendResponse) (list []*weirpb.CurrencyTotal, e
 
 // TopSpend returns the campaigns with the greatest figures of one or more budget days. weir.proto
 // lists its errors.
-func (s *spendService) TopSpend(ctx context.Context, req *connect.Request[weirpb.TopSpendRequest]) (*connect.Response[weirpb.TopSpendResponse], error) {
+func (s *spendService) TopSpend(ctx context.Context,
+	req *connect.Request[weirpb.TopSpendRequest],
+) (*connect.Response[weirpb.TopSpendResponse], error) {
 	if s.router == nil {
 		return nil, errNoRouter()
 	}

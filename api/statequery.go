@@ -73,7 +73,8 @@ func (i StateInfo) keyQuery(m *weirpb.GetStateRequest) (q keyQuery, err error) {
 		q.partition, known = t.Partition(q.key)
 	}
 	if !known {
-		return q, invalid("the key does not determine which of the %d partitions of table %s has it: set partition, or scan all partitions", i.Partitions, t.Name)
+		return q, invalid("the key does not determine which of the %d partitions of table %s has it: set partition, or scan all partitions",
+			i.Partitions, t.Name)
 	}
 	return q, nil
 }
@@ -139,7 +140,8 @@ func (i StateInfo) table(name string) (stream.TableInfo, error) {
 	for _, t := range i.Tables {
 		known = append(known, fmt.Sprintf("%s (%d)", t.Name, t.Number))
 	}
-	return stream.TableInfo{}, invalid("%s has no table %.64q: use one of %s, or a number from 1 to 255", i.App, name, strings.Join(known, ", "))
+	return stream.TableInfo{}, invalid("%s has no table %.64q: use one of %s, or a number from 1 to 255", i.App, name,
+		strings.Join(known, ", "))
 }
 
 func staleness(ms int64) (time.Duration, error) {

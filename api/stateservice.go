@@ -30,13 +30,16 @@ func (s *stateService) router(ctx context.Context, app string) (*Router, StateIn
 	}
 	info := a.State.state.Info()
 	if info.Partitions == 0 {
-		return nil, info, errorf(connect.CodeUnavailable, "%s has not started in this process: try again in a moment, or look at its log", a.Name)
+		return nil, info, errorf(connect.CodeUnavailable, "%s has not started in this process: try again in a moment, or look at its log",
+			a.Name)
 	}
 	return a.State, info, nil
 }
 
 // GetState returns the value of one key.
-func (s *stateService) GetState(ctx context.Context, req *connect.Request[weirpb.GetStateRequest]) (*connect.Response[weirpb.GetStateResponse], error) {
+func (s *stateService) GetState(ctx context.Context,
+	req *connect.Request[weirpb.GetStateRequest],
+) (*connect.Response[weirpb.GetStateResponse], error) {
 	router, info, err := s.router(ctx, req.Msg.GetApp())
 	if err != nil {
 		return nil, err
@@ -54,14 +57,17 @@ func (s *stateService) GetState(ctx context.Context, req *connect.Request[weirpb
 	}
 	if len(page.Entries) == 0 {
 		read := []*weirpb.AsOf{page.AsOf}
-		return nil, withAsOf(errorf(connect.CodeNotFound, "%s does not exist, as of %s: scan the table to list its keys", what, asOfText(read)), read)
+		return nil, withAsOf(
+			errorf(connect.CodeNotFound, "%s does not exist, as of %s: scan the table to list its keys", what, asOfText(read)), read)
 	}
 	e := info.entry(q.table, q.partition, page.Entries[0])
 	return connect.NewResponse(&weirpb.GetStateResponse{Entry: e, AsOf: page.AsOf}), nil
 }
 
 // ScanState returns one page of a range.
-func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirpb.ScanStateRequest]) (*connect.Response[weirpb.ScanStateResponse], error) {
+func (s *stateService) ScanState(ctx context.Context,
+	req *connect.Request[weirpb.ScanStateRequest],
+) (*connect.Response[weirpb.ScanStateResponse], error) {
 	router, info, err := s.router(ctx, req.Msg.GetApp())
 	if err != nil {
 		return nil, err
@@ -112,7 +118,9 @@ func (s *stateService) ScanState(ctx context.Context, req *connect.Request[weirp
 }
 
 // HashState hashes partitions, a few at a time.
-func (s *stateService) HashState(ctx context.Context, req *connect.Request[weirpb.HashStateRequest]) (*connect.Response[weirpb.HashStateResponse], error) {
+func (s *stateService) HashState(ctx context.Context,
+	req *connect.Request[weirpb.HashStateRequest],
+) (*connect.Response[weirpb.HashStateResponse], error) {
 	router, info, err := s.router(ctx, req.Msg.GetApp())
 	if err != nil {
 		return nil, err
@@ -177,7 +185,8 @@ func (i StateInfo) entry(table byte, partition int32, e Entry) *weirpb.StateEntr
 			if out.JsonError != "" {
 				out.JsonError += "; "
 			}
-			out.JsonError += fmt.Sprintf("the %s does not match the schema of table %s in this version of the program: %v", what, t.Name, err)
+			out.JsonError += fmt.Sprintf("the %s does not match the schema of table %s in this version of the program: %v", what, t.Name,
+				err)
 			return ""
 		}
 		return string(text)

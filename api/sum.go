@@ -64,7 +64,8 @@ func (s *accountSum) addDay(rec *eventspb.Spend) {
 
 func (s *accountSum) done() (*weirpb.GetSpendResponse, error) {
 	if s.overflow != "" {
-		return nil, errorf(connect.CodeOutOfRange, "the sum of %s of campaign %q of account %q over %d days does not fit 64 bits: request it day by day",
+		return nil, errorf(connect.CodeOutOfRange,
+			"the sum of %s of campaign %q of account %q over %d days does not fit 64 bits: request it day by day",
 			s.overflow, s.out.Campaign, s.out.Account, len(s.out.Days))
 	}
 	s.out.Day = "all"

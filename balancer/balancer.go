@@ -52,7 +52,9 @@ func New(cfg Config, t stream.Task) (*Balancer, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	b := &Balancer{cfg: cfg, task: t, regions: make([]region, len(cfg.Regions)), pools: map[string]*pool{}, stats: Stats{Moved: map[MovePath]int64{}}}
+	b := &Balancer{
+		cfg: cfg, task: t, regions: make([]region, len(cfg.Regions)), pools: map[string]*pool{}, stats: Stats{Moved: map[MovePath]int64{}},
+	}
 	b.changes = changes.Decoder{Rules: b.cfg.rules(), Fold: b.foldChange}
 	for i := range b.regions {
 		b.regions[i].seen = map[string]heartbeat{}

@@ -35,7 +35,10 @@ func (b *Balancer) command(p *pool, m plan.Move, now *tick, budget *int) error {
 	if n := int64(len(list)); n < m.Count {
 		text += fmt.Sprintf(", %d of them at once", n)
 	}
-	b.note(p, &eventspb.LeaseJournalEntry{AtMs: now.ms, By: "balancer", Kind: m.Kind, From: m.From, To: m.To, Count: int64(len(list)), Text: text})
+	b.note(p,
+		&eventspb.LeaseJournalEntry{
+			AtMs: now.ms, By: "balancer", Kind: m.Kind, From: m.From, To: m.To, Count: int64(len(list)), Text: text,
+		})
 	return nil
 }
 

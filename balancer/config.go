@@ -42,16 +42,18 @@ type Config struct {
 }
 
 const (
-	headroomInterval = 4 * time.Second  // least time between two records of a changed headroom
-	tableInterval    = 5 * time.Second  // least time between two writes of it to the table
-	headroomMaxAge   = 5 * time.Minute  // headroom is published and written at least so often: agents trust a row for twice that and a minute
-	forgetAfter      = time.Minute      // time until an empty pool is forgotten: a replay may bring it back before
-	maxForgotten     = 5000             // deleted rows in one tick
-	grace            = 10 * time.Second // from a transfer's timeout until it is given up
-	nearWindow       = 5 * time.Second  // see View.ReturningSoon
-	scanQuiet        = 10 * time.Second // time without a new scanned row after which a scan is taken for done
-	maxTime          = 1 << 52          // ms; the greatest valid time
-	maxAhead         = 5 * time.Minute  // of a change, before its record
+	headroomInterval = 4 * time.Second // least time between two records of a changed headroom
+	tableInterval    = 5 * time.Second // least time between two writes of it to the table
+	// headroomMaxAge is the longest time without a record of the headroom and a write of it to the
+	// table. Agents trust a row for twice that and a minute.
+	headroomMaxAge = 5 * time.Minute
+	forgetAfter    = time.Minute      // time until an empty pool is forgotten: a replay may bring it back before
+	maxForgotten   = 5000             // deleted rows in one tick
+	grace          = 10 * time.Second // from a transfer's timeout until it is given up
+	nearWindow     = 5 * time.Second  // see View.ReturningSoon
+	scanQuiet      = 10 * time.Second // time without a new scanned row after which a scan is taken for done
+	maxTime        = 1 << 52          // ms; the greatest valid time
+	maxAhead       = 5 * time.Minute  // of a change, before its record
 )
 
 // setDefaults sets defaults and returns an error for an invalid field.
@@ -88,11 +90,15 @@ func (c *Config) check() error {
 	case c.Changes == c.Results:
 		return fmt.Errorf("balancer: Config.Changes and Results are both topic %s: use two topics", c.Changes)
 	case c.TickInterval < 10*time.Millisecond || c.PlanInterval < c.TickInterval:
-		return fmt.Errorf("balancer: Config.TickInterval is %s, PlanInterval %s: use at least 10ms, and a PlanInterval of at least TickInterval", c.TickInterval, c.PlanInterval)
+		return fmt.Errorf(
+			"balancer: Config.TickInterval is %s, PlanInterval %s: use at least 10ms, and a PlanInterval of at least TickInterval",
+			c.TickInterval, c.PlanInterval)
 	case !(c.Margin >= 0 && !math.IsInf(c.Margin, 0)) || !(c.ReturnShare >= 0 && c.ReturnShare <= 1):
-		return fmt.Errorf("balancer: Config.Margin is %v, ReturnShare %v: use at least 0, and a ReturnShare of at most 1", c.Margin, c.ReturnShare)
+		return fmt.Errorf("balancer: Config.Margin is %v, ReturnShare %v: use at least 0, and a ReturnShare of at most 1", c.Margin,
+			c.ReturnShare)
 	case c.HeartbeatTimeout < time.Millisecond || c.TransferTimeout < time.Second || c.MaxCommands < 1:
-		return fmt.Errorf("balancer: Config.HeartbeatTimeout is %s, TransferTimeout %s, MaxCommands %d: use positive values, and a TransferTimeout of at least 1s", c.HeartbeatTimeout, c.TransferTimeout, c.MaxCommands)
+		return fmt.Errorf(
+			"balancer: Config.HeartbeatTimeout is %s, TransferTimeout %s, MaxCommands %d: use positive values, and a TransferTimeout of at least 1s", c.HeartbeatTimeout, c.TransferTimeout, c.MaxCommands)
 	}
 	return c.Limits.Check()
 }

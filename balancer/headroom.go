@@ -29,7 +29,8 @@ func (b *Balancer) publishHeadroom(p *pool, views []plan.View, now *tick) {
 			}
 		}
 		since := now.ms - s.commandedMs
-		if s.tableStale && now.states[i] != plan.StateAdopted && now.states[i] != plan.StateSilent && (since < 0 || since >= tableInterval.Milliseconds()) {
+		if s.tableStale && now.states[i] != plan.StateAdopted && now.states[i] != plan.StateSilent &&
+			(since < 0 || since >= tableInterval.Milliseconds()) {
 			s.tableStale, s.commandedMs = false, now.ms
 			b.touch(s)
 			b.send(i, p, &eventspb.LeaseCommand{
@@ -60,8 +61,10 @@ func differs(a, b *eventspb.LeaseHeadroom) bool {
 	}
 	near := func(x, y, least float64) bool { return math.Abs(x-y) <= max(least, 0.02*max(math.Abs(x), math.Abs(y))) }
 	half := 500 / max(1, float64(a.HorizonMs))
-	return a.Free != b.Free || a.Returning != b.Returning || a.Leased != b.Leased || a.InTransit != b.InTransit || a.Outbound != b.Outbound ||
-		!near(float64(a.Need), float64(b.Need), 0) || !near(a.Rate, b.Rate, half) || !near(a.Spread, b.Spread, half) || a.Forecast != b.Forecast ||
+	return a.Free != b.Free || a.Returning != b.Returning || a.Leased != b.Leased || a.InTransit != b.InTransit ||
+		a.Outbound != b.Outbound ||
+		!near(float64(a.Need), float64(b.Need), 0) || !near(a.Rate, b.Rate, half) || !near(a.Spread, b.Spread, half) ||
+		a.Forecast != b.Forecast ||
 		a.Floor != b.Floor || a.Refused != b.Refused || a.State != b.State ||
 		(a.LagMs < 0) != (b.LagMs < 0) || max(a.LagMs-b.LagMs, b.LagMs-a.LagMs) > max(1000, a.LagMs/2, b.LagMs/2)
 }

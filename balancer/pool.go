@@ -41,7 +41,10 @@ func (p *pool) state() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return proto.Marshal(&balancerpb.Pool{Settings: settings, Method: uint32(p.method), ReadMs: p.readMs, FloorsNoted: p.floorsNoted, MeanLeaseMs: p.meanLeaseMs})
+	return proto.Marshal(
+		&balancerpb.Pool{
+			Settings: settings, Method: uint32(p.method), ReadMs: p.readMs, FloorsNoted: p.floorsNoted, MeanLeaseMs: p.meanLeaseMs,
+		})
 }
 
 func (p *pool) restore(value []byte) error {

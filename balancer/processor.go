@@ -33,7 +33,8 @@ func (r ProcessorConfig) Processor() (stream.Processor, error) {
 		outputs = append(outputs, events.LeaseCommandsTopic(region))
 	}
 	return stream.Processor{
-		App: events.BalancerApp, Partitions: cmp.Or(r.Partitions, events.DefaultLeasePartitions), Inputs: []string{cfg.Changes, cfg.Results},
+		App: events.BalancerApp, Partitions: cmp.Or(r.Partitions, events.DefaultLeasePartitions),
+		Inputs:    []string{cfg.Changes, cfg.Results},
 		Changelog: events.LeaseStateTopic(events.BalancerApp), Outputs: stream.OutputTopics(outputs...),
 		New: func(t stream.Task) (stream.Handler, error) {
 			b, err := New(cfg, t)

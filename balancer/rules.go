@@ -94,9 +94,11 @@ func regionVersion(_ *changes.Change, r *eventspb.LeaseRegion) error {
 func (c *Config) validSwing(_ *changes.Change, r *eventspb.LeaseRegion) error {
 	switch {
 	case r.SwingTo != "" && (!c.declared(r.SwingTo) || r.SwingTo == r.Region):
-		return stream.Rejectf(changes.ReasonUnknownRegion, "traffic of region %q moves to %q: use another declared region", r.Region, r.SwingTo)
+		return stream.Rejectf(changes.ReasonUnknownRegion, "traffic of region %q moves to %q: use another declared region", r.Region,
+			r.SwingTo)
 	case r.SwingPercent < 0 || r.SwingPercent > 100:
-		return stream.Rejectf(changes.ReasonBadState, "%d %% of the traffic of region %q move: 0 to 100 are allowed", r.SwingPercent, r.Region)
+		return stream.Rejectf(changes.ReasonBadState, "%d %% of the traffic of region %q move: 0 to 100 are allowed", r.SwingPercent,
+			r.Region)
 	}
 	return nil
 }

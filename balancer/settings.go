@@ -58,7 +58,9 @@ func (b *Balancer) noteAdoption(c *changes.Change, old, m *eventspb.LeaseRegion)
 	}
 	if m.State == plan.StateAdopted {
 		n.Kind, n.To = "adopt", m.AdoptedBy
-		n.Text = fmt.Sprintf("%s adopts the resources of %s, which is lost: each can be leased again after the longest lease of its pool and a quarantine", m.AdoptedBy, m.Region)
+		n.Text = fmt.Sprintf(
+			"%s adopts the resources of %s, which is lost: each can be leased again after the longest lease of its pool and a quarantine",
+			m.AdoptedBy, m.Region)
 	}
 	b.emit(events.LeaseJournalTopic, joinNames("", ""), n)
 }

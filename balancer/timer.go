@@ -109,7 +109,9 @@ func (b *Balancer) noteHighFloors(p *pool, now *tick) {
 		p.floorsNoted, p.changed = p.settings.Version, true
 		b.note(p, &eventspb.LeaseJournalEntry{
 			AtMs: now.ms, By: "balancer", Kind: "refused", From: name, Count: floor,
-			Text: fmt.Sprintf("the floor of %d in %s is above the %d resources that the whole pool has: %s keeps what it has, and gets no more for it", floor, name, stock, name),
+			Text: fmt.Sprintf(
+				"the floor of %d in %s is above the %d resources that the whole pool has: %s keeps what it has, and gets no more for it",
+				floor, name, stock, name),
 		})
 	}
 }

@@ -141,7 +141,9 @@ func (b *Balancer) loadTransfer(key string, value []byte) error {
 	if len(parts) < 3 {
 		return errors.New("the key is not client, pool and resource")
 	}
-	f := &transfer{id: m.Id, from: b.region(m.From), to: b.region(m.To), version: m.Version, sinceMs: m.SinceMs, untilMs: m.UntilMs, failed: m.Failed}
+	f := &transfer{
+		id: m.Id, from: b.region(m.From), to: b.region(m.To), version: m.Version, sinceMs: m.SinceMs, untilMs: m.UntilMs, failed: m.Failed,
+	}
 	p := b.pool(parts[0], parts[1])
 	p.transfers[parts[2]] = f
 	switch {

@@ -64,7 +64,8 @@ func New(cfg Config, task stream.Task) (*Bridge, error) {
 	region := cfg.Regions[task.Partition]
 	cfg.Metrics.begin(region)
 	if saved.region != "" && saved.region != region {
-		return nil, fmt.Errorf("%w: partition %d was region %s and is now %s: keep the order of the regions, and add new ones at its end", ErrRegionOrder, task.Partition, saved.region, region)
+		return nil, fmt.Errorf("%w: partition %d was region %s and is now %s: keep the order of the regions, and add new ones at its end",
+			ErrRegionOrder, task.Partition, saved.region, region)
 	}
 	return &Bridge{
 		cfg: cfg, region: region, log: cfg.Log.With().Str("region", region).Logger(), decoder: decoder{region, cfg.Partitions},
@@ -166,7 +167,8 @@ func (b *Bridge) recordGap(d *batch, what string, nowMs int64) {
 	d.scanRequest = scanRequest{nowMs - (retention - time.Hour).Milliseconds(), "gap: " + what}
 	d.note(&eventspb.LeaseJournalEntry{
 		AtMs: nowMs, By: "bridge", Kind: "gap", From: b.region,
-		Text: "The stream of " + b.region + " lost records before they were read: " + what + ". All rows of the region are read from the table.",
+		Text: "The stream of " + b.region + " lost records before they were read: " + what +
+			". All rows of the region are read from the table.",
 	}, b.cfg.Partitions)
 }
 

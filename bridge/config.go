@@ -102,7 +102,8 @@ func (c *Config) check(partition int32) error {
 	case c.DB == nil || c.Streams == nil:
 		return fmt.Errorf("%w: Config.DB or Config.Streams is nil: set the functions that make the clients of a region", ErrConfig)
 	case int(partition) >= len(c.Regions):
-		return fmt.Errorf("%w: partition %d has no region, as Config.Regions has %d: make no bridge for it", ErrConfig, partition, len(c.Regions))
+		return fmt.Errorf("%w: partition %d has no region, as Config.Regions has %d: make no bridge for it", ErrConfig, partition,
+			len(c.Regions))
 	case c.PollMin < 0 || c.ListInterval < 0 || c.Requests < 0 || c.QueueBytes < 0 || c.Timeout < 0 || c.ScanRate < 0 || c.Partitions < 1:
 		return fmt.Errorf("%w: a limit or an interval of Config is negative: leave it 0 for its default", ErrConfig)
 	}

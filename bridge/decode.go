@@ -64,7 +64,9 @@ func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64
 	}
 	for _, name := range []string{table.PK, table.SK} {
 		if k, s, _ := (image{stream: r.Dynamodb.Keys}).attribute(name); k != text || s == "" {
-			return "", &stream.RejectError{Reason: ReasonKey, Detail: "the primary key is not two non-empty strings, " + table.PK + " and " + table.SK}
+			return "", &stream.RejectError{
+				Reason: ReasonKey, Detail: "the primary key is not two non-empty strings, " + table.PK + " and " + table.SK,
+			}
 		}
 	}
 	old, now := image{stream: r.Dynamodb.OldImage}, fields{image: image{stream: r.Dynamodb.NewImage}}
@@ -79,7 +81,9 @@ func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64
 	case of.kind == skippedRow:
 		return outcomeSkipped, nil
 	case now.empty():
-		return "", &stream.RejectError{Reason: ReasonImage, Detail: "the record has no image of the item: set the view type of the stream to NEW_AND_OLD_IMAGES"}
+		return "", &stream.RejectError{
+			Reason: ReasonImage, Detail: "the record has no image of the item: set the view type of the stream to NEW_AND_OLD_IMAGES",
+		}
 	case of.kind == heartbeatRow:
 		return x.heartbeat(d, &of, &now, gone, nowMs)
 	}
@@ -87,7 +91,10 @@ func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64
 	case now.wrong != nil:
 		return "", now.wrong
 	case writer == "":
-		return "", &stream.RejectError{Reason: ReasonWriter, Detail: "attribute " + table.WriterRegion + " is missing: it names the region whose stream has the change"}
+		return "", &stream.RejectError{
+			Reason: ReasonWriter,
+			Detail: "attribute " + table.WriterRegion + " is missing: it names the region whose stream has the change",
+		}
 	case writer != x.region:
 		return outcomeForeign, nil
 	}
@@ -99,7 +106,11 @@ func (x *decoder) try(d *batch, at streamPos, r *streamtypes.Record, nowMs int64
 	was := fields{image: old}
 	if of.kind.versioned() && !gone && !old.empty() {
 		if before := was.number(table.Version); was.wrong == nil && before >= versionOf(c) {
-			return "", &stream.RejectError{Reason: ReasonStale, Detail: "attribute version goes from " + strconv.FormatInt(before, 10) + " to " + strconv.FormatInt(versionOf(c), 10) + ": each write must increase it"}
+			return "", &stream.RejectError{
+				Reason: ReasonStale,
+				Detail: "attribute version goes from " + strconv.FormatInt(before, 10) + " to " + strconv.FormatInt(versionOf(c), 10) +
+					": each write must increase it",
+			}
 		}
 	}
 	if gone { // a deletion is a write after that of the version; the maximum guards the greatest number
@@ -155,7 +166,9 @@ func (x *decoder) emit(d *batch, c *eventspb.LeaseChange) *stream.RejectError {
 	case err != nil:
 		return &stream.RejectError{Reason: ReasonType, Detail: "a string is not UTF-8"}
 	case len(value) > maxChange:
-		return &stream.RejectError{Reason: ReasonSize, Detail: "the change has " + strconv.Itoa(len(value)) + " bytes, the limit is " + strconv.Itoa(maxChange)}
+		return &stream.RejectError{
+			Reason: ReasonSize, Detail: "the change has " + strconv.Itoa(len(value)) + " bytes, the limit is " + strconv.Itoa(maxChange),
+		}
 	}
 	if r := c.GetRegionRow(); r != nil {
 		for p := range x.partitions {
@@ -163,7 +176,8 @@ func (x *decoder) emit(d *batch, c *eventspb.LeaseChange) *stream.RejectError {
 		}
 		return nil
 	}
-	d.EmitTo(events.LeaseChangesTopic, events.LeaseShard(c.Client, c.Pool, x.partitions), stream.Message{Key: poolKey(c.Client, c.Pool), Value: value})
+	d.EmitTo(events.LeaseChangesTopic, events.LeaseShard(c.Client, c.Pool, x.partitions),
+		stream.Message{Key: poolKey(c.Client, c.Pool), Value: value})
 	return nil
 }
 

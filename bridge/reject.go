@@ -43,7 +43,8 @@ func (x *decoder) reject(d *batch, at streamPos, r *streamtypes.Record, why *str
 		value, _ = proto.Marshal(out)
 	}
 	key := primary.Partition + "\x00" + primary.Sort
-	d.EmitTo(events.LeaseRejectedTopic, events.LeaseShard(primary.Partition, primary.Sort, x.partitions), stream.Message{Key: []byte(key), Value: value})
+	d.EmitTo(events.LeaseRejectedTopic, events.LeaseShard(primary.Partition, primary.Sort, x.partitions),
+		stream.Message{Key: []byte(key), Value: value})
 }
 
 // recordText returns a record in the JSON of DynamoDB, truncated to maxRecord bytes.
@@ -51,7 +52,8 @@ func recordText(r *streamtypes.Record) string {
 	out := map[string]any{"eventName": r.EventName, "eventID": r.EventID}
 	if c := r.Dynamodb; c != nil {
 		out["dynamodb"] = map[string]any{
-			"Keys": imageJSON(c.Keys), "NewImage": imageJSON(c.NewImage), "OldImage": imageJSON(c.OldImage), "SequenceNumber": c.SequenceNumber,
+			"Keys": imageJSON(c.Keys), "NewImage": imageJSON(c.NewImage), "OldImage": imageJSON(c.OldImage),
+			"SequenceNumber": c.SequenceNumber,
 		}
 	}
 	text, err := json.Marshal(out)

@@ -42,7 +42,8 @@ func errorKind(err error) string {
 		return trimmed
 	case "ValidationException", "SerializationException", "UnknownOperationException":
 		return refused
-	case "AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException", "MissingAuthenticationTokenException",
+	case "AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException",
+		"MissingAuthenticationTokenException",
 		"IncompleteSignatureException":
 		return denied
 	}

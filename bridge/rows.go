@@ -87,17 +87,21 @@ func (r *row) change(f *fields) *eventspb.LeaseChange {
 	case keyRow:
 		c.Row = &eventspb.LeaseChange_Key{Key: &eventspb.LeaseKey{
 			Key: r.key, Region: r.Sort, Version: version, State: f.required(table.State), Resource: f.text(table.Resource),
-			ResourceVersion: f.number(table.ResourceVersion), ExpiresMs: f.number(table.ExpiresMs), GrantedMs: f.number(table.GrantedMs), Winner: f.text(table.Winner),
+			ResourceVersion: f.number(table.ResourceVersion), ExpiresMs: f.number(table.ExpiresMs), GrantedMs: f.number(table.GrantedMs),
+			Winner: f.text(table.Winner),
 		}}
 	case poolRow:
 		c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
-			Version: version, LongestLeaseMs: f.number(table.LongestLeaseMs), QuarantineMs: f.number(table.QuarantineMs), Buckets: f.int32(table.Buckets),
-			Floors: f.numbers(table.Floors), Balance: f.text(table.Balance), Duplicates: f.text(table.Duplicates), Forecast: f.text(table.Forecast),
+			Version: version, LongestLeaseMs: f.number(table.LongestLeaseMs), QuarantineMs: f.number(table.QuarantineMs),
+			Buckets: f.int32(table.Buckets),
+			Floors:  f.numbers(table.Floors), Balance: f.text(table.Balance), Duplicates: f.text(table.Duplicates),
+			Forecast: f.text(table.Forecast),
 		}}
 	case regionRow:
 		c.Row = &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{
-			Region: r.Sort, Version: version, State: f.text(table.RegionState), SwingTo: f.text(table.SwingTo), SwingPercent: f.int32(table.SwingPercent),
-			AdoptedBy: f.text(table.AdoptedBy),
+			Region: r.Sort, Version: version, State: f.text(table.RegionState), SwingTo: f.text(table.SwingTo),
+			SwingPercent: f.int32(table.SwingPercent),
+			AdoptedBy:    f.text(table.AdoptedBy),
 		}}
 	case demandRow:
 		c.Row = &eventspb.LeaseChange_Demand{Demand: &eventspb.LeaseDemand{Region: r.Sort, Refused: f.number(table.RefusedTotal)}}

@@ -101,8 +101,10 @@ func (s *scanner) page(ctx context.Context, kind string, at *scanState) {
 	s.health.setScan(kind, at.Rows)
 	began, rate := time.Now(), s.rate(ctx, kind)
 	in := &dynamodb.ScanInput{
-		TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(min(rate, scanPage))), FilterExpression: aws.String("#writer = :region"),
-		ExpressionAttributeNames: map[string]string{"#writer": table.WriterRegion}, ExpressionAttributeValues: table.Item{":region": table.S(s.region)},
+		TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(min(rate, scanPage))),
+		FilterExpression:          aws.String("#writer = :region"),
+		ExpressionAttributeNames:  map[string]string{"#writer": table.WriterRegion},
+		ExpressionAttributeValues: table.Item{":region": table.S(s.region)},
 	}
 	if at.PK != "" {
 		in.ExclusiveStartKey = table.PrimaryKey(lease.PrimaryKey{Partition: at.PK, Sort: at.SK})
@@ -154,7 +156,8 @@ func (s *scanner) noteScan(d *batch, at *scanState, nowMs int64) {
 	took := time.Duration(nowMs-at.StartedMs) * time.Millisecond
 	d.note(&eventspb.LeaseJournalEntry{
 		AtMs: nowMs, By: "bridge", Kind: "scan", From: s.region, Count: at.Rows,
-		Text: fmt.Sprintf("All %d rows of %s were read from the table in %s: %s.", at.Rows, s.region, max(0, took).Round(100*time.Millisecond), last.Why),
+		Text: fmt.Sprintf("All %d rows of %s were read from the table in %s: %s.", at.Rows, s.region,
+			max(0, took).Round(100*time.Millisecond), last.Why),
 	}, s.cfg.Partitions)
 }
 

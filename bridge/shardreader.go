@@ -105,7 +105,8 @@ func (r *shardReader) step(ctx context.Context, operation string) (page, error) 
 	began := time.Now()
 	var out *dynamodbstreams.GetRecordsOutput
 	err := r.request(ctx, operation, func(ctx context.Context) (err error) {
-		out, err = r.streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &r.iterator, Limit: aws.Int32(pageRecords)}, noRetry)
+		out, err = r.streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &r.iterator, Limit: aws.Int32(pageRecords)},
+			noRetry)
 		return err
 	})
 	if err != nil {
@@ -117,7 +118,9 @@ func (r *shardReader) step(ctx context.Context, operation string) (page, error) 
 // open requests an iterator: after the position, or at the oldest record. It never begins at the
 // newest record, because a shard that is found late already has records.
 func (r *shardReader) open(ctx context.Context, operation string) error {
-	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &r.stream.arn, ShardId: &r.at.ID, ShardIteratorType: streamtypes.ShardIteratorTypeTrimHorizon}
+	in := &dynamodbstreams.GetShardIteratorInput{
+		StreamArn: &r.stream.arn, ShardId: &r.at.ID, ShardIteratorType: streamtypes.ShardIteratorTypeTrimHorizon,
+	}
 	if r.at.After != "" {
 		in.ShardIteratorType, in.SequenceNumber = streamtypes.ShardIteratorTypeAfterSequenceNumber, &r.at.After
 	}

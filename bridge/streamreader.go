@@ -20,7 +20,9 @@ func (b *Bridge) followStreams(ctx context.Context) {
 		if !ok {
 			return
 		}
-		f := &streamReader{Bridge: b, arn: arn, lineage: newLineage(b.saved.shards[arn]), shardEnds: make(chan shardEnd), found: make(chan []shard)}
+		f := &streamReader{
+			Bridge: b, arn: arn, lineage: newLineage(b.saved.shards[arn]), shardEnds: make(chan shardEnd), found: make(chan []shard),
+		}
 		if !f.run(ctx) {
 			return
 		}
@@ -182,7 +184,9 @@ func shardsOf(out *dynamodbstreams.DescribeStreamOutput) (list []shard) {
 // children looks for the children of a shard that has ended. They may be listed a little later. The
 // complete listings find the children that it misses.
 func (f *streamReader) children(ctx context.Context, parent string) {
-	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &f.arn, ShardFilter: &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: &parent}}
+	in := &dynamodbstreams.DescribeStreamInput{
+		StreamArn: &f.arn, ShardFilter: &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: &parent},
+	}
 	const operation = "list the children of a shard"
 	defer f.health.setProblem(operation, nil)
 	wait := backoff{least: 50 * time.Millisecond, most: time.Second}

@@ -56,7 +56,8 @@ func (b *Bridge) listStreams(ctx context.Context) (arns []string, err error) {
 		}
 	}
 	slices.SortFunc(list, func(a, b streamtypes.Stream) int { // a label is a time
-		return cmp.Or(cmp.Compare(aws.ToString(a.StreamLabel), aws.ToString(b.StreamLabel)), cmp.Compare(aws.ToString(a.StreamArn), aws.ToString(b.StreamArn)))
+		return cmp.Or(cmp.Compare(aws.ToString(a.StreamLabel), aws.ToString(b.StreamLabel)),
+			cmp.Compare(aws.ToString(a.StreamArn), aws.ToString(b.StreamArn)))
 	})
 	for _, s := range list {
 		arns = append(arns, aws.ToString(s.StreamArn))

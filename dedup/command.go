@@ -33,8 +33,9 @@ func (d *Dedup) supersede(x *decisionContext, k *Key, v *decision) error {
 			d.stats.Revokes++
 			c := x.command("revoke", r)
 			c.Command = &eventspb.LeaseCommand_Revoke{Revoke: &eventspb.LeaseRevoke{
-				Resource: r.Resource, Version: r.ResourceVersion, AvailableMs: r.Expires + x.settings.quarantine, Buckets: x.settings.buckets,
-				Holder: lease.Holder(x.pool, x.key),
+				Resource: r.Resource, Version: r.ResourceVersion, AvailableMs: r.Expires + x.settings.quarantine,
+				Buckets: x.settings.buckets,
+				Holder:  lease.Holder(x.pool, x.key),
 			}}
 			if err := d.emitCommand(c); err != nil {
 				return err

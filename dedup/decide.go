@@ -20,7 +20,8 @@ func decide(rows []Row, nowMs, skew int64) decision {
 			continue
 		}
 		v.live = append(v.live, i)
-		if r.CommandedWinner == "" && (v.winner < 0 || lease.GrantedBefore(r.Region, r.Granted, rows[v.winner].Region, rows[v.winner].Granted)) {
+		if r.CommandedWinner == "" &&
+			(v.winner < 0 || lease.GrantedBefore(r.Region, r.Granted, rows[v.winner].Region, rows[v.winner].Granted)) {
 			v.winner = i
 		}
 	}

@@ -98,7 +98,8 @@ func ParseKey(value []byte) (k Key, err error) {
 	}
 	for p.Len() > 0 {
 		k.Rows = append(k.Rows, Row{
-			Region: p.String(), Version: p.Int(), State: lease.State(p.String()), Resource: p.String(), ResourceVersion: p.Int(), Expires: p.Int(), Granted: p.Int(),
+			Region: p.String(), Version: p.Int(), State: lease.State(p.String()), Resource: p.String(), ResourceVersion: p.Int(),
+			Expires: p.Int(), Granted: p.Int(),
 			Winner: p.String(), LatestExpires: p.Int(), CommandedWinner: p.String(), Tries: p.Int(), NextCommandMs: p.Int(),
 		})
 	}

@@ -42,7 +42,8 @@ func (d *Dedup) report(x *decisionContext, k *Key, v *decision) error {
 		return nil
 	}
 	r := &eventspb.LeaseDuplicate{
-		Client: x.client, Pool: x.pool, Key: x.key, Winner: k.Duplicate.Winner, State: k.Duplicate.State, SinceMs: k.Duplicate.Since, ResolvedMs: k.Duplicate.Resolved,
+		Client: x.client, Pool: x.pool, Key: x.key, Winner: k.Duplicate.Winner, State: k.Duplicate.State, SinceMs: k.Duplicate.Since,
+		ResolvedMs: k.Duplicate.Resolved,
 	}
 	for i := range k.Rows {
 		r.Rows = append(r.Rows, k.Rows[i].leaseKey(x.key))
@@ -53,7 +54,8 @@ func (d *Dedup) report(x *decisionContext, k *Key, v *decision) error {
 // note adds an entry to the journal.
 func (d *Dedup) note(x *decisionContext, kind, text string, k *Key, v *decision) error {
 	n := &eventspb.LeaseJournalEntry{
-		AtMs: x.nowMs, By: "dedup", Kind: kind, Client: x.client, Pool: x.pool, To: k.Duplicate.Winner, Count: int64(len(v.live)), Text: text,
+		AtMs: x.nowMs, By: "dedup", Kind: kind, Client: x.client, Pool: x.pool, To: k.Duplicate.Winner, Count: int64(len(v.live)),
+		Text: text,
 	}
 	for _, i := range v.losers {
 		if n.From == "" {
@@ -86,5 +88,6 @@ func (x *decisionContext) ended(k *Key, v *decision) string {
 		return fmt.Sprintf("key %q of pool %q is no longer leased, %v after it was leased in several regions at once", x.key, x.pool, took)
 	}
 	r := &k.Rows[v.live[0]]
-	return fmt.Sprintf("key %q of pool %q is leased in %s (%s) alone, %v after it was leased in several regions at once", x.key, x.pool, r.Region, r.Resource, took)
+	return fmt.Sprintf("key %q of pool %q is leased in %s (%s) alone, %v after it was leased in several regions at once", x.key, x.pool,
+		r.Region, r.Resource, took)
 }

@@ -108,7 +108,8 @@ func (d *Dedup) winnerEndsSoon(k *Key, v *decision, nowMs int64) bool {
 	case len(v.live) < 2: // a superseded row that names another winner
 		return false
 	}
-	return v.winner >= 0 && k.Rows[v.winner].Expires <= nowMs+(d.cfg.Skew+winnerGrace).Milliseconds() && nowMs < since+winnerGrace.Milliseconds()
+	return v.winner >= 0 && k.Rows[v.winner].Expires <= nowMs+(d.cfg.Skew+winnerGrace).Milliseconds() &&
+		nowMs < since+winnerGrace.Milliseconds()
 }
 
 // decisionContext identifies a key and holds the settings and the time of a decision.

@@ -112,7 +112,9 @@ func Friendly() Profile {
 }
 
 func (p Profile) streamSettings() stream.Settings {
-	return stream.Settings{Shards: p.Shards, MaxShards: p.MaxShards, Rollover: p.Rollover, RolloverRecords: p.RolloverRecords, Retention: p.StreamRetention}
+	return stream.Settings{
+		Shards: p.Shards, MaxShards: p.MaxShards, Rollover: p.Rollover, RolloverRecords: p.RolloverRecords, Retention: p.StreamRetention,
+	}
 }
 
 // check returns an error about the first setting that is not valid.
@@ -120,15 +122,18 @@ func (cfg Config) check() error {
 	name := regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 	for i, r := range cfg.Regions {
 		if !name.MatchString(r) || slices.Contains(cfg.Regions[:i], r) {
-			return fmt.Errorf("dynamotest: Config.Regions: %q is not valid or is there twice: use different names of 1 to 40 characters of a-z, 0-9 and -", r)
+			return fmt.Errorf(
+				"dynamotest: Config.Regions: %q is not valid or is there twice: use different names of 1 to 40 characters of a-z, 0-9 and -", r)
 		}
 	}
 	spans := map[string]Span{
-		"IndexLag": cfg.Profile.IndexLag, "ReadLag": cfg.Profile.ReadLag, "StreamLag": cfg.Profile.StreamLag, "ReplicationLag": cfg.Profile.ReplicationLag,
+		"IndexLag": cfg.Profile.IndexLag, "ReadLag": cfg.Profile.ReadLag, "StreamLag": cfg.Profile.StreamLag,
+		"ReplicationLag": cfg.Profile.ReplicationLag,
 	}
 	for l, s := range cfg.Profile.Links {
 		if !slices.Contains(cfg.Regions, l.From) || !slices.Contains(cfg.Regions, l.To) {
-			return fmt.Errorf("dynamotest: Profile.Links: the link from %q to %q: both must be among the regions %q", l.From, l.To, cfg.Regions)
+			return fmt.Errorf("dynamotest: Profile.Links: the link from %q to %q: both must be among the regions %q", l.From, l.To,
+				cfg.Regions)
 		}
 		spans["the lag of the link from "+l.From+" to "+l.To] = s
 	}

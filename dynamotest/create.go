@@ -88,7 +88,8 @@ func checkBilling(mode string, def *table.Definition) error {
 	for _, t := range capacities {
 		switch {
 		case mode == "PAY_PER_REQUEST" && t != nil:
-			return wire.InvalidParameter("Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
+			return wire.InvalidParameter(
+				"Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
 		case mode != "PAY_PER_REQUEST" && (t == nil || t.ReadCapacityUnits < 1 || t.WriteCapacityUnits < 1):
 			return wire.InvalidParameter("ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
 		}
@@ -100,7 +101,8 @@ func checkBilling(mode string, def *table.Definition) error {
 func viewOf(s *streamSpecification) (string, error) {
 	if s == nil || !s.StreamEnabled {
 		if s != nil && s.StreamViewType != "" {
-			return "", wire.InvalidParameter("Table does not have a stream to disable, or StreamViewType is given though StreamEnabled is false")
+			return "", wire.InvalidParameter(
+				"Table does not have a stream to disable, or StreamViewType is given though StreamEnabled is false")
 		}
 		return "", nil
 	}

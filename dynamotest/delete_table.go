@@ -19,7 +19,8 @@ func (c *call) deleteTable() ([]byte, error) {
 			return err
 		}
 		if t.def.DeletionProtection {
-			return wire.Invalid("Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
+			return wire.Invalid(
+				"Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
 		}
 		d = t.describe()
 		d.TableStatus = "DELETING"
@@ -82,9 +83,13 @@ func (c *call) changeable(name string) (*liveTable, error) {
 	case t == nil:
 		return nil, &wire.Error{Code: wire.ResourceNotFound, Message: "Requested resource not found: Table: " + name + " not found"}
 	case t.def.Ready > c.cloud.now:
-		return nil, &wire.Error{Code: wire.ResourceInUse, Message: "Attempt to change a resource which is still in use: Table is being created: " + name}
+		return nil, &wire.Error{
+			Code: wire.ResourceInUse, Message: "Attempt to change a resource which is still in use: Table is being created: " + name,
+		}
 	case t.def.Updated > c.cloud.now:
-		return nil, &wire.Error{Code: wire.ResourceInUse, Message: "Attempt to change a resource which is still in use: Table is being updated: " + name}
+		return nil, &wire.Error{
+			Code: wire.ResourceInUse, Message: "Attempt to change a resource which is still in use: Table is being updated: " + name,
+		}
 	default:
 		return t, nil
 	}

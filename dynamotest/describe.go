@@ -52,7 +52,9 @@ func throughput(t *table.Throughput) map[string]int64 {
 	if t == nil {
 		t = &table.Throughput{}
 	}
-	return map[string]int64{"NumberOfDecreasesToday": 0, "ReadCapacityUnits": t.ReadCapacityUnits, "WriteCapacityUnits": t.WriteCapacityUnits}
+	return map[string]int64{
+		"NumberOfDecreasesToday": 0, "ReadCapacityUnits": t.ReadCapacityUnits, "WriteCapacityUnits": t.WriteCapacityUnits,
+	}
 }
 
 // describe returns the description of the table at the current time.
@@ -77,7 +79,8 @@ func (t *liveTable) describe() description {
 		x := in.Definition
 		id := indexDescription{
 			IndexName: x.IndexName, IndexArn: d.TableArn + "/index/" + x.IndexName, IndexStatus: "ACTIVE", KeySchema: x.KeySchema,
-			Projection: x.Projection, ProvisionedThroughput: throughput(x.ProvisionedThroughput), ItemCount: in.Rows.Len(), IndexSizeBytes: in.Rows.Size(),
+			Projection: x.Projection, ProvisionedThroughput: throughput(x.ProvisionedThroughput), ItemCount: in.Rows.Len(),
+			IndexSizeBytes: in.Rows.Size(),
 		}
 		if x.Ready > now {
 			id.IndexStatus, id.Backfilling = "CREATING", true
@@ -96,7 +99,8 @@ func (t *liveTable) describe() description {
 			continue
 		}
 		r := replicaDescription{RegionName: name, ReplicaStatus: "CREATING"}
-		if other := t.region.cloud.Region(name); other != nil && other.tables[def.TableName] != nil && other.tables[def.TableName].def.Ready <= now {
+		if other := t.region.cloud.Region(name); other != nil && other.tables[def.TableName] != nil &&
+			other.tables[def.TableName].def.Ready <= now {
 			r.ReplicaStatus = "ACTIVE"
 		}
 		d.Replicas = append(d.Replicas, r)
@@ -137,7 +141,8 @@ func (c *call) listTables() ([]byte, error) {
 	limit := 100
 	if q.Limit != nil {
 		if limit = *q.Limit; limit < 1 || limit > 100 {
-			return nil, wire.Invalid("1 validation error detected: Value '" + strconv.Itoa(limit) + "' at 'limit' failed to satisfy constraint: Member must have value between 1 and 100")
+			return nil, wire.Invalid("1 validation error detected: Value '" + strconv.Itoa(limit) +
+				"' at 'limit' failed to satisfy constraint: Member must have value between 1 and 100")
 		}
 	}
 	out := struct {

@@ -110,7 +110,8 @@ func decodeEntry(text []byte) (*entry, error) {
 		case "rest":
 			err = json.Unmarshal(s.Text(), &rest)
 		default:
-			err = fmt.Errorf("a journal entry has the unknown member %q: a newer version wrote it: use that version, or another directory", name)
+			err = fmt.Errorf("a journal entry has the unknown member %q: a newer version wrote it: use that version, or another directory",
+				name)
 		}
 	}
 	if err == nil {

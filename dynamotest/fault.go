@@ -46,11 +46,13 @@ func checkFaults(faults []Fault) error {
 	for i, f := range faults {
 		switch {
 		case !slices.Contains([]FaultKind{Throttle, ServerError, LostAnswer, Slow, Unreachable}, f.Kind):
-			return fmt.Errorf("dynamotest: fault %d has the unknown kind %q: use throttle, server-error, lost-answer, slow or unreachable", i, f.Kind)
+			return fmt.Errorf("dynamotest: fault %d has the unknown kind %q: use throttle, server-error, lost-answer, slow or unreachable",
+				i, f.Kind)
 		case f.Rate < 0 || f.Rate > 1:
 			return fmt.Errorf("dynamotest: fault %d, %s, has the rate %g, want a number from 0 to 1", i, f.Kind, f.Rate)
 		case f.Delay.Min < 0 || f.Delay.Max < f.Delay.Min:
-			return fmt.Errorf("dynamotest: fault %d, %s, has a delay from %s to %s, want 0 <= Min <= Max", i, f.Kind, f.Delay.Min, f.Delay.Max)
+			return fmt.Errorf("dynamotest: fault %d, %s, has a delay from %s to %s, want 0 <= Min <= Max", i, f.Kind, f.Delay.Min,
+				f.Delay.Max)
 		}
 	}
 	return nil
@@ -72,7 +74,8 @@ func (c *Cloud) SetFaults(faults ...Fault) error {
 // matches reports whether the fault applies to the request. table is "" if the request names no
 // table.
 func (f Fault) matches(c *call, table string) bool {
-	return (f.Region == "" || f.Region == c.region.name) && (f.Operation == "" || f.Operation == c.operation) && (f.Table == "" || f.Table == table)
+	return (f.Region == "" || f.Region == c.region.name) && (f.Operation == "" || f.Operation == c.operation) &&
+		(f.Table == "" || f.Table == table)
 }
 
 // drawFaults draws the faults of a request. It returns an error if a fault prevents the operation.
@@ -143,9 +146,15 @@ func (c *call) throttled() error {
 		return &wire.Error{Code: wire.LimitExceeded, Message: "Rate exceeded for the stream"}
 	}
 	if c.cloud.rng.IntN(2) == 0 {
-		return &wire.Error{Code: wire.Throttling, Message: "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your table or index so please try again shortly."}
+		return &wire.Error{
+			Code:    wire.Throttling,
+			Message: "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your table or index so please try again shortly.",
+		}
 	}
-	return &wire.Error{Code: wire.Throughput, Message: "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API."}
+	return &wire.Error{
+		Code:    wire.Throughput,
+		Message: "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.",
+	}
 }
 
 // chance returns true with the given probability. It draws no random number for a rate of 0 or 1.

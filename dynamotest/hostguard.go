@@ -32,7 +32,9 @@ func newHostGuard(r *Region) *hostGuard {
 func (g *hostGuard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !g.known(r.Host):
-		g.deny(w, "dynamotest does not answer to the host name "+strconv.Quote(r.Host)+": use localhost or an IP address, or start it with this name among its allowed hosts")
+		g.deny(w,
+			"dynamotest does not answer to the host name "+strconv.Quote(r.Host)+
+				": use localhost or an IP address, or start it with this name among its allowed hosts")
 	case g.origins.Check(r) != nil:
 		g.deny(w, "dynamotest does not answer web pages of other origins: send the request from a program")
 	default:

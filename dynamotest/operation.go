@@ -42,18 +42,39 @@ func operations() map[string]operation {
 		"GetItem": {item: (*call).getItem, params: wire.ParamsOf("TableName", "Key", "ConsistentRead", "ProjectionExpression",
 			"ExpressionAttributeNames", "ReturnConsumedCapacity")},
 		"PutItem": {item: (*call).putItem, params: wire.ParamsOf("TableName", "Item", "ConditionExpression", "ExpressionAttributeNames",
-			"ExpressionAttributeValues", "ReturnValues", "ReturnValuesOnConditionCheckFailure", "ReturnConsumedCapacity", "ReturnItemCollectionMetrics")},
-		"DeleteItem": {item: (*call).deleteItem, params: wire.ParamsOf("TableName", "Key", "ConditionExpression", "ExpressionAttributeNames",
-			"ExpressionAttributeValues", "ReturnValues", "ReturnValuesOnConditionCheckFailure", "ReturnConsumedCapacity", "ReturnItemCollectionMetrics")},
-		"UpdateItem": {item: (*call).updateItem, params: wire.ParamsOf("TableName", "Key", "UpdateExpression", "ConditionExpression", "ExpressionAttributeNames",
-			"ExpressionAttributeValues", "ReturnValues", "ReturnValuesOnConditionCheckFailure", "ReturnConsumedCapacity", "ReturnItemCollectionMetrics")},
-		"Query": {item: (*call).query, params: wire.ParamsOf("TableName", "IndexName", "KeyConditionExpression", "FilterExpression", "ProjectionExpression",
-			"ExpressionAttributeNames", "ExpressionAttributeValues", "ExclusiveStartKey", "Limit", "ScanIndexForward", "Select", "ConsistentRead", "ReturnConsumedCapacity")},
+			"ExpressionAttributeValues", "ReturnValues", "ReturnValuesOnConditionCheckFailure", "ReturnConsumedCapacity",
+			"ReturnItemCollectionMetrics")},
+		"DeleteItem": {
+			item: (*call).deleteItem,
+			params: wire.ParamsOf("TableName", "Key", "ConditionExpression", "ExpressionAttributeNames",
+				"ExpressionAttributeValues", "ReturnValues", "ReturnValuesOnConditionCheckFailure", "ReturnConsumedCapacity",
+				"ReturnItemCollectionMetrics"),
+		},
+		"UpdateItem": {
+			item: (*call).updateItem,
+			params: wire.ParamsOf("TableName", "Key", "UpdateExpression", "ConditionExpression", "ExpressionAttributeNames",
+				"ExpressionAttributeValues", "ReturnValues", "ReturnValuesOnConditionCheckFailure", "ReturnConsumedCapacity",
+				"ReturnItemCollectionMetrics"),
+		},
+		"Query": {
+			item: (*call).query,
+			params: wire.ParamsOf("TableName", "IndexName", "KeyConditionExpression", "FilterExpression", "ProjectionExpression",
+				"ExpressionAttributeNames", "ExpressionAttributeValues", "ExclusiveStartKey", "Limit", "ScanIndexForward", "Select",
+				"ConsistentRead", "ReturnConsumedCapacity"),
+		},
 		"Scan": {item: (*call).scan, params: wire.ParamsOf("TableName", "IndexName", "FilterExpression", "ProjectionExpression",
-			"ExpressionAttributeNames", "ExpressionAttributeValues", "ExclusiveStartKey", "Limit", "Segment", "TotalSegments", "Select", "ConsistentRead", "ReturnConsumedCapacity")},
-		"BatchGetItem":          {item: (*call).batchGetItem, params: wire.ParamsOf("ReturnConsumedCapacity").With("RequestItems", wire.GetItems)},
-		"BatchWriteItem":        {item: (*call).batchWriteItem, params: wire.ParamsOf("ReturnConsumedCapacity", "ReturnItemCollectionMetrics").With("RequestItems", wire.WriteItems)},
-		"BatchExecuteStatement": {item: (*call).batchExecuteStatement, params: wire.ParamsOf("ReturnConsumedCapacity").With("Statements", wire.Statements)},
+			"ExpressionAttributeNames", "ExpressionAttributeValues", "ExclusiveStartKey", "Limit", "Segment", "TotalSegments", "Select",
+			"ConsistentRead", "ReturnConsumedCapacity")},
+		"BatchGetItem": {
+			item: (*call).batchGetItem, params: wire.ParamsOf("ReturnConsumedCapacity").With("RequestItems", wire.GetItems),
+		},
+		"BatchWriteItem": {
+			item:   (*call).batchWriteItem,
+			params: wire.ParamsOf("ReturnConsumedCapacity", "ReturnItemCollectionMetrics").With("RequestItems", wire.WriteItems),
+		},
+		"BatchExecuteStatement": {
+			item: (*call).batchExecuteStatement, params: wire.ParamsOf("ReturnConsumedCapacity").With("Statements", wire.Statements),
+		},
 	}
 }
 

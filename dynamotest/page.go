@@ -93,7 +93,8 @@ func (r *reading) source() (source, error) {
 		return source{}, wire.Invalid("Consistent reads are not supported on global secondary indexes")
 	}
 	if r.q.Select.Value == "ALL_ATTRIBUTES" && in.Names() != nil {
-		return source{}, wire.InvalidParameter("Select type ALL_ATTRIBUTES is not supported for global secondary index " + r.q.IndexName.Value + " because its projection type is not ALL")
+		return source{}, wire.InvalidParameter("Select type ALL_ATTRIBUTES is not supported for global secondary index " +
+			r.q.IndexName.Value + " because its projection type is not ALL")
 	}
 	return source{table: t, index: in, rows: in.Rows, keys: in.Keys}, r.checkKeys(t)
 }

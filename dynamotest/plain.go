@@ -20,7 +20,9 @@ func (c *call) decode(into any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &mismatch):
-		return &wire.Error{Code: wire.Serialization, Message: strings.ToUpper(mismatch.Value) + "_VALUE cannot be converted to " + mismatch.Type.String()}
+		return &wire.Error{
+			Code: wire.Serialization, Message: strings.ToUpper(mismatch.Value) + "_VALUE cannot be converted to " + mismatch.Type.String(),
+		}
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		return wire.Unsupported("the parameter " + strings.Trim(name, `"`) + " of " + c.operation)

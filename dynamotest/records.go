@@ -65,7 +65,10 @@ func (c *call) shardOf(arn, id string) (*liveStream, *stream.Shard, error) {
 }
 
 func trimmed() error {
-	return &wire.Error{Code: wire.TrimmedDataAccess, Message: "The operation attempted to read past the oldest stream record in a shard. You can use TRIM_HORIZON to read the oldest one that is kept."}
+	return &wire.Error{
+		Code:    wire.TrimmedDataAccess,
+		Message: "The operation attempted to read past the oldest stream record in a shard. You can use TRIM_HORIZON to read the oldest one that is kept.",
+	}
 }
 
 // getShardIterator is the operation GetShardIterator.
@@ -80,7 +83,8 @@ func (c *call) getShardIterator() ([]byte, error) {
 	case q.ShardId == "":
 		return nil, missing("shardId")
 	case q.ShardIteratorType != "TRIM_HORIZON" && q.ShardIteratorType != "LATEST" && !named:
-		return nil, wire.Invalid("1 validation error detected: Value '" + q.ShardIteratorType + "' at 'shardIteratorType' failed to satisfy constraint: Member must satisfy enum value set: [AFTER_SEQUENCE_NUMBER, LATEST, AT_SEQUENCE_NUMBER, TRIM_HORIZON]")
+		return nil, wire.Invalid("1 validation error detected: Value '" + q.ShardIteratorType +
+			"' at 'shardIteratorType' failed to satisfy constraint: Member must satisfy enum value set: [AFTER_SEQUENCE_NUMBER, LATEST, AT_SEQUENCE_NUMBER, TRIM_HORIZON]")
 	case named && !ok:
 		return nil, wire.Invalid("Invalid SequenceNumber: " + q.SequenceNumber)
 	case !named && q.SequenceNumber != "":
@@ -127,7 +131,8 @@ func (c *call) getRecords() ([]byte, error) {
 	limit := maxRecords
 	if q.Limit != nil {
 		if limit = *q.Limit; limit < 1 || limit > maxRecords {
-			return nil, wire.Invalid("1 validation error detected: Value '" + strconv.Itoa(limit) + "' at 'limit' failed to satisfy constraint: Member must have value between 1 and 1000")
+			return nil, wire.Invalid("1 validation error detected: Value '" + strconv.Itoa(limit) +
+				"' at 'limit' failed to satisfy constraint: Member must have value between 1 and 1000")
 		}
 	}
 	it, err := parseIterator(q.ShardIterator)
@@ -138,8 +143,13 @@ func (c *call) getRecords() ([]byte, error) {
 	err = c.locked("", func() error {
 		now := c.cloud.now
 		if now-it.Made > int64(iteratorLife) {
-			return &wire.Error{Code: wire.ExpiredIterator, Message: fmt.Sprintf("Iterator expired. The iterator was created at time %s while right now it is %s which is further in the future than the tolerated delay of %d milliseconds.",
-				time.Unix(0, it.Made).UTC().Format(time.UnixDate), time.Unix(0, now).UTC().Format(time.UnixDate), iteratorLife.Milliseconds())}
+			return &wire.Error{
+				Code: wire.ExpiredIterator,
+				Message: fmt.Sprintf(
+					"Iterator expired. The iterator was created at time %s while right now it is %s which is further in the future than the tolerated delay of %d milliseconds.",
+					time.Unix(0, it.Made).UTC().Format(time.UnixDate), time.Unix(0, now).UTC().Format(time.UnixDate),
+					iteratorLife.Milliseconds()),
+			}
 		}
 		s, sh, err := c.shardOf(it.Stream, it.Shard)
 		if err != nil {

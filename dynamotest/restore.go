@@ -53,7 +53,9 @@ func (c *Cloud) replay(e *entry) error {
 		return r.replayRecord(e)
 	}
 	if t == nil {
-		return fmt.Errorf("the entry belongs to the table %q, which does not exist: the directory is damaged: restore it from a copy, or remove it", e.Table)
+		return fmt.Errorf(
+			"the entry belongs to the table %q, which does not exist: the directory is damaged: restore it from a copy, or remove it",
+			e.Table)
 	}
 	switch e.Kind {
 	case entryDrop:

@@ -34,7 +34,8 @@ func (c *call) scan(q *wire.Request) ([]byte, error) {
 				return err
 			}
 			if start < span.From || span.To != "" && start >= span.To {
-				return wire.Invalid("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. TotalSegments: " + strconv.FormatInt(q.TotalSegments.Value, 10) + " Segment: " + strconv.FormatInt(q.Segment.Value, 10))
+				return wire.Invalid(
+					"The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. TotalSegments: " + strconv.FormatInt(q.TotalSegments.Value, 10) + " Segment: " + strconv.FormatInt(q.Segment.Value, 10))
 			}
 			span.From, span.Open = start, true
 		}
@@ -56,17 +57,22 @@ func segment(q *wire.Request) (table.Span, error) {
 	case !q.Segment.Given && !q.TotalSegments.Given:
 		return table.Span{}, nil
 	case !q.Segment.Given:
-		return table.Span{}, wire.Invalid("The Segment parameter is required but was not present in the request when parameter TotalSegments is present")
+		return table.Span{}, wire.Invalid(
+			"The Segment parameter is required but was not present in the request when parameter TotalSegments is present")
 	case !q.TotalSegments.Given:
-		return table.Span{}, wire.Invalid("The TotalSegments parameter is required but was not present in the request when Segment parameter is present")
+		return table.Span{}, wire.Invalid(
+			"The TotalSegments parameter is required but was not present in the request when Segment parameter is present")
 	case total < 1:
 		return table.Span{}, rules.err()
 	case total > maxSegments:
-		return table.Span{}, wire.Invalid("1 validation error detected: Value '" + strconv.FormatInt(total, 10) + "' at 'totalSegments' failed to satisfy constraint: Member must have value less than or equal to 1000000")
+		return table.Span{}, wire.Invalid("1 validation error detected: Value '" + strconv.FormatInt(total, 10) +
+			"' at 'totalSegments' failed to satisfy constraint: Member must have value less than or equal to 1000000")
 	case n < 0:
-		return table.Span{}, wire.Invalid("1 validation error detected: Value '" + strconv.FormatInt(n, 10) + "' at 'segment' failed to satisfy constraint: Member must have value greater than or equal to 0")
+		return table.Span{}, wire.Invalid("1 validation error detected: Value '" + strconv.FormatInt(n, 10) +
+			"' at 'segment' failed to satisfy constraint: Member must have value greater than or equal to 0")
 	case n >= total:
-		return table.Span{}, wire.Invalid("The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: " + strconv.FormatInt(n, 10) + " is not less than TotalSegments: " + strconv.FormatInt(total, 10))
+		return table.Span{}, wire.Invalid("The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: " +
+			strconv.FormatInt(n, 10) + " is not less than TotalSegments: " + strconv.FormatInt(total, 10))
 	}
 	span := table.Span{From: hashBound(n, total)}
 	if n+1 < total {

@@ -46,7 +46,8 @@ func checkKeySchema(keys []table.KeyElement, defined []table.AttributeDefinition
 	}
 	for _, n := range names {
 		if !slices.Contains(known, n) {
-			return wire.InvalidParameter("Some index key attributes are not defined in AttributeDefinitions. Keys: " + schemaNames(names) + ", AttributeDefinitions: " + schemaNames(known))
+			return wire.InvalidParameter("Some index key attributes are not defined in AttributeDefinitions. Keys: " + schemaNames(names) +
+				", AttributeDefinitions: " + schemaNames(known))
 		}
 	}
 	switch {
@@ -81,7 +82,8 @@ func checkIndex(x table.IndexDefinition, defined []table.AttributeDefinition) er
 // for single values.
 func checkDefinition(d *table.Definition) error {
 	for i, a := range d.AttributeDefinitions {
-		if slices.ContainsFunc(d.AttributeDefinitions[:i], func(b table.AttributeDefinition) bool { return b.AttributeName == a.AttributeName }) {
+		if slices.ContainsFunc(d.AttributeDefinitions[:i],
+			func(b table.AttributeDefinition) bool { return b.AttributeName == a.AttributeName }) {
 			return wire.InvalidParameter("Duplicate AttributeName in AttributeDefinitions: " + a.AttributeName)
 		}
 	}
@@ -122,8 +124,10 @@ func checkAllUsed(d *table.Definition) error {
 	case len(defined) == len(used):
 		return nil
 	case len(d.Indexes) == 0:
-		return wire.InvalidParameter("Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
+		return wire.InvalidParameter(
+			"Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
 	default:
-		return wire.InvalidParameter("Some AttributeDefinitions are not used. AttributeDefinitions: " + schemaNames(defined) + ", keys used: " + schemaNames(used))
+		return wire.InvalidParameter("Some AttributeDefinitions are not used. AttributeDefinitions: " + schemaNames(defined) +
+			", keys used: " + schemaNames(used))
 	}
 }

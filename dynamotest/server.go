@@ -75,11 +75,18 @@ func (s *server) dispatch(c *call, r *http.Request) ([]byte, error) {
 	} else if name, ok := strings.CutPrefix(target, itemTarget); ok {
 		c.operation = name
 	} else {
-		return nil, &wire.Error{Code: wire.UnknownOperation, Message: "dynamotest does not know the X-Amz-Target " + strconv.Quote(target) + ": send one that begins with " + itemTarget + " or " + streamTarget}
+		return nil, &wire.Error{
+			Code: wire.UnknownOperation,
+			Message: "dynamotest does not know the X-Amz-Target " + strconv.Quote(target) + ": send one that begins with " + itemTarget +
+				" or " + streamTarget,
+		}
 	}
 	op, ok := known[c.operation]
 	if !ok {
-		return nil, &wire.Error{Code: wire.UnknownOperation, Message: "dynamotest does not support the operation " + c.operation + ": do without it, or use DynamoDB itself"}
+		return nil, &wire.Error{
+			Code:    wire.UnknownOperation,
+			Message: "dynamotest does not support the operation " + c.operation + ": do without it, or use DynamoDB itself",
+		}
 	}
 	c.batch = strings.HasPrefix(c.operation, "Batch")
 	return c.run(op)

@@ -52,7 +52,8 @@ func checkListed(limit *int) (int, error) {
 		return maxListed, nil
 	}
 	if *limit < 1 || *limit > maxListed {
-		return 0, wire.Invalid("1 validation error detected: Value '" + strconv.Itoa(*limit) + "' at 'limit' failed to satisfy constraint: Member must have value between 1 and 100")
+		return 0, wire.Invalid("1 validation error detected: Value '" + strconv.Itoa(*limit) +
+			"' at 'limit' failed to satisfy constraint: Member must have value between 1 and 100")
 	}
 	return *limit, nil
 }
@@ -170,7 +171,9 @@ func (s *liveStream) describe() streamDescription {
 }
 
 func describeShard(sh *stream.Shard) shardDescription {
-	d := shardDescription{ShardId: sh.ID, ParentShardId: sh.Parent, SequenceNumberRange: sequenceRange{StartingSequenceNumber: sequence(sh.First)}}
+	d := shardDescription{
+		ShardId: sh.ID, ParentShardId: sh.Parent, SequenceNumberRange: sequenceRange{StartingSequenceNumber: sequence(sh.First)},
+	}
 	if sh.Last != 0 {
 		d.SequenceNumberRange.EndingSequenceNumber = sequence(sh.Last)
 	}

@@ -52,11 +52,16 @@ func (c *call) updateTable() ([]byte, error) {
 	if q.BillingMode != "" && q.BillingMode != "PAY_PER_REQUEST" {
 		return nil, wire.Invalid("dynamotest does not support the BillingMode " + q.BillingMode + ": send PAY_PER_REQUEST, or nothing")
 	}
-	if len(q.GlobalSecondaryIndexUpdates) == 0 && q.StreamSpecification == nil && len(q.ReplicaUpdates) == 0 && q.DeletionProtectionEnabled == nil && q.BillingMode == "" {
-		return nil, wire.Invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
+	if len(q.GlobalSecondaryIndexUpdates) == 0 && q.StreamSpecification == nil && len(q.ReplicaUpdates) == 0 &&
+		q.DeletionProtectionEnabled == nil && q.BillingMode == "" {
+		return nil, wire.Invalid(
+			"At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
 	}
 	if len(q.GlobalSecondaryIndexUpdates) > 1 || len(q.ReplicaUpdates) > 1 {
-		return nil, &wire.Error{Code: wire.LimitExceeded, Message: "Subscriber limit exceeded: Only 1 online index or replica can be created or deleted simultaneously per table"}
+		return nil, &wire.Error{
+			Code:    wire.LimitExceeded,
+			Message: "Subscriber limit exceeded: Only 1 online index or replica can be created or deleted simultaneously per table",
+		}
 	}
 	var d description
 	err = c.locked(name, func() error {
@@ -147,7 +152,8 @@ func (c *call) updateIndexes(t *liveTable, q tableUpdate) error {
 func usedAttributes(d *table.Definition) []table.AttributeDefinition {
 	return slices.DeleteFunc(slices.Clone(d.AttributeDefinitions), func(a table.AttributeDefinition) bool {
 		has := func(k table.KeyElement) bool { return k.AttributeName == a.AttributeName }
-		return !slices.ContainsFunc(d.KeySchema, has) && !slices.ContainsFunc(d.Indexes, func(x table.IndexDefinition) bool { return slices.ContainsFunc(x.KeySchema, has) })
+		return !slices.ContainsFunc(d.KeySchema, has) &&
+			!slices.ContainsFunc(d.Indexes, func(x table.IndexDefinition) bool { return slices.ContainsFunc(x.KeySchema, has) })
 	})
 }
 
@@ -181,9 +187,11 @@ func (c *call) addReplica(t *liveTable, name string) error {
 	case r == nil:
 		return wire.Invalid("dynamotest has no region " + name + ": name one of its configuration")
 	case r == c.region || slices.Contains(t.def.Replicas, name):
-		return wire.Invalid("Failed to create a the new replica of table with name: '" + t.def.TableName + "' because one or more replicas already existed as tables.")
+		return wire.Invalid("Failed to create a the new replica of table with name: '" + t.def.TableName +
+			"' because one or more replicas already existed as tables.")
 	case r.tables[t.def.TableName] != nil:
-		return wire.Invalid("Failed to create a the new replica of table with name: '" + t.def.TableName + "' because one or more replicas already existed as tables.")
+		return wire.Invalid("Failed to create a the new replica of table with name: '" + t.def.TableName +
+			"' because one or more replicas already existed as tables.")
 	case t.def.StreamView != "" && t.def.StreamView != bothImages:
 		return wire.Invalid("The stream of a global table must have the view type NEW_AND_OLD_IMAGES: TableName: " + t.def.TableName)
 	}

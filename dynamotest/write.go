@@ -47,7 +47,9 @@ func (c *call) writing(q *wire.Request, without string, returns ...string) (*wri
 
 // run writes the item that become returns, if the condition holds. check returns the item's key
 // after checking it against the table.
-func (w *writing) run(check func(t *liveTable) (key item.Item, err error), become func(t *liveTable, found item.Item) (item.Item, error)) ([]byte, error) {
+func (w *writing) run(check func(t *liveTable) (key item.Item, err error),
+	become func(t *liveTable, found item.Item) (item.Item, error),
+) ([]byte, error) {
 	var from table.Row
 	var to item.Item
 	var used capacity

@@ -34,9 +34,10 @@ func Catalog(dc string, l Layout) []stream.Topic {
 			Doc:    "Adjustment: a refund, a credit or a correction for invalid traffic; partition = Shard(account)",
 		},
 		{
-			Name: l.Name(SpendTopic(dc)), Key: "account, campaign, budget day and currency", Partitions: shards, Cleanup: stream.CleanupCompact,
-			Config: stream.ChangelogTopic("", 0).Config,
-			Doc:    "Spend: the totals of one campaign, budget day and currency; the changelog of the spend counter",
+			Name: l.Name(SpendTopic(dc)), Key: "account, campaign, budget day and currency", Partitions: shards,
+			Cleanup: stream.CleanupCompact,
+			Config:  stream.ChangelogTopic("", 0).Config,
+			Doc:     "Spend: the totals of one campaign, budget day and currency; the changelog of the spend counter",
 		},
 		{
 			Name: l.Name(HealthTopic), Key: "writer datacentre and shard", Partitions: shards, Cleanup: stream.CleanupCompact,

@@ -115,9 +115,11 @@ func LeaseCatalog(regions []string, partitions int32) []stream.Topic {
 			n = MaxLeaseRegions
 		}
 		topics = append(topics, stream.Topic{
-			Name: LeaseStateTopic(app), Changelog: LeaseStateTopic(app), Key: "state", Partitions: n, Cleanup: stream.CleanupCompact, Config: stream.ChangelogTopic("", 0).Config, Doc: "the changelog of " + app,
+			Name: LeaseStateTopic(app), Changelog: LeaseStateTopic(app), Key: "state", Partitions: n, Cleanup: stream.CleanupCompact,
+			Config: stream.ChangelogTopic("", 0).Config, Doc: "the changelog of " + app,
 		}, stream.Topic{
-			Name: app + ".dlq", Changelog: LeaseStateTopic(app), Key: "origin topic, partition and offset", Partitions: n, Cleanup: stream.CleanupCompact, Config: stream.DeadLetterTopic("", 0).Config,
+			Name: app + ".dlq", Changelog: LeaseStateTopic(app), Key: "origin topic, partition and offset", Partitions: n,
+			Cleanup: stream.CleanupCompact, Config: stream.DeadLetterTopic("", 0).Config,
 			Doc: "a record that " + app + " rejected, with its bytes, origin and reason",
 		})
 	}

@@ -67,7 +67,8 @@ func MergeSpend(records ...*eventspb.Spend) *eventspb.Spend {
 
 // mergeDC raises the figures of one serving datacentre in s to those of by.
 func mergeDC(s *eventspb.Spend, by *eventspb.SpendByDC) {
-	i, found := slices.BinarySearchFunc(s.ByDc, by.GetServingDc(), func(x *eventspb.SpendByDC, dc string) int { return cmp.Compare(x.GetServingDc(), dc) })
+	i, found := slices.BinarySearchFunc(s.ByDc, by.GetServingDc(),
+		func(x *eventspb.SpendByDC, dc string) int { return cmp.Compare(x.GetServingDc(), dc) })
 	if !found {
 		s.ByDc = slices.Insert(s.ByDc, i, &eventspb.SpendByDC{ServingDc: by.GetServingDc()})
 	}
@@ -75,7 +76,8 @@ func mergeDC(s *eventspb.Spend, by *eventspb.SpendByDC) {
 	to.ChargedMicros = max(to.ChargedMicros, by.GetChargedMicros())
 	to.RefundedMicros = max(to.RefundedMicros, by.GetRefundedMicros())
 	for _, n := range by.GetEvents() {
-		j, found := slices.BinarySearchFunc(to.Events, n.GetType(), func(x *eventspb.TypeCount, typ eventspb.EventType) int { return cmp.Compare(x.GetType(), typ) })
+		j, found := slices.BinarySearchFunc(to.Events, n.GetType(),
+			func(x *eventspb.TypeCount, typ eventspb.EventType) int { return cmp.Compare(x.GetType(), typ) })
 		if !found {
 			to.Events = slices.Insert(to.Events, j, &eventspb.TypeCount{Type: n.GetType()})
 		}

@@ -30,7 +30,9 @@ func (e *Executor) attempt(ctx context.Context, c *eventspb.LeaseCommand) (a ans
 		return a, err //nolint:wrapcheck // it names the cause, and the log names the command
 	}
 	if limit.AdoptedBy != "" { // the rows belong to that region, even if this replica does not show it yet
-		return answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: limit.AdoptedBy + " has adopted the region's resources"}, nil
+		return answer{
+			outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: limit.AdoptedBy + " has adopted the region's resources",
+		}, nil
 	}
 	defer func() { e.noteClock(err) }()
 	if err := limit.Check(time.Now(), e.cfg.Table.Skew, e.cfg.Table.Timeout); err != nil {

@@ -79,20 +79,24 @@ func (c *Config) setDefaults() error {
 		return errors.New("executor: Config.Table needs a Timeout and a Skew")
 	}
 	if c.Table.Attempts != 1 {
-		return fmt.Errorf("executor: Config.Table.Attempts is %d: set it to 1, because the clock must be read before each attempt", c.Table.Attempts)
+		return fmt.Errorf("executor: Config.Table.Attempts is %d: set it to 1, because the clock must be read before each attempt",
+			c.Table.Attempts)
 	}
 	least := 4*c.Table.Skew + c.Table.Timeout
 	if c.TransferWait == 0 {
 		c.TransferWait = least
 	}
 	if c.TransferWait < least {
-		return fmt.Errorf("executor: Config.TransferWait is %v: set it to at least %v, 4 times Table.Skew of %v plus Table.Timeout of %v", c.TransferWait, least, c.Table.Skew, c.Table.Timeout)
+		return fmt.Errorf("executor: Config.TransferWait is %v: set it to at least %v, 4 times Table.Skew of %v plus Table.Timeout of %v",
+			c.TransferWait, least, c.Table.Skew, c.Table.Timeout)
 	}
 	if c.Partitions == 0 {
 		c.Partitions = events.DefaultLeasePartitions
 	}
 	if c.Partitions < 0 || c.Concurrency < 0 || c.MaxRate < 0 || c.Pending < 0 {
-		return fmt.Errorf("executor: Config.Partitions is %d, Concurrency %d, MaxRate %d and Pending %d: none may be negative; 0 is the default", c.Partitions, c.Concurrency, c.MaxRate, c.Pending)
+		return fmt.Errorf(
+			"executor: Config.Partitions is %d, Concurrency %d, MaxRate %d and Pending %d: none may be negative; 0 is the default",
+			c.Partitions, c.Concurrency, c.MaxRate, c.Pending)
 	}
 	if c.Pending == 0 {
 		c.Pending = 2000

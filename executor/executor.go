@@ -42,9 +42,13 @@ func New(cfg Config) (*Executor, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	e := &Executor{cfg: cfg, retryPause: writeLeaseRetry, regionRead: make(chan struct{}, 1), limiter: ratelimit.New(startRate, minRate, cfg.MaxRate), commands: command.Config{
-		Region: cfg.Region, Regions: cfg.Regions, Rules: lease.Protocol(), Skew: cfg.Table.Skew.Milliseconds(), TransferWait: cfg.TransferWait.Milliseconds(), DrawBucket: cfg.DrawBucket,
-	}}
+	e := &Executor{
+		cfg: cfg, retryPause: writeLeaseRetry, regionRead: make(chan struct{}, 1),
+		limiter: ratelimit.New(startRate, minRate, cfg.MaxRate), commands: command.Config{
+			Region: cfg.Region, Regions: cfg.Regions, Rules: lease.Protocol(), Skew: cfg.Table.Skew.Milliseconds(),
+			TransferWait: cfg.TransferWait.Milliseconds(), DrawBucket: cfg.DrawBucket,
+		},
+	}
 	var err error
 	if e.consumer, err = sink.New(sink.Config{Kafka: cfg.Kafka, Instance: cfg.Instance, Log: cfg.Log}, e.Sink()); err != nil {
 		return nil, fmt.Errorf("executor of %s: %w", cfg.Region, err)
@@ -193,7 +197,8 @@ func (e *Executor) do(ctx context.Context, r *stream.SinkRecord) error {
 func (e *Executor) result(c *eventspb.LeaseCommand, a answer) *eventspb.LeaseResult {
 	t := command.TargetOf(c)
 	return &eventspb.LeaseResult{
-		Id: truncate(c.GetId()), Client: truncate(c.GetClient()), Pool: truncate(c.GetPool()), Region: e.cfg.Region, By: truncate(c.GetBy()), Kind: t.Kind,
+		Id: truncate(c.GetId()), Client: truncate(c.GetClient()), Pool: truncate(c.GetPool()), Region: e.cfg.Region,
+		By: truncate(c.GetBy()), Kind: t.Kind,
 		Resource: truncate(t.Resource), Key: truncate(t.Key), Outcome: a.outcome, Detail: truncate(a.detail), Version: a.version,
 		DoneMs: time.Now().UnixMilli(), DecidedMs: c.GetDecidedMs(),
 	}

@@ -34,8 +34,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts(opts(name, help)), []string{"region"})
 	}
 	m := &Metrics{
-		Commands: counter("commands_total", "Results of commands by kind (liberate, transfer, supersede, revoke, headroom, unknown) and outcome.", "kind", "outcome"),
-		Retries:  counter("retries_total", "Attempts that failed and are repeated, by reason (throttled, unavailable, table, denied, clock, write_lease, results).", "reason"),
+		Commands: counter("commands_total",
+			"Results of commands by kind (liberate, transfer, supersede, revoke, headroom, unknown) and outcome.", "kind", "outcome"),
+		Retries: counter("retries_total",
+			"Attempts that failed and are repeated, by reason (throttled, unavailable, table, denied, clock, write_lease, results).",
+			"reason"),
 		InFlight: gauge("in_flight_commands", "Commands being carried out."),
 		Waiting:  gauge("waiting_commands", "Commands that were read and have no result."),
 		Oldest:   gauge("oldest_waiting_seconds", "Age of the oldest command that was read and has no result; 0 without any."),

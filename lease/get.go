@@ -136,7 +136,9 @@ func (g *Get) pick() Step {
 // claim writes a pending key row that names g.candidate.
 func (g *Get) claim(t *Params, now int64) Step {
 	g.state = getClaim
-	args := Row{Version: g.own.Version, State: Pending, Resource: g.candidate.Resource, ResourceVersion: g.candidate.Version, Expires: g.Until}
+	args := Row{
+		Version: g.own.Version, State: Pending, Resource: g.candidate.Resource, ResourceVersion: g.candidate.Version, Expires: g.Until,
+	}
 	switch {
 	case g.own.Version == 0:
 		return t.keyStep(&t.Rules.Claim, now, args)
@@ -160,7 +162,8 @@ func (g *Get) onClaimed(t *Params, in Observation) Step {
 
 func (g *Get) take(t *Params, now int64) Step {
 	g.state = getTake
-	return t.resourceStep(&t.Rules.Take, now, g.candidate.Resource, Row{Version: g.candidate.Version, Holder: t.Holder, Expires: g.own.Expires})
+	return t.resourceStep(&t.Rules.Take, now, g.candidate.Resource,
+		Row{Version: g.candidate.Version, Holder: t.Holder, Expires: g.own.Expires})
 }
 
 // onTaken handles the result of the attempt to take the candidate.
@@ -172,7 +175,8 @@ func (g *Get) onTaken(t *Params, in Observation) Step {
 			return g.read()
 		}
 		return Step{Action: Done, Lease: Grant{
-			Resource: g.candidate.Resource, Region: t.Region, Token: r.Version, KeyVersion: g.own.Version, Expires: r.Expires, Unsettled: true,
+			Resource: g.candidate.Resource, Region: t.Region, Token: r.Version, KeyVersion: g.own.Version, Expires: r.Expires,
+			Unsettled: true,
 		}}
 	case r.Holder == t.Holder && r.Owner == t.Region: // another process took the same candidate for the key
 		return g.extend(t, in.Now, &t.Rules.Settle, g.candidate.Resource, r)

@@ -82,7 +82,8 @@ func CheckLease(client, pool, key string) error {
 		return err
 	}
 	if n := len(KeyPartition(client, pool, key)); n > maxPartition {
-		return fmt.Errorf("%w: client, pool and key have %d bytes together, %d are allowed; each # and %% counts as three", ErrName, n, maxPartition)
+		return fmt.Errorf("%w: client, pool and key have %d bytes together, %d are allowed; each # and %% counts as three", ErrName, n,
+			maxPartition)
 	}
 	return nil
 }

@@ -43,7 +43,8 @@ func (m *Release) Next(t *Params, in Observation) Step {
 		switch r := &in.Row; {
 		case in.OK, r.Version == m.Lease.Token+1 && r.Holder == "": // released by this write, or by one whose answer was lost
 			return m.updateKeyRow(t, in.Now, m.Lease.KeyVersion)
-		case r.Holder == t.Holder && r.Owner == t.Region && m.Lease.Expires <= in.Now+t.Skew: // the key uses the resource with a later lease
+		// the key uses the resource with a later lease
+		case r.Holder == t.Holder && r.Owner == t.Region && m.Lease.Expires <= in.Now+t.Skew:
 			return Step{Action: Lost, Loss: LossStale}
 		case r.Holder == t.Holder && r.Owner == t.Region: // renewed by another holder, or half renewed: the key row decides
 			m.state = releaseHeal

@@ -48,7 +48,8 @@ func (m *Renew) Next(t *Params, in Observation) Step {
 func (m *Renew) onRenewed(t *Params, in Observation) Step {
 	r := &in.Row
 	switch {
-	case in.OK, r.Holder == t.Holder && r.Owner == t.Region && r.Version == m.Lease.Token+1 && r.Expires >= m.Until: // renewed by this write, or by one whose answer was lost
+	// renewed by this write, or by one whose answer was lost
+	case in.OK, r.Holder == t.Holder && r.Owner == t.Region && r.Version == m.Lease.Token+1 && r.Expires >= m.Until:
 		m.row = *r
 		return m.updateKeyRow(t, in.Now, m.Lease.KeyVersion)
 	case r.Holder == t.Holder && r.Owner == t.Region && m.Lease.Expires <= in.Now+t.Skew: // the key uses the resource with a later lease

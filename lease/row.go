@@ -52,7 +52,8 @@ func (r *Row) isStale(resource string, at int64) bool {
 
 // isSameLease reports whether a key row is of the lease g.
 func (r *Row) isSameLease(g *Grant) bool {
-	return r.Resource == g.Resource && (r.State == Leased && r.ResourceVersion == g.Token || r.State == Pending && r.ResourceVersion == g.Token-1)
+	return r.Resource == g.Resource &&
+		(r.State == Leased && r.ResourceVersion == g.Token || r.State == Pending && r.ResourceVersion == g.Token-1)
 }
 
 // loss returns why a lease of a resource was lost, from its present key row.

@@ -39,11 +39,13 @@ func Protocol() *Rules {
 		Renew:    Rule{Name: "renew", When: []Condition{version}, Set: []Attr{AttrExpires}},
 		Release:  Rule{Name: "release", When: []Condition{version}, Set: []Attr{AttrAvailable}, Remove: []Attr{AttrHolder, AttrExpires}},
 		Liberate: Rule{
-			Name: "liberate", When: []Condition{version, {AttrExpires, Ended}}, Set: []Attr{AttrAvailable}, Remove: []Attr{AttrHolder, AttrExpires},
+			Name: "liberate", When: []Condition{version, {AttrExpires, Ended}}, Set: []Attr{AttrAvailable},
+			Remove: []Attr{AttrHolder, AttrExpires},
 		},
 		Transfer: Rule{Name: "transfer", When: []Condition{version, {AttrAvailable, Past}}, Set: []Attr{AttrOwner, AttrAvailable}},
 		Adopt: Rule{
-			Name: "adopt", When: []Condition{version}, Set: []Attr{AttrOwner, AttrAvailable}, Remove: []Attr{AttrHolder, AttrExpires}, VersionJump: AdoptedVersionJump,
+			Name: "adopt", When: []Condition{version}, Set: []Attr{AttrOwner, AttrAvailable}, Remove: []Attr{AttrHolder, AttrExpires},
+			VersionJump: AdoptedVersionJump,
 		},
 		Retire: Rule{Name: "retire", When: []Condition{version, {AttrAvailable, Past}}, Remove: []Attr{AttrAvailable}},
 		Revive: Rule{Name: "revive", When: []Condition{version}, Set: []Attr{AttrAvailable}},

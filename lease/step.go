@@ -115,5 +115,6 @@ func (t *Params) resourceStep(r *Rule, now int64, resource string, args Row) Ste
 // SettleStep returns the step that ends the pending state of a lease that was just taken. No call
 // waits for it, because a process that finds the key row pending reads the resource row.
 func (t *Params) SettleStep(g Grant, now int64) Step {
-	return t.keyStep(&t.Rules.Settle, now, Row{Version: g.KeyVersion, State: Leased, Resource: g.Resource, ResourceVersion: g.Token, Expires: g.Expires})
+	return t.keyStep(&t.Rules.Settle, now,
+		Row{Version: g.KeyVersion, State: Leased, Resource: g.Resource, ResourceVersion: g.Token, Expires: g.Expires})
 }

@@ -51,7 +51,8 @@ func (cfg *Config) setDefaults() error {
 	case cfg.BucketRate < 1 || cfg.BucketRate > 1_000_000:
 		return fmt.Errorf("liberator: Config.BucketRate is %d per second: use 1 to 1,000,000", cfg.BucketRate)
 	case cfg.Retry < time.Millisecond || cfg.MaxRetry < cfg.Retry:
-		return fmt.Errorf("liberator: Config.Retry is %v, MaxRetry %v: use a Retry of at least 1ms, and a MaxRetry of at least Retry", cfg.Retry, cfg.MaxRetry)
+		return fmt.Errorf("liberator: Config.Retry is %v, MaxRetry %v: use a Retry of at least 1ms, and a MaxRetry of at least Retry",
+			cfg.Retry, cfg.MaxRetry)
 	}
 	return nil
 }

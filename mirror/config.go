@@ -128,7 +128,8 @@ func (c *Config) check() error {
 		for _, p := range c.Peers {
 			name := t.Copy(p.DC)
 			if slices.Contains(copies, name) {
-				return fmt.Errorf("%w: two topics are copied to %s: let Topic.Copy return another name for each topic and datacentre", ErrConfig, name)
+				return fmt.Errorf("%w: two topics are copied to %s: let Topic.Copy return another name for each topic and datacentre",
+					ErrConfig, name)
 			}
 			copies = append(copies, name)
 		}
@@ -139,7 +140,8 @@ func (c *Config) check() error {
 	case len(c.Topics) == 0:
 		return fmt.Errorf("%w: Config.Topics is empty: name the topics that are copied", ErrConfig)
 	case c.Partitions < 1 || c.QueueBytes < 0 || c.ReaderBytes < 0 || c.MaxRecord < 0:
-		return fmt.Errorf("%w: Config.Partitions is less than 1, or a limit is negative: set the number of partitions, and leave limits 0 for their defaults", ErrConfig)
+		return fmt.Errorf(
+			"%w: Config.Partitions is less than 1, or a limit is negative: set the number of partitions, and leave limits 0 for their defaults", ErrConfig)
 	}
 	return nil
 }

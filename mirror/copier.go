@@ -59,7 +59,8 @@ func newCopier(m *Mirror, p *peer, t Topic, share int) *copier {
 // run copies until ctx ends.
 func (c *copier) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		p, err := c.peer.reader.Open(c.topic, c.m.task.Partition, c.at.Position) //nolint:contextcheck // the reader is shared, and outlives ctx
+		p, err := c.peer.reader.Open( //nolint:contextcheck // the reader is shared, and outlives ctx
+			c.topic, c.m.task.Partition, c.at.Position)
 		c.mu.Lock()
 		if c.part, c.problem = p, ""; err != nil {
 			c.problem = err.Error()
@@ -229,7 +230,8 @@ func (c *copier) obey(ctx context.Context) bool {
 	ok = ok && c.claim(ctx, after.Topic)
 	var out stream.SourceBatch
 	c.m.tables.instructions.Delete(&out, c.key)
-	log := c.m.log.Warn().Str("dc", c.peer.DC).Str("topic", c.topic).Int64("at", c.at.Next).Int64("from", i.From).Int64("to", i.To).Str("who", i.Who).Str("why", i.Why)
+	log := c.m.log.Warn().Str("dc", c.peer.DC).Str("topic", c.topic).Int64("at", c.at.Next).Int64("from", i.From).Int64("to", i.To).
+		Str("who", i.Who).Str("why", i.Why)
 	if !ok {
 		log.Msg("mirror_instruction_void")
 		_ = c.push(ctx, &out, 0) // without it, the next source finds the instruction void again

@@ -20,18 +20,21 @@ type Metrics struct {
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	labels := []string{"dc", "topic"}
 	gauge := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "weir", Subsystem: "mirror", Name: name, Help: help}, append(labels, "partition"))
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "weir", Subsystem: "mirror", Name: name, Help: help},
+			append(labels, "partition"))
 	}
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "weir", Subsystem: "mirror", Name: name, Help: help}, labels)
 	}
 	m := &Metrics{
-		lag:        gauge("lag_records", "Offsets of the other datacentre's partition that were not copied."),
-		lagSeconds: gauge("lag_seconds", "Age of the last copied record while others wait; 0 if none waits. It contains the difference between the clocks of the datacentres."),
-		waiting:    gauge("waiting", "1 while a partition is not copied because its datacentre does not answer, 2 while it is stopped and waits for an operator, 0 otherwise."),
-		records:    counter("records_total", "Records copied. Those of aborted transactions count again."),
-		bytes:      counter("bytes_total", "Bytes copied: keys, values and headers. Those of aborted transactions count again."),
-		stops:      counter("stops_total", "Times that a partition stopped and waited for an operator."),
+		lag: gauge("lag_records", "Offsets of the other datacentre's partition that were not copied."),
+		lagSeconds: gauge("lag_seconds",
+			"Age of the last copied record while others wait; 0 if none waits. It contains the difference between the clocks of the datacentres."),
+		waiting: gauge("waiting",
+			"1 while a partition is not copied because its datacentre does not answer, 2 while it is stopped and waits for an operator, 0 otherwise."),
+		records: counter("records_total", "Records copied. Those of aborted transactions count again."),
+		bytes:   counter("bytes_total", "Bytes copied: keys, values and headers. Those of aborted transactions count again."),
+		stops:   counter("stops_total", "Times that a partition stopped and waited for an operator."),
 	}
 	if r != nil {
 		r.MustRegister(m.lag, m.lagSeconds, m.waiting, m.records, m.bytes, m.stops)

@@ -23,7 +23,8 @@ func (r *Runtime) watchStopped(ctx context.Context, follower *standby) error {
 		case reason == "":
 			since = time.Now()
 		case time.Since(since) >= stoppedLimit:
-			return fmt.Errorf("%w: %s in process %s for %s: %s. No record is lost. Correct the cause, and restart the process", ErrAllStopped, r.proc.App, r.cfg.Instance, stoppedLimit, reason)
+			return fmt.Errorf("%w: %s in process %s for %s: %s. No record is lost. Correct the cause, and restart the process",
+				ErrAllStopped, r.proc.App, r.cfg.Instance, stoppedLimit, reason)
 		}
 	}
 	return nil

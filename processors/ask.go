@@ -89,7 +89,8 @@ func (r *Runtime) ask(ctx context.Context, p int32, q *question) error {
 	}
 	if in.waiting.Add(1) > maxQuestions {
 		in.waiting.Add(-1)
-		return fmt.Errorf("%w: %d questions wait for partition %d of %s: ask again after a pause, or ask less often", ErrBusy, maxQuestions, p, r.proc.App)
+		return fmt.Errorf("%w: %d questions wait for partition %d of %s: ask again after a pause, or ask less often", ErrBusy, maxQuestions,
+			p, r.proc.App)
 	}
 	in.worker.mailbox.post(func() { in.worker.answer(in, q) })
 	select {
@@ -207,5 +208,6 @@ func (r *Runtime) whyNot(p int32) error {
 			return fmt.Errorf("%w: partition %d of %s gets a new handler: ask again after a pause", ErrRestoring, p, r.proc.App)
 		}
 	}
-	return fmt.Errorf("%w: partition %d of %s does not run in process %s: ask its owner, which Runtime.OwnerOf returns", ErrNotOwned, p, r.proc.App, r.cfg.Instance)
+	return fmt.Errorf("%w: partition %d of %s does not run in process %s: ask its owner, which Runtime.OwnerOf returns", ErrNotOwned, p,
+		r.proc.App, r.cfg.Instance)
 }

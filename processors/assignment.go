@@ -53,7 +53,8 @@ func (a *assignment) get() []int32 {
 // of each partition in the store of the process.
 func (w *worker) memberMetadata() *changelogpb.Member {
 	m := &changelogpb.Member{
-		Instance: w.cfg.Instance, Endpoint: w.cfg.Endpoint, Next: map[int32]int64{}, RebalanceRequests: w.rebalanceRequests.Load(), Settings: w.proc.Settings,
+		Instance: w.cfg.Instance, Endpoint: w.cfg.Endpoint, Next: map[int32]int64{}, RebalanceRequests: w.rebalanceRequests.Load(),
+		Settings: w.proc.Settings,
 	}
 	for p := range w.partitions {
 		if meta, err := w.store.Meta(w.store.DB, p); err == nil && meta.Marker != nil && !changelog.TooOld(meta) {

@@ -23,7 +23,9 @@ func (r *restorer) finish(f *changelog.BrokerState) (*restoreResult, error) {
 	if err := r.checkMoved(meta.GetMarker()); err != nil {
 		return nil, err
 	}
-	res := &restoreResult{meta: meta, ids: f.IDs, ownerEpoch: meta.GetMarker().GetOwnerEpoch() + 1, incarnation: meta.GetMarker().GetIncarnation()}
+	res := &restoreResult{
+		meta: meta, ids: f.IDs, ownerEpoch: meta.GetMarker().GetOwnerEpoch() + 1, incarnation: meta.GetMarker().GetIncarnation(),
+	}
 	if meta.GetMarker() == nil {
 		res.incarnation = uint64(time.Now().UnixMilli())
 	}
@@ -62,8 +64,9 @@ func (r *restorer) buildHandler(res *restoreResult) (err error) {
 	}
 	if r.continueWarm(task, res); res.handler == nil {
 		v := handler.Builder{
-			Kafka: r.w.cfg.Kafka, Proc: r.w.proc, Log: r.w.log, DB: r.w.store.DB, InputStarts: res.start, Skips: slices.Concat(changelog.Skips(r.w.cfg.replay.SkipsOf(r.p)), res.skips),
-			Task: task,
+			Kafka: r.w.cfg.Kafka, Proc: r.w.proc, Log: r.w.log, DB: r.w.store.DB, InputStarts: res.start,
+			Skips: slices.Concat(changelog.Skips(r.w.cfg.replay.SkipsOf(r.p)), res.skips),
+			Task:  task,
 		}
 		res.buffer = &v.Buffer
 		if res.handler, err = v.Build(r.ctx); err != nil {
@@ -87,7 +90,9 @@ func (r *restorer) checkNoTimers(res *restoreResult) error {
 		if len(list) > 0 {
 			t := stream.Timer{Key: []byte(list[0][8:])}
 			kind, key := t.Kind()
-			return r.stop(fmt.Errorf("the state has timers, such as that of kind %q and key %q for %d ms, and the handler has no OnTimer: they would be lost. Another version of the program has set them: run it, or add a function that takes them, which may do nothing", kind, key, timerTime(list[0])))
+			return r.stop(
+				fmt.Errorf(
+					"the state has timers, such as that of kind %q and key %q for %d ms, and the handler has no OnTimer: they would be lost. Another version of the program has set them: run it, or add a function that takes them, which may do nothing", kind, key, timerTime(list[0])))
 		}
 	}
 	res.timers.disable()

@@ -23,8 +23,10 @@ func (r *Runtime) Collector() prometheus.Collector {
 	}
 	return &collector{
 		r: r, store: store.NewCollector(r.proc.App),
-		lag:       desc("processor", "lag_seconds", "Age of the newest folded record of the partition that is furthest behind; 0 if all are caught up.", "worker"),
-		watermark: desc("processor", "watermark_lag_seconds", "How far the event time of the slowest partition is behind the clock, for handlers with timers.", "worker"),
+		lag: desc("processor", "lag_seconds",
+			"Age of the newest folded record of the partition that is furthest behind; 0 if all are caught up.", "worker"),
+		watermark: desc("processor", "watermark_lag_seconds",
+			"How far the event time of the slowest partition is behind the clock, for handlers with timers.", "worker"),
 	}
 }
 

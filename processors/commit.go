@@ -67,7 +67,8 @@ func (w *worker) commit(life context.Context) error {
 	}
 	began := time.Now()
 	want := kgo.TryCommit
-	ctx = kgo.PreTxnCommitFnContext(ctx, func(req *kmsg.TxnOffsetCommitRequest) error { return fence(req, parts, w.proc.Changelog, w.partitions) })
+	ctx = kgo.PreTxnCommitFnContext(ctx,
+		func(req *kmsg.TxnOffsetCommitRequest) error { return fence(req, parts, w.proc.Changelog, w.partitions) })
 	if err := w.sess.Client().Flush(ctx); err != nil || acked.Wait() != nil {
 		want = kgo.TryAbort
 	}
@@ -253,12 +254,13 @@ func (w *worker) produce(ctx context.Context, tx transaction, acked *txn.Acks) {
 	}
 	for _, t := range tx.barriers {
 		t.token = fmt.Sprintf("%s/%d/%d", w.txnID, t.p, time.Now().UnixNano())
-		out.system(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: changelogpb.SystemKey(changelogpb.BarrierKey)}, &changelogpb.Barrier{Token: t.token}, func(r *kgo.Record, err error) {
-			if err == nil {
-				t.barrier = r.Offset
-			}
-			acked.Acked(ctx, nil, r, err)
-		})
+		out.system(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: changelogpb.SystemKey(changelogpb.BarrierKey)},
+			&changelogpb.Barrier{Token: t.token}, func(r *kgo.Record, err error) {
+				if err == nil {
+					t.barrier = r.Offset
+				}
+				acked.Acked(ctx, nil, r, err)
+			})
 	}
 	w.phase("produce", began)
 }
@@ -286,12 +288,13 @@ func (w *worker) produceTask(out *sender, part *taskCommit) {
 		out.acked.Add()
 		out.client.Produce(out.ctx, t.rejects[j].record(w.proc.App, w.proc.DLQ, t.p), done)
 	}
-	out.system(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: changelogpb.SystemKey(changelogpb.MarkerKey)}, part.marker, func(r *kgo.Record, err error) {
-		if err == nil {
-			part.markerAt = r.Offset
-		}
-		out.acked.Acked(out.ctx, &part.err, r, err)
-	})
+	out.system(kgo.Record{Topic: w.proc.Changelog, Partition: t.p, Key: changelogpb.SystemKey(changelogpb.MarkerKey)}, part.marker,
+		func(r *kgo.Record, err error) {
+			if err == nil {
+				part.markerAt = r.Offset
+			}
+			out.acked.Acked(out.ctx, &part.err, r, err)
+		})
 }
 
 // sender produces records from one slice, which must not change until the transaction has ended.

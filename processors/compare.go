@@ -28,7 +28,9 @@ func (r *restorer) compareOffsets(f *changelog.BrokerState, res *restoreResult) 
 		case !known && was.Changelog != "" && was.Changelog != r.w.proc.Changelog:
 			return r.stop(changelog.OtherChangelog("group "+r.w.proc.App, was.Changelog, r.w.proc.Changelog))
 		case !known:
-			return r.stop(fmt.Errorf("group %s has offset %d for %s[%d], but changelog %s has no marker for it: the changelog was deleted, or belongs to another cluster. Restore the changelog, or delete the offsets of the group to fold every record again", r.w.proc.App, was.At, topic, r.p, r.w.proc.Changelog))
+			return r.stop(
+				fmt.Errorf(
+					"group %s has offset %d for %s[%d], but changelog %s has no marker for it: the changelog was deleted, or belongs to another cluster. Restore the changelog, or delete the offsets of the group to fold every record again", r.w.proc.App, was.At, topic, r.p, r.w.proc.Changelog))
 		case was.At < 0: // brokers delete the offsets of a group that was empty for a long time
 			res.repairOffsets, res.offsetsExpired = true, true
 		case was.At != at && changelogpb.PartiallyCommitted(was.Metadata, res.meta.Marker):
@@ -36,7 +38,9 @@ func (r *restorer) compareOffsets(f *changelog.BrokerState, res *restoreResult) 
 				Int64("state", at).Str("state_by", changelogpb.CommitMetadata(res.meta.Marker)).Msg("transaction_partially_committed")
 			res.repairOffsets = true
 		case was.At != at:
-			return r.stop(fmt.Errorf("group %s is at offset %d of %s[%d], the state is at %d: the offsets of the group were changed from outside, by %+d records. Set them back to %d, or delete state and changelog to fold every record again", r.w.proc.App, was.At, topic, r.p, at, was.At-at, at))
+			return r.stop(
+				fmt.Errorf(
+					"group %s is at offset %d of %s[%d], the state is at %d: the offsets of the group were changed from outside, by %+d records. Set them back to %d, or delete state and changelog to fold every record again", r.w.proc.App, was.At, topic, r.p, at, was.At-at, at))
 		}
 		res.next[topic] = at
 	}

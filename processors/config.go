@@ -193,7 +193,8 @@ func (c *Config) check() error {
 	case !stream.ValidName(c.Instance):
 		return fmt.Errorf("%w: Instance %q is not a legal name: use letters, digits, '.', '_' or '-'", ErrConfig, c.Instance)
 	case c.CommitIntervalMax*2 > c.TransactionTimeout:
-		return fmt.Errorf("%w: CommitIntervalMax %s is more than half of TransactionTimeout %s: the brokers would abort a slow commit", ErrConfig, c.CommitIntervalMax, c.TransactionTimeout)
+		return fmt.Errorf("%w: CommitIntervalMax %s is more than half of TransactionTimeout %s: the brokers would abort a slow commit",
+			ErrConfig, c.CommitIntervalMax, c.TransactionTimeout)
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ func (e *NotOwnedError) Error() string {
 	case o.Instance == "":
 		return fmt.Sprintf("no process has partition %d of %s at the moment: ask again after a pause", o.Partition, e.App)
 	case o.Endpoint == "":
-		return fmt.Sprintf("partition %d of %s is in process %s, which has no address: set its Config.Endpoint", o.Partition, e.App, o.Instance)
+		return fmt.Sprintf("partition %d of %s is in process %s, which has no address: set its Config.Endpoint", o.Partition, e.App,
+			o.Instance)
 	default:
 		return fmt.Sprintf("partition %d of %s is in process %s: ask it at %s", o.Partition, e.App, o.Instance, o.Endpoint)
 	}
@@ -112,7 +113,8 @@ func (r *Runtime) notOwned(ctx context.Context, partition int32) error {
 	case err != nil:
 		return err
 	case owner.Self:
-		return fmt.Errorf("%w: partition %d of %s was just assigned to this process: ask again after a pause", ErrRestoring, partition, r.proc.App)
+		return fmt.Errorf("%w: partition %d of %s was just assigned to this process: ask again after a pause", ErrRestoring, partition,
+			r.proc.App)
 	}
 	return &NotOwnedError{r.proc.App, owner}
 }

@@ -71,7 +71,9 @@ func (f *standby) refresh(ctx context.Context) {
 // rebuildLocal makes a handler from a snapshot and returns its local changes.
 func (f *standby) rebuildLocal(ctx context.Context, snap *pebble.Snapshot, meta *changelogpb.TaskMeta, p int32) (r refreshResult) {
 	v := handler.Builder{Kafka: f.cfg.Kafka, Proc: f.proc, Log: f.log, DB: snap, Skips: meta.Marker.Skips}
-	v.Task = stream.Task{Partition: p, OwnerEpoch: meta.Marker.OwnerEpoch, Next: changelogpb.NextOffsets(meta.Marker.Inputs), Timers: newTimers(p, snap)}
+	v.Task = stream.Task{
+		Partition: p, OwnerEpoch: meta.Marker.OwnerEpoch, Next: changelogpb.NextOffsets(meta.Marker.Inputs), Timers: newTimers(p, snap),
+	}
 	if meta.Local != nil {
 		v.Task.LocalNext = changelogpb.NextOffsets(meta.Local)
 	}
@@ -90,7 +92,10 @@ func (f *standby) rebuildLocal(ctx context.Context, snap *pebble.Snapshot, meta 
 	t := &task{p: p, handler: h, timers: newTimers(p, snap)}
 	t.timers.disable()
 	m := meta.Marker
-	if r.err = t.flush(stream.Commit{NowMs: time.Now().UnixMilli(), Incarnation: m.Incarnation, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: v.Task.Next}); r.err != nil {
+	if r.err = t.flush(
+		stream.Commit{
+			NowMs: time.Now().UnixMilli(), Incarnation: m.Incarnation, OwnerEpoch: m.OwnerEpoch, Sequence: m.Sequence, Next: v.Task.Next,
+		}); r.err != nil {
 		return r
 	}
 	for _, c := range t.changes.List {

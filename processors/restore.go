@@ -151,7 +151,8 @@ func (w *worker) onRestored(t *task, res *restoreResult, err error, took time.Du
 			break
 		}
 		t.incarnation = res.incarnation
-		t.meta, t.ids, t.ownerEpoch, t.handler, t.repairOffsets, t.offsetsExpired = res.meta, res.ids, res.ownerEpoch, res.handler, res.repairOffsets, res.offsetsExpired
+		t.meta, t.ids, t.ownerEpoch, t.handler, t.repairOffsets, t.offsetsExpired = res.meta, res.ids, res.ownerEpoch, res.handler,
+			res.repairOffsets, res.offsetsExpired
 		t.buffer, t.inbox, t.skips, t.unreadable = res.buffer, res.inbox, res.skips, nil
 		t.timers = res.timers
 		t.trackEventTime(w.proc, t.meta.GetMarker().GetWatermarkMs())
@@ -163,7 +164,8 @@ func (w *worker) onRestored(t *task, res *restoreResult, err error, took time.Du
 			w.resume(t)
 		}
 		w.cfg.Metrics.Restores.WithLabelValues(w.proc.App).Inc()
-		w.log.Info().Int32("partition", t.p).Uint64("owner_epoch", t.ownerEpoch).Dur("took_ms", took).Bool("warm", res.warm).Msg("partition_running")
+		w.log.Info().Int32("partition", t.p).Uint64("owner_epoch", t.ownerEpoch).Dur("took_ms", took).Bool("warm", res.warm).
+			Msg("partition_running")
 	}
 	w.publish()
 }

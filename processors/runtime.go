@@ -199,7 +199,8 @@ func (r *Runtime) preflight(ctx context.Context) (int32, error) {
 		}
 	}
 	for _, added := range count.Ignored {
-		r.cfg.Log.Error().Str("app", r.proc.App).Str("topic", added.Topic).Int32("has", added.Has).Int32("needs", added.State).Msg("partitions_ignored")
+		r.cfg.Log.Error().Str("app", r.proc.App).Str("topic", added.Topic).Int32("has", added.Has).Int32("needs", added.State).
+			Msg("partitions_ignored")
 	}
 	return count.Tasks, nil
 }

@@ -51,7 +51,8 @@ func (r *Runtime) checkSettings(ctx context.Context, adm *kadm.Client, applies f
 	}
 	members = slices.DeleteFunc(members, func(m Member) bool { return m.Instance == r.cfg.Instance || !applies(m.Instance) })
 	for _, d := range Differences(r.proc.Settings, members) {
-		return fmt.Errorf("%w: %s is %s here, and %s in process %s of group %s. A result must not depend on the process that has a partition. Use the same value; or stop all processes, change the value in all of them, and start them. A killed process remains a member until its session timeout", ErrSettings, d.Name, d.Own, d.Theirs, d.Instance, r.proc.App)
+		return fmt.Errorf(
+			"%w: %s is %s here, and %s in process %s of group %s. A result must not depend on the process that has a partition. Use the same value; or stop all processes, change the value in all of them, and start them. A killed process remains a member until its session timeout", ErrSettings, d.Name, d.Own, d.Theirs, d.Instance, r.proc.App)
 	}
 	return nil
 }

@@ -117,7 +117,8 @@ func (w *worker) lookForSkips(life context.Context) {
 			}
 			for _, p := range stopped {
 				t := w.tasks[p]
-				if end, ok := ends.Lookup(w.proc.Changelog, p); t != nil && t.awaitsSkip() && ok && end.Err == nil && end.Offset > t.changelogEnd() {
+				if end, ok := ends.Lookup(w.proc.Changelog, p); t != nil && t.awaitsSkip() && ok && end.Err == nil &&
+					end.Offset > t.changelogEnd() {
 					t.state = taskBarrier
 				}
 			}
@@ -136,7 +137,8 @@ func (r *restorer) carrySkips(res *restoreResult) {
 	marker := res.meta.GetMarker()
 	res.skips = slices.Clone(marker.GetSkips())
 	for _, s := range r.applier.Skips {
-		e := r.w.log.Warn().Int32("partition", r.p).Str("topic", s.Topic).Int64("from", s.From).Int64("to", s.To).Str("who", s.Who).Str("why", s.Why)
+		e := r.w.log.Warn().Int32("partition", r.p).Str("topic", s.Topic).Int64("from", s.From).Int64("to", s.To).Str("who", s.Who).
+			Str("why", s.Why)
 		next, ok := int64(0), false
 		if at, known := res.next[s.Topic]; known {
 			next, ok = changelog.Carry(s, marker, at)

@@ -67,9 +67,13 @@ type workerAssignment struct{ active, standbys, warmups []int32 }
 func newStandby(cfg *Config, proc *stream.Processor, s *store.Store, view *statusSnapshot) *standby {
 	f := &standby{
 		cfg: cfg, proc: proc, store: s, snapshot: view, log: cfg.Log.With().Str("app", proc.App).Logger(),
-		assignments: map[int]workerAssignment{}, held: map[int32]*changelog.Applier{}, ends: map[int32]int64{}, consistency: map[int32]*changelog.Consistency{}, backoff: map[int32]time.Time{}, rebuild: map[int32]bool{}, damaged: map[int32]error{},
+		assignments: map[int]workerAssignment{}, held: map[int32]*changelog.Applier{}, ends: map[int32]int64{},
+		consistency: map[int32]*changelog.Consistency{}, backoff: map[int32]time.Time{}, rebuild: map[int32]bool{},
+		damaged: map[int32]error{},
 	}
-	f.handlers = standbyHandlers{byPartition: map[int32]*handler.Warm{}, notBefore: map[int32]time.Time{}, handedOver: handedOver{list: map[int32]*handler.Warm{}}}
+	f.handlers = standbyHandlers{
+		byPartition: map[int32]*handler.Warm{}, notBefore: map[int32]time.Time{}, handedOver: handedOver{list: map[int32]*handler.Warm{}},
+	}
 	s.OnRelease = f.wake
 	return f
 }
@@ -147,7 +151,8 @@ func (f *standby) follow(ctx context.Context) error {
 		at[p] = kgo.NewOffset().At(r.Next)
 	}
 	if f.client = nil; len(at) > 0 {
-		cl, err := changelog.NewReader(f.cfg.Kafka, f.proc.Changelog, at, kgo.FetchMaxBytes(f.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(min(4<<20, f.cfg.FetchBytes)))
+		cl, err := changelog.NewReader(f.cfg.Kafka, f.proc.Changelog, at, kgo.FetchMaxBytes(f.cfg.FetchBytes),
+			kgo.FetchMaxPartitionBytes(min(4<<20, f.cfg.FetchBytes)))
 		if err != nil {
 			return err
 		}
@@ -332,7 +337,8 @@ func (f *standby) requestRebalance() {
 	_, warming := f.wanted()
 	for p := range warming {
 		r := f.held[p]
-		if r == nil || !r.PastStoreMarker() || f.ends[p]-r.Meta.ChangelogNext > group.AcceptableLag/2 || time.Since(f.lastRebalance) < 5*time.Second {
+		if r == nil || !r.PastStoreMarker() || f.ends[p]-r.Meta.ChangelogNext > group.AcceptableLag/2 ||
+			time.Since(f.lastRebalance) < 5*time.Second {
 			continue
 		}
 		f.lastRebalance = time.Now()
@@ -349,7 +355,8 @@ func (f *standby) publish() {
 		r := f.held[p]
 		s := Status{App: f.proc.App, Partition: p, State: StateStandby, ChangelogNext: r.Meta.ChangelogNext, Lag: max(0, f.ends[p]-r.Next)}
 		s.HandlerWarm = f.handlers.byPartition[p] != nil
-		s.OwnerEpoch, s.Sequence, s.Next = r.Meta.GetMarker().GetOwnerEpoch(), r.Meta.GetMarker().GetSequence(), changelogpb.NextOffsets(r.Meta.GetMarker().GetInputs())
+		s.OwnerEpoch, s.Sequence, s.Next = r.Meta.GetMarker().GetOwnerEpoch(), r.Meta.GetMarker().GetSequence(),
+			changelogpb.NextOffsets(r.Meta.GetMarker().GetInputs())
 		if !f.consistency[p].Update(r, f.ends[p], group.AcceptableLag) {
 			s.Reason = "it is catching up"
 		}

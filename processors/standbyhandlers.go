@@ -120,7 +120,8 @@ func (f *standby) buildHandler(ctx context.Context) {
 		return
 	}
 	for p, r := range f.held {
-		if h.byPartition[p] != nil || time.Now().Before(h.notBefore[p]) || !r.Consistent() || !f.consistency[p].Update(r, f.ends[p], group.AcceptableLag) {
+		if h.byPartition[p] != nil || time.Now().Before(h.notBefore[p]) || !r.Consistent() ||
+			!f.consistency[p].Update(r, f.ends[p], group.AcceptableLag) {
 			continue
 		}
 		m := r.Meta.Marker

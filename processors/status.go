@@ -107,7 +107,10 @@ func (w *worker) publish() {
 	var lag, skipped int64
 	for _, p := range w.owned() {
 		t := w.tasks[p]
-		s := Status{App: w.proc.App, Partition: p, State: t.state.String(), OwnerEpoch: t.ownerEpoch, Sequence: t.seq, ChangelogNext: t.meta.GetChangelogNext(), Lag: t.lag}
+		s := Status{
+			App: w.proc.App, Partition: p, State: t.state.String(), OwnerEpoch: t.ownerEpoch, Sequence: t.seq,
+			ChangelogNext: t.meta.GetChangelogNext(), Lag: t.lag,
+		}
 		s.Next = maps.Clone(changelogpb.NextOffsets(t.meta.GetMarker().GetInputs()))
 		s.Skipped = SkippedRanges(t.meta.GetMarker().GetSkips())
 		for _, r := range s.Skipped {

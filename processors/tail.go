@@ -26,7 +26,9 @@ func (r *restorer) startOffset(f *changelog.BrokerState) (from int64, err error)
 		return 0, err
 	}
 	if r.applier.Token = r.token; r.applier.Next > r.barrier {
-		return 0, r.stop(fmt.Errorf("the store is at offset %d of %s[%d], which ends at %d: the log was cut or replaced. Check that the changelog is the right one, then remove the state directory to rebuild the store from it", r.applier.Next+1, r.w.proc.Changelog, r.p, r.barrier))
+		return 0, r.stop(
+			fmt.Errorf(
+				"the store is at offset %d of %s[%d], which ends at %d: the log was cut or replaced. Check that the changelog is the right one, then remove the state directory to rebuild the store from it", r.applier.Next+1, r.w.proc.Changelog, r.p, r.barrier))
 	}
 	r.takeWarm()
 	r.progress.Store(&r.applier.Progress)

@@ -127,8 +127,10 @@ func (t *task) fold(b *stream.Batch, limit int) error {
 		if text, bad := t.poison[at]; bad {
 			t.poisonStreak++
 			if t.poisonStreak > limit {
-				return t.stop(fmt.Errorf("%d records in a row panicked in Fold, the last at %s[%d]@%d: %s; the partition is stopped and no record is lost: deploy a handler that can fold them",
-					t.poisonStreak, b.Topic, t.p, at.offset, firstLine(text)))
+				return t.stop(
+					fmt.Errorf(
+						"%d records in a row panicked in Fold, the last at %s[%d]@%d: %s; the partition is stopped and no record is lost: deploy a handler that can fold them",
+						t.poisonStreak, b.Topic, t.p, at.offset, firstLine(text)))
 			}
 			t.rejects = append(t.rejects, deadLetter{topic: b.Topic, rec: b.Records[i], reason: "panic", detail: text})
 			continue
@@ -156,7 +158,8 @@ func (t *task) foldAll(b *stream.Batch) (err error) {
 		return handler.NewError(t.p, fmt.Errorf("fold from %s@%d: %w", b.Topic, b.Records[0].Offset, err))
 	}
 	for _, r := range b.Rejects {
-		t.rejects = append(t.rejects, deadLetter{topic: b.Topic, rec: b.Records[r.Index], reason: strings.ToValidUTF8(r.Reason, "\uFFFD"), detail: r.Detail})
+		t.rejects = append(t.rejects,
+			deadLetter{topic: b.Topic, rec: b.Records[r.Index], reason: strings.ToValidUTF8(r.Reason, "\uFFFD"), detail: r.Detail})
 	}
 	t.folded += len(b.Records)
 	return nil
@@ -247,7 +250,8 @@ func (t *task) fire(clock stream.Clock, nowMs int64) (err error) {
 		}
 		t.fired[clock] += len(due)
 		if n += len(due); n > fireLimit {
-			return handler.NewError(t.p, fmt.Errorf("%d timers fired at one time, the last for %d ms: OnTimer keeps setting timers in the past", n, due[0].AtMs))
+			return handler.NewError(t.p,
+				fmt.Errorf("%d timers fired at one time, the last for %d ms: OnTimer keeps setting timers in the past", n, due[0].AtMs))
 		}
 		if err := timed.OnTimer(nowMs, due); err != nil {
 			return handler.NewError(t.p, fmt.Errorf("OnTimer: %w", err))
@@ -341,7 +345,8 @@ func (t *task) due(now time.Time, tick time.Duration) bool {
 }
 
 func (t *task) hasChanges() bool {
-	return t.folded > 0 || len(t.rejects) > 0 || len(t.changes.List) > 0 || len(t.changes.Counts) > 0 || t.timers.changed() || t.offsetsMoved()
+	return t.folded > 0 || len(t.rejects) > 0 || len(t.changes.List) > 0 || len(t.changes.Counts) > 0 || t.timers.changed() ||
+		t.offsetsMoved()
 }
 
 // offsetsMoved reports whether an input offset is ahead of the committed one, also if only control

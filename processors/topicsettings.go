@@ -40,7 +40,8 @@ func (r *Runtime) compareTopics(ctx context.Context, adm *kadm.Client) error {
 			settings["min.insync.replicas"] = strconv.Itoa(n)
 		}
 		for _, s := range topics.Differing(configs[t.Name], settings) {
-			r.cfg.Log.Warn().Str("app", r.proc.App).Str("topic", t.Name).Str("setting", s.Name).Str("is", s.Current).Str("want", s.Want).Msg("topic_setting_differs")
+			r.cfg.Log.Warn().Str("app", r.proc.App).Str("topic", t.Name).Str("setting", s.Name).Str("is", s.Current).Str("want", s.Want).
+				Msg("topic_setting_differs")
 		}
 	}
 	return nil

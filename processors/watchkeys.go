@@ -21,7 +21,8 @@ import (
 // atomic load. The errors are those of Ask.
 func (r *Runtime) Watch(partition int32, table byte, prefix []byte) (changed <-chan struct{}, stop func(), err error) {
 	if table >= stream.FirstLocalTable {
-		return nil, nil, fmt.Errorf("%w: table %d of %s is local, and its changes are not reported: watch a table that the changelog has", ErrConfig, table, r.proc.App)
+		return nil, nil, fmt.Errorf("%w: table %d of %s is local, and its changes are not reported: watch a table that the changelog has",
+			ErrConfig, table, r.proc.App)
 	}
 	in := r.directory().at(partition)
 	if in == nil {

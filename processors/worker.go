@@ -152,7 +152,8 @@ func (w *worker) connect(ctx context.Context) (err error) {
 	}
 	if err := txn.EndOpen(ctx, w.admin, w.txnID, w.cfg.TransactionTimeout); err != nil {
 		switch why := kafka.RefusalOf(err); {
-		case why == kafka.BadCredentials, why == kafka.NoPermission && w.joined.Load(): // they were right at the start: they are being changed
+		// they were right at the start: they are being changed
+		case why == kafka.BadCredentials, why == kafka.NoPermission && w.joined.Load():
 			return fmt.Errorf("%w: %w", errRebuild, err)
 		}
 		return err
@@ -162,12 +163,18 @@ func (w *worker) connect(ctx context.Context) (err error) {
 		kgo.ConsumerGroup(w.proc.App), kgo.InstanceID(w.txnID), kgo.ConsumeTopics(w.proc.Inputs...),
 		kgo.TransactionalID(w.txnID), kgo.TransactionTimeout(w.cfg.TransactionTimeout),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.AdjustFetchOffsetsFn(w.cfg.Kafka.ExplicitStarts), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.Balancers(group.Assignor{Inputs: w.proc.Inputs, Partitions: w.partitions, Standbys: w.cfg.Standbys, MemberMetadata: w.memberMetadata, OnAssignment: w.onAssignment}), kgo.BlockRebalanceOnPoll(),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.AdjustFetchOffsetsFn(w.cfg.Kafka.ExplicitStarts),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.Balancers(
+			group.Assignor{
+				Inputs: w.proc.Inputs, Partitions: w.partitions, Standbys: w.cfg.Standbys, MemberMetadata: w.memberMetadata,
+				OnAssignment: w.onAssignment,
+			}), kgo.BlockRebalanceOnPoll(),
 		kgo.SessionTimeout(w.cfg.SessionTimeout), kgo.HeartbeatInterval(w.cfg.heartbeatInterval()), kgo.RebalanceTimeout(30 * time.Second),
 		// A partition that is resumed waits for the fetch in progress, so FetchMaxWait bounds a
 		// takeover.
-		kgo.FetchMaxWait(250 * time.Millisecond), kgo.FetchMaxBytes(w.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(w.cfg.FetchBytes), kgo.MaxDecompressBatchBytes(kafka.MaxBatchBytes),
+		kgo.FetchMaxWait(250 * time.Millisecond), kgo.FetchMaxBytes(w.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(w.cfg.FetchBytes),
+		kgo.MaxDecompressBatchBytes(kafka.MaxBatchBytes),
 		kgo.MaxBufferedRecords(1 << 21), kgo.MaxBufferedBytes(512 << 20), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytesFn(w.batchMax),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
 		w.partitioner.Option(),
@@ -208,7 +215,9 @@ func (w *worker) nameTaken(ctx context.Context) error {
 		}
 		metadata, err := decodeMember(m)
 		if err == nil && metadata.GetEndpoint() != "" && metadata.GetEndpoint() != w.cfg.Endpoint {
-			return fmt.Errorf("%w: another process joined group %s as %s, and its address is %s: each process needs an instance name of its own", kafka.ErrInstance, w.proc.App, w.txnID, metadata.GetEndpoint())
+			return fmt.Errorf(
+				"%w: another process joined group %s as %s, and its address is %s: each process needs an instance name of its own",
+				kafka.ErrInstance, w.proc.App, w.txnID, metadata.GetEndpoint())
 		}
 	}
 	return nil
@@ -265,7 +274,10 @@ func (w *worker) owned() []int32 {
 
 func (w *worker) addTasks(ps []int32) {
 	for _, p := range ps {
-		t := &task{p: p, cancel: func() {}, poison: map[recordPos]string{}, foldSingly: map[string]int64{}, failedFetches: map[string]*kafka.FailedFetch{}}
+		t := &task{
+			p: p, cancel: func() {}, poison: map[recordPos]string{}, foldSingly: map[string]int64{},
+			failedFetches: map[string]*kafka.FailedFetch{},
+		}
 		t.changes.SetOutputs(w.proc.Outputs)
 		w.tasks[p] = t
 		w.log.Info().Int32("partition", p).Msg("partition_assigned")
@@ -488,7 +500,9 @@ func (w *worker) fetchErrors(ctx context.Context, fetches kgo.Fetches) error {
 		case errors.Is(err, kgo.ErrClientClosed):
 			failed = append(failed, fmt.Errorf("%w: %w", errRebuild, err))
 		case errors.Is(err, kerr.FencedInstanceID):
-			failed = append(failed, fmt.Errorf("%w: another process joined group %s as %s: each process needs an instance name of its own", kafka.ErrInstance, w.proc.App, w.txnID))
+			failed = append(failed,
+				fmt.Errorf("%w: another process joined group %s as %s: each process needs an instance name of its own", kafka.ErrInstance,
+					w.proc.App, w.txnID))
 		case topic == "" || p < 0 || w.tasks[p] == nil:
 			w.log.Warn().Err(err).Str("topic", topic).Msg("fetch_failed")
 		default:

@@ -101,14 +101,17 @@ func (c *Config) checkAddresses() error {
 		host, port, err := net.SplitHostPort(c.Advertise)
 		switch {
 		case c.Listen == "":
-			return fmt.Errorf("%w: Advertise %q is the address of an API, and Listen is empty: set Listen, or remove Advertise", processors.ErrConfig, c.Advertise)
+			return fmt.Errorf("%w: Advertise %q is the address of an API, and Listen is empty: set Listen, or remove Advertise",
+				processors.ErrConfig, c.Advertise)
 		case err != nil || port == "" || everyInterface(host):
-			return fmt.Errorf("%w: Advertise %q is not host:port of one host: use a name or an address of this machine, with the port", processors.ErrConfig, c.Advertise)
+			return fmt.Errorf("%w: Advertise %q is not host:port of one host: use a name or an address of this machine, with the port",
+				processors.ErrConfig, c.Advertise)
 		}
 		return nil
 	}
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && everyInterface(host) {
-		return fmt.Errorf("%w: Listen %q is every interface, which is not an address that other processes can connect to: set Advertise to a name or an address of this machine, with the port", processors.ErrConfig, c.Listen)
+		return fmt.Errorf(
+			"%w: Listen %q is every interface, which is not an address that other processes can connect to: set Advertise to a name or an address of this machine, with the port", processors.ErrConfig, c.Listen)
 	}
 	return nil
 }

@@ -20,11 +20,13 @@ func checkList(list []stream.Processor) error {
 	for _, p := range list {
 		p.SetDefaults()
 		if apps[p.App] {
-			return fmt.Errorf("%w: two processors have the name %q, which is their consumer group and the directory of their state: set another App in one of them", processors.ErrConfig, p.App)
+			return fmt.Errorf(
+				"%w: two processors have the name %q, which is their consumer group and the directory of their state: set another App in one of them", processors.ErrConfig, p.App)
 		}
 		apps[p.App] = true
 		if other, ok := changelogs[p.Changelog]; ok {
-			return fmt.Errorf("%w: processors %q and %q have the same changelog %s, and each would restore the other's state: set another Changelog in one of them", processors.ErrConfig, other, p.App, p.Changelog)
+			return fmt.Errorf(
+				"%w: processors %q and %q have the same changelog %s, and each would restore the other's state: set another Changelog in one of them", processors.ErrConfig, other, p.App, p.Changelog)
 		}
 		changelogs[p.Changelog] = p.App
 	}
@@ -43,7 +45,8 @@ func checkList(list []stream.Processor) error {
 }
 
 func writesChangelog(app, what, topic, other string) error {
-	return fmt.Errorf("%w: processor %q writes %s %s, which is the changelog of processor %q, and its tasks would restore these records as state: use another topic", processors.ErrConfig, app, what, topic, other)
+	return fmt.Errorf(
+		"%w: processor %q writes %s %s, which is the changelog of processor %q, and its tasks would restore these records as state: use another topic", processors.ErrConfig, app, what, topic, other)
 }
 
 // prepareTopics creates the topics that are missing, with partitions that fit the others.
@@ -80,7 +83,8 @@ func checkPartitioners(list []stream.Processor, topics []stream.Topic) error {
 				for i := range 64 {
 					key := "key-" + strconv.Itoa(i)
 					if got, ok := choose(o.Partitioner, key, t.Partitions); ok && (got < 0 || got >= t.Partitions) {
-						return fmt.Errorf("%w: processor %s: the partitioner of output %s chose partition %d for key %q, and topic %s has %d partitions: return a number from 0 to partitions-1 for each key", processors.ErrConfig, p.App, o.Topic, got, key, t.Name, t.Partitions)
+						return fmt.Errorf(
+							"%w: processor %s: the partitioner of output %s chose partition %d for key %q, and topic %s has %d partitions: return a number from 0 to partitions-1 for each key", processors.ErrConfig, p.App, o.Topic, got, key, t.Name, t.Partitions)
 					}
 				}
 			}

@@ -109,5 +109,6 @@ func (c *cache) touch(e *entry, n uint32) {
 
 // bytes returns the approximate memory of the cache.
 func (c *cache) bytes() int {
-	return c.index.Bytes() + 64*cap(c.list) + cap(c.keys) + 24*cap(c.spills) + 24*cap(c.hours.newest) + c.pairs.bytes() + 4*(cap(c.dirty)+cap(c.fresh)+cap(c.unread))
+	return c.index.Bytes() + 64*cap(c.list) + cap(c.keys) + 24*cap(c.spills) + 24*cap(c.hours.newest) +
+		c.pairs.bytes() + 4*(cap(c.dirty)+cap(c.fresh)+cap(c.unread))
 }

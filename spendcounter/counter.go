@@ -98,7 +98,8 @@ func New(cfg Config, t stream.Task) (*Counter, error) {
 		t.MultiGet = t.Get.Multi()
 	}
 	c := &Counter{
-		cfg: cfg, task: t, cache: cache{epoch: 1, hours: hours{on: cfg.Hours}, pairs: pairs{max: cfg.Parts}}, rankings: rankings{size: cfg.ranking, list: map[uint64]*ranking{}},
+		cfg: cfg, task: t, cache: cache{epoch: 1, hours: hours{on: cfg.Hours}, pairs: pairs{max: cfg.Parts}},
+		rankings:   rankings{size: cfg.ranking, list: map[uint64]*ranking{}},
 		references: map[string]*spendpb.AppliedAdjustment{}, imports: imports{},
 	}
 	if cfg.Parts > 0 {

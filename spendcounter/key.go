@@ -40,7 +40,8 @@ func CampaignPrefix(account, campaign string) []byte {
 // ParseKey splits a spend key. account and campaign point into it.
 func ParseKey(key []byte) (account, campaign []byte, day events.Day, currency events.Currency, err error) {
 	bad := func() ([]byte, []byte, events.Day, events.Currency, error) {
-		return nil, nil, 0, 0, fmt.Errorf("spend key %q: the key is not account, campaign, day and currency: does it belong to another table?", key)
+		return nil, nil, 0, 0, fmt.Errorf(
+			"spend key %q: the key is not account, campaign, day and currency: does it belong to another table?", key)
 	}
 	account, rest, ok := bytes.Cut(key, []byte{0})
 	if !ok || len(rest) < 1+keyTail {

@@ -33,7 +33,8 @@ func (c *Counter) restoreRings() (*spendpb.Mark, error) {
 	}
 	s := &spendpb.LocalState{}
 	if err := proto.Unmarshal(value, s); err != nil {
-		return nil, fmt.Errorf("spend counter, partition %d: rings are corrupt: %w: rebuild the store from its changelog", c.task.Partition, err)
+		return nil, fmt.Errorf("spend counter, partition %d: rings are corrupt: %w: rebuild the store from its changelog", c.task.Partition,
+			err)
 	}
 	if s.AsOf == nil {
 		return nil, nil

@@ -196,7 +196,9 @@ func (c *Counter) readPairs(l *pairList, spendKey []byte) error {
 		t, key := tally{m.Part.GetChargedMicros(), m.Part.GetEvents()}, key[len(spendKey):]
 		c.scratch.key = appendPairKey(c.scratch.key[:0], []byte(m.Part.GetLineItem()), []byte(m.Part.GetArm()))
 		if string(key) != string(c.scratch.key) || t.charged < 0 || t.charged > c.micros {
-			return fmt.Errorf("part %q has %d micros of part %q, more than its shard, or of another part: rebuild the store from its changelog", key, t.charged, c.scratch.key)
+			return fmt.Errorf(
+				"part %q has %d micros of part %q, more than its shard, or of another part: rebuild the store from its changelog", key,
+				t.charged, c.scratch.key)
 		}
 		if string(key) == otherPair {
 			l.other.add(t)

@@ -27,7 +27,8 @@ func pairHash(key []byte) uint64 { return xxhash.Sum64(key) }
 // campaign day are the keys that begin with its spend key. The results point into key.
 func ParsePartKey(key []byte) (spendKey, lineItem, arm []byte, err error) {
 	bad := func() ([]byte, []byte, []byte, error) {
-		return nil, nil, nil, fmt.Errorf("part key %q: the key is not a spend key, a line item and an arm: does it belong to another table?", key)
+		return nil, nil, nil, fmt.Errorf(
+			"part key %q: the key is not a spend key, a line item and an arm: does it belong to another table?", key)
 	}
 	account := bytes.IndexByte(key, 0)
 	campaign := bytes.IndexByte(key[account+1:], 0)

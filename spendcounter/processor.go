@@ -116,7 +116,8 @@ func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 		of += pairListBytes
 	}
 	cfg = Config{
-		DC: s.DC, DuplicateWindow: s.DuplicateWindow, RejectLate: s.RejectLate, Hours: s.Hours, Parts: s.Parts, Retention: s.Retention, MaxIDs: s.MaxIDs, CacheEntries: max(1, int(share/of)), MaxPriceMicros: events.MaxPriceMicros,
+		DC: s.DC, DuplicateWindow: s.DuplicateWindow, RejectLate: s.RejectLate, Hours: s.Hours, Parts: s.Parts, Retention: s.Retention,
+		MaxIDs: s.MaxIDs, CacheEntries: max(1, int(share/of)), MaxPriceMicros: events.MaxPriceMicros,
 		Shard: func(account []byte) int32 { return events.ShardBytes(account, shards) },
 	}
 	cfg.Inputs = Inputs{Events: s.Events, Adjustments: l.Name(events.AdjustmentsTopic), Copied: map[string]string{}, CopiedAdjustments: map[string]string{}}

@@ -55,7 +55,9 @@ func (s ProcessorConfig) Promotion(account string, live stream.Get, c stream.Com
 	if err != nil {
 		return nil, err
 	}
-	return &Promotion{account: account, dc: s.DC, events: s.Events, commit: c, state: state, before: state.Corrections, origins: map[string]change{}}, nil
+	return &Promotion{
+		account: account, dc: s.DC, events: s.Events, commit: c, state: state, before: state.Corrections, origins: map[string]change{},
+	}, nil
 }
 
 // Take reports whether the difference of key is promoted, and adds up what the task record has to
@@ -197,7 +199,9 @@ func (a *Promotion) addDifferences(s *spendpb.TaskState) error {
 	}
 	slices.Sort(s.ServingDcs)
 	if err := origins(s.Origins).balance(); err != nil || s.RefundedMicros < 0 || len(s.ServingDcs) > MaxServingDCs {
-		return errors.Join(err, fmt.Errorf("task record: %d micros refunded and %d serving datacentres after the correction of account %s: %w: promote the whole partition", s.RefundedMicros, len(s.ServingDcs), a.account, ErrInconsistent))
+		return errors.Join(err,
+			fmt.Errorf(
+				"task record: %d micros refunded and %d serving datacentres after the correction of account %s: %w: promote the whole partition", s.RefundedMicros, len(s.ServingDcs), a.account, ErrInconsistent))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ const (
 	ReasonNoEventID         = "no_event_id"         // event_id is empty
 	ReasonBadDay            = "bad_day"             // not a date, neither a budget day nor an event time, or an event time before 1990
 	ReasonOverflow          = "overflow"            // the price exceeds the maximum, or a sum would overflow int64
-	ReasonFuture            = "future"              // event or ingest time more than 5 min after the record's own, or event time more than 1 h after the ingest time
+	ReasonFuture            = "future"              // more than 5 min after the record's time, or an event time 1 h after the ingest time
 	ReasonLate              = "late"                // too late to be checked for duplicates, with Config.RejectLate
 	ReasonOversized         = "oversized"           // more than 64 KiB
 	ReasonWrongPartition    = "wrong_partition"     // the account belongs to another shard

@@ -166,7 +166,8 @@ func (s *targetShard) charge(p *eventspb.Spend) error {
 		_, ok := events.AddMicros(s.sums.micros, by.ChargedMicros)
 		_, fits := events.AddMicros(s.sums.refunded, by.RefundedMicros)
 		if s.dcs[by.ServingDc] = true; !ok || !fits || by.ChargedMicros < 0 || by.RefundedMicros < 0 || len(s.dcs) > MaxServingDCs {
-			return fmt.Errorf("%d micros charged, %d refunded, served by %s: the sums of the new shard would overflow int64, or have more than %d serving datacentres: use more shards", by.ChargedMicros, by.RefundedMicros, by.ServingDc, MaxServingDCs)
+			return fmt.Errorf(
+				"%d micros charged, %d refunded, served by %s: the sums of the new shard would overflow int64, or have more than %d serving datacentres: use more shards", by.ChargedMicros, by.RefundedMicros, by.ServingDc, MaxServingDCs)
 		}
 	}
 	s.sums.add(sumsOf(p))
@@ -305,7 +306,8 @@ var ErrInconsistent = errors.New("the state does not add up")
 func (m *Repartitioner) Finish(put PutFunc) error {
 	for class, left := range m.open {
 		if left != (sums{}) {
-			return fmt.Errorf("the task records of shards %d modulo %d have %d micros, %d refunded, %d events and %d duplicates more than their campaign days: %w: replay the inputs to find the correct sums", class, m.classes(), left.micros, left.refunded, int64(left.count), int64(left.duplicates), ErrInconsistent)
+			return fmt.Errorf(
+				"the task records of shards %d modulo %d have %d micros, %d refunded, %d events and %d duplicates more than their campaign days: %w: replay the inputs to find the correct sums", class, m.classes(), left.micros, left.refunded, int64(left.count), int64(left.duplicates), ErrInconsistent)
 		}
 	}
 	for q := range m.shards {
@@ -347,7 +349,9 @@ func (s *targetShard) putBuckets(q int32, put PutFunc) error {
 			continue
 		}
 		end = s.ends[from]
-		value, err := proto.MarshalOptions{Deterministic: true}.Marshal(&spendpb.Bucket{ToMs: end, Since: &spendpb.Mark{StartMs: s.own.WatermarkMs}})
+		value, err := proto.MarshalOptions{
+			Deterministic: true,
+		}.Marshal(&spendpb.Bucket{ToMs: end, Since: &spendpb.Mark{StartMs: s.own.WatermarkMs}})
 		if err != nil {
 			return fmt.Errorf("bucket of ids: %w", err)
 		}

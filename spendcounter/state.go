@@ -46,10 +46,13 @@ func ParseTask(value []byte) (*spendpb.TaskState, error) {
 	case len(value) == 0 || s.Layout == stateLayout:
 		return s, nil
 	case s.Layout > stateLayout:
-		return nil, fmt.Errorf("%w: a newer version wrote layout %d, this version reads layout %d: run the newer version", ErrLayout, s.Layout, stateLayout)
+		return nil, fmt.Errorf("%w: a newer version wrote layout %d, this version reads layout %d: run the newer version", ErrLayout,
+			s.Layout, stateLayout)
 	default:
-		return nil, fmt.Errorf("%w: an earlier version wrote layout %d, this version reads layout %d and cannot convert it. Run the version that wrote it, "+
-			"or count from the start: stop the application, delete its group and changelog, and remove the state directory", ErrLayout, s.Layout, stateLayout)
+		return nil, fmt.Errorf(
+			"%w: an earlier version wrote layout %d, this version reads layout %d and cannot convert it. Run the version that wrote it, "+
+				"or count from the start: stop the application, delete its group and changelog, and remove the state directory", ErrLayout,
+			s.Layout, stateLayout)
 	}
 }
 

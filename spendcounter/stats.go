@@ -26,9 +26,10 @@ type Stats struct {
 // Stats returns the current figures.
 func (c *Counter) Stats() Stats {
 	s := Stats{
-		TimestampMs: c.timestampMs, Duplicates: c.duplicates, Conflicts: c.conflicts, OverRefunds: c.overRefunds, EarlyDrops: c.window.earlyDrops,
-		Buckets: len(c.window.buckets),
-		Entries: len(c.cache.list), EntryBytes: c.cache.bytes(), Evictions: c.cache.evictions,
+		TimestampMs: c.timestampMs, Duplicates: c.duplicates, Conflicts: c.conflicts, OverRefunds: c.overRefunds,
+		EarlyDrops: c.window.earlyDrops,
+		Buckets:    len(c.window.buckets),
+		Entries:    len(c.cache.list), EntryBytes: c.cache.bytes(), Evictions: c.cache.evictions,
 		Charged: c.charged, PartsOver: c.cache.pairs.over,
 	}
 	for i := range c.origins {

@@ -65,7 +65,8 @@ func (c *Counter) flushTotals(ch *stream.Changes) error {
 			return err
 		}
 		r.total.add(*t)
-		value, err := proto.Marshal(&spendpb.Total{ChargedMicros: r.total.charged, RefundedMicros: r.total.refunded, Events: r.total.events})
+		value, err := proto.Marshal(
+			&spendpb.Total{ChargedMicros: r.total.charged, RefundedMicros: r.total.refunded, Events: r.total.events})
 		if err != nil {
 			return fmt.Errorf("spend counter, partition %d: total: %w", c.task.Partition, err)
 		}

@@ -162,7 +162,8 @@ func inputsOf(list []Callback) (topics []string) {
 // newHandler is the Processor.New of callbacks.
 func (a *callbacks) newHandler(t Task) (Handler, error) {
 	h := &timedRecordHandler{recordHandler{
-		context: Context{task: t, tableNames: t.tables, timed: a.onTimer[""] != nil, kinds: a.onTimer, state: openTables{task: &t}}, onRecord: a.record, onTimer: a.timer,
+		context:  Context{task: t, tableNames: t.tables, timed: a.onTimer[""] != nil, kinds: a.onTimer, state: openTables{task: &t}},
+		onRecord: a.record, onTimer: a.timer,
 	}}
 	if len(a.onTimer) == 0 { // the runtime does not look for timers
 		return &h.recordHandler, nil
@@ -186,8 +187,10 @@ func (a *callbacks) timer(c *Context, t Timer) error {
 		t.Key = key
 		return fn(c, t)
 	case kind == "":
-		return fmt.Errorf("a timer with key %q has no kind: another version of the program has set it. Add OnTimerWithoutKind to Processor.On", t.Key)
+		return fmt.Errorf(
+			"a timer with key %q has no kind: another version of the program has set it. Add OnTimerWithoutKind to Processor.On", t.Key)
 	default:
-		return fmt.Errorf("a timer has kind %q, which has no function: another version of the program has set it. Add OnTimer for its kind, with a function that does nothing if the timer is of no use", kind)
+		return fmt.Errorf(
+			"a timer has kind %q, which has no function: another version of the program has set it. Add OnTimer for its kind, with a function that does nothing if the timer is of no use", kind)
 	}
 }

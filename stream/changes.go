@@ -183,7 +183,9 @@ func checkCount(name string, n float64) error {
 }
 
 func (c *Changes) undeclared(output string) error {
-	return fmt.Errorf("emit to output %q, which the processor does not declare: its outputs are %s: add it to Processor.Outputs, or correct the name", output, c.names())
+	return fmt.Errorf(
+		"emit to output %q, which the processor does not declare: its outputs are %s: add it to Processor.Outputs, or correct the name",
+		output, c.names())
 }
 
 func (c *Changes) output(name string) *Output {

@@ -47,7 +47,8 @@ func EachRecord(fn func(c *Context, r *Record) error) func(Task) (Handler, error
 func EachRecordWithTimers(onRecord func(c *Context, r *Record) error, onTimer func(c *Context, t Timer) error) func(Task) (Handler, error) {
 	return func(t Task) (Handler, error) {
 		return &timedRecordHandler{recordHandler{
-			context: Context{task: t, tableNames: t.tables, timed: true, state: openTables{task: &t}}, onRecord: onRecord, onTimer: withoutKind(onTimer),
+			context: Context{task: t, tableNames: t.tables, timed: true, state: openTables{task: &t}}, onRecord: onRecord,
+			onTimer: withoutKind(onTimer),
 		}}, nil
 	}
 }
@@ -57,7 +58,8 @@ func EachRecordWithTimers(onRecord func(c *Context, r *Record) error, onTimer fu
 func withoutKind(onTimer func(*Context, Timer) error) func(*Context, Timer) error {
 	return func(c *Context, t Timer) error {
 		if kind, _ := t.Kind(); kind != "" {
-			return fmt.Errorf("a timer has kind %q, and EachRecordWithTimers has timers without one: a version of the program with Processor.On has set it. Run that version, or one with OnTimer for the kind", kind)
+			return fmt.Errorf(
+				"a timer has kind %q, and EachRecordWithTimers has timers without one: a version of the program with Processor.On has set it. Run that version, or one with OnTimer for the kind", kind)
 		}
 		return onTimer(c, t)
 	}
@@ -139,7 +141,8 @@ func (h *recordHandler) firePast(watermarkMs int64) error {
 	for n := 0; len(h.context.past) > 0; n++ {
 		due := h.context.past
 		if n == maxPast {
-			return fmt.Errorf("timers have set timers at or below the watermark %d times in a row, the last for %d ms: the timer function keeps setting timers in the past", n, due[0].AtMs)
+			return fmt.Errorf(
+				"timers have set timers at or below the watermark %d times in a row, the last for %d ms: the timer function keeps setting timers in the past", n, due[0].AtMs)
 		}
 		h.context.past = nil
 		slices.SortFunc(due, compareTimers)

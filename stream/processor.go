@@ -130,13 +130,15 @@ func (p *Processor) Complete() error {
 	case len(p.Inputs) == 0:
 		return fmt.Errorf("processor %q has no input topic: name at least one in Inputs", p.App)
 	case p.Time.Grain < time.Millisecond || p.Time.Lateness < 0 || p.Time.Idle < 0:
-		return fmt.Errorf("processor %q: Time has a grain of %s, a lateness of %s and an idle time of %s: the grain must be at least 1ms, the others not negative", p.App, p.Time.Grain, p.Time.Lateness, p.Time.Idle)
+		return fmt.Errorf(
+			"processor %q: Time has a grain of %s, a lateness of %s and an idle time of %s: the grain must be at least 1ms, the others not negative", p.App, p.Time.Grain, p.Time.Lateness, p.Time.Idle)
 	case p.New == nil:
 		return fmt.Errorf("processor %q: New is nil: give the function that makes a task's handler, or the functions of On", p.App)
 	case slices.Contains(p.Inputs, p.Changelog) || p.writes(p.Changelog):
 		return fmt.Errorf("processor %q: changelog %q is also an input or an output", p.App, p.Changelog)
 	case p.DLQ == p.Changelog:
-		return fmt.Errorf("processor %q: %q is both the changelog and the dead-letter topic: give each a topic of its own", p.App, p.Changelog)
+		return fmt.Errorf("processor %q: %q is both the changelog and the dead-letter topic: give each a topic of its own", p.App,
+			p.Changelog)
 	}
 	p.nameTables()
 	return nil
@@ -161,7 +163,8 @@ func (p *Processor) completeOn() error {
 	}
 	for topic := range all.onRecord {
 		if !slices.Contains(p.Inputs, topic) {
-			return fmt.Errorf("processor %q: On has a function for topic %q, which is not in Inputs: add it, or leave Inputs empty", p.App, topic)
+			return fmt.Errorf("processor %q: On has a function for topic %q, which is not in Inputs: add it, or leave Inputs empty", p.App,
+				topic)
 		}
 	}
 	p.New, p.On = all.newHandler, nil
@@ -176,7 +179,8 @@ func (p *Processor) checkOutputs() error {
 			case x.Name == o.Name:
 				return fmt.Errorf("processor %q: two outputs are named %q: give each output a name of its own", p.App, o.Name)
 			case x.Topic == o.Topic && (x.Partitioner != nil || o.Partitioner != nil):
-				return fmt.Errorf("processor %q: outputs %q and %q are both topic %q, and one has a partitioner: a topic has one partitioner, so declare it as one output", p.App, x.Name, o.Name, o.Topic)
+				return fmt.Errorf(
+					"processor %q: outputs %q and %q are both topic %q, and one has a partitioner: a topic has one partitioner, so declare it as one output", p.App, x.Name, o.Name, o.Topic)
 			}
 		}
 	}

@@ -78,18 +78,24 @@ func (r *SinkRecord) Time() time.Time { return time.UnixMilli(r.TimeMs) }
 func (s *Sink) Complete() error {
 	for _, n := range []string{s.Group, s.Topic} {
 		if !ValidName(n) {
-			return fmt.Errorf("sink %q of topic %q: %q is not a legal name of a group or topic: use 1 to 200 letters, digits, '.', '_' or '-'", s.Group, s.Topic, n)
+			return fmt.Errorf(
+				"sink %q of topic %q: %q is not a legal name of a group or topic: use 1 to 200 letters, digits, '.', '_' or '-'", s.Group,
+				s.Topic, n)
 		}
 	}
 	switch {
 	case s.Do == nil:
 		return fmt.Errorf("sink %q: Do is nil: give the function that acts on a record", s.Group)
 	case s.Concurrency < 0 || s.PerPartition < 0 || s.Pending < 0 || s.PendingBytes < 0:
-		return fmt.Errorf("sink %q: Concurrency is %d, PerPartition %d, Pending %d and PendingBytes %d: none may be negative; 0 is the default", s.Group, s.Concurrency, s.PerPartition, s.Pending, s.PendingBytes)
+		return fmt.Errorf(
+			"sink %q: Concurrency is %d, PerPartition %d, Pending %d and PendingBytes %d: none may be negative; 0 is the default", s.Group,
+			s.Concurrency, s.PerPartition, s.Pending, s.PendingBytes)
 	case s.Retries < 0 || (s.Retries > 0) != (s.GiveUp != nil):
-		return fmt.Errorf("sink %q: Retries is %d, and GiveUp is set: %t: give a positive number and a function, or neither", s.Group, s.Retries, s.GiveUp != nil)
+		return fmt.Errorf("sink %q: Retries is %d, and GiveUp is set: %t: give a positive number and a function, or neither", s.Group,
+			s.Retries, s.GiveUp != nil)
 	case s.RetryMin < 0 || s.RetryMax < 0:
-		return fmt.Errorf("sink %q: RetryMin is %s and RetryMax %s: none may be negative; 0 is the default", s.Group, s.RetryMin, s.RetryMax)
+		return fmt.Errorf("sink %q: RetryMin is %s and RetryMax %s: none may be negative; 0 is the default", s.Group, s.RetryMin,
+			s.RetryMax)
 	}
 	if s.Key == nil {
 		s.Key = func(r *SinkRecord) string { return string(r.Key) }

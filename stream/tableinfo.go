@@ -36,13 +36,16 @@ func (p *Processor) checkTables() error {
 		same := slices.IndexFunc(p.Tables[:i], func(o TableInfo) bool { return o.Number == t.Number || o.Name == t.Name })
 		switch {
 		case t.Number == 0 || t.Number == TimerTable:
-			return fmt.Errorf("processor %q: table %q has number %d, which is the runtime's: use 1 to 126, or 128 to 255 where it is local", p.App, t.Name, t.Number)
+			return fmt.Errorf("processor %q: table %q has number %d, which is the runtime's: use 1 to 126, or 128 to 255 where it is local",
+				p.App, t.Name, t.Number)
 		case !ValidName(t.Name) || '0' <= t.Name[0] && t.Name[0] <= '9':
-			return fmt.Errorf("processor %q: table %d cannot be named %q: use letters, digits, '.', '_' or '-', and no digit first", p.App, t.Number, t.Name)
+			return fmt.Errorf("processor %q: table %d cannot be named %q: use letters, digits, '.', '_' or '-', and no digit first", p.App,
+				t.Number, t.Name)
 		case same >= 0 && p.Tables[same].Name == t.Name:
 			return fmt.Errorf("processor %q: two tables are named %q: give each table a name of its own, and list it once", p.App, t.Name)
 		case same >= 0:
-			return fmt.Errorf("processor %q: tables %q and %q both have number %d: give each table a number of its own, and keep that of the table that has rows", p.App, p.Tables[same].Name, t.Name, t.Number)
+			return fmt.Errorf(
+				"processor %q: tables %q and %q both have number %d: give each table a number of its own, and keep that of the table that has rows", p.App, p.Tables[same].Name, t.Name, t.Number)
 		}
 	}
 	return nil

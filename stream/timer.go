@@ -56,7 +56,9 @@ func (k TimerKind) Cancel(c *Context, t Timer) { k.change(c, t, false) }
 
 func (k TimerKind) change(c *Context, t Timer, set bool) {
 	if k == "" || c.kinds[k] == nil {
-		c.Fail(fmt.Errorf("a timer of kind %q is set, and no function takes it: add OnTimer to Processor.On, which has the kinds %q", k, slices.Sorted(maps.Keys(c.kinds))))
+		c.Fail(
+			fmt.Errorf("a timer of kind %q is set, and no function takes it: add OnTimer to Processor.On, which has the kinds %q", k,
+				slices.Sorted(maps.Keys(c.kinds))))
 		return
 	}
 	t.Key = fmt.Appendf(nil, "%s%s%c%s", kindPrefix, k, kindEnd, t.Key)

@@ -30,8 +30,12 @@ type AppConfig struct {
 func NewApp(c AppConfig) api.App {
 	name := c.Runtime.App()
 	return api.App{
-		Name: name, Instance: c.Runtime.Instance(), Tasks: tasks{c.Runtime}, Savepoints: savepoints{c.Runtime}, DeadLetters: newDeadLetters(c.Kafka, c.Runtime.Processor().DLQ),
-		State: api.NewRouter(api.RouterConfig{State: NewStateReader(c.Runtime, c.Check), Peers: Peers{Kafka: c.Kafka, App: name}, TLS: c.TLS, Roots: c.Roots}),
+		Name: name, Instance: c.Runtime.Instance(), Tasks: tasks{c.Runtime}, Savepoints: savepoints{c.Runtime},
+		DeadLetters: newDeadLetters(c.Kafka, c.Runtime.Processor().DLQ),
+		State: api.NewRouter(
+			api.RouterConfig{
+				State: NewStateReader(c.Runtime, c.Check), Peers: Peers{Kafka: c.Kafka, App: name}, TLS: c.TLS, Roots: c.Roots,
+			}),
 	}
 }
 
@@ -43,7 +47,8 @@ func (t tasks) Tasks(context.Context) ([]*weirpb.Partition, error) {
 	var out []*weirpb.Partition
 	for _, s := range t.runtime.Status() {
 		p := &weirpb.Partition{
-			App: s.App, Partition: s.Partition, State: s.State, Reason: cmp.Or(s.Reason, s.Damage), OwnerEpoch: s.OwnerEpoch, Sequence: s.Sequence,
+			App: s.App, Partition: s.Partition, State: s.State, Reason: cmp.Or(s.Reason, s.Damage), OwnerEpoch: s.OwnerEpoch,
+			Sequence:    s.Sequence,
 			NextOffsets: maps.Clone(s.Next), Lag: &s.Lag, ChangelogNext: s.ChangelogNext, Instance: t.runtime.Instance(),
 		}
 		if u := s.Unreadable; u != nil && u.Resume > 0 {
@@ -53,7 +58,8 @@ func (t tasks) Tasks(context.Context) ([]*weirpb.Partition, error) {
 			p.Restore = &weirpb.RestoreLeft{Records: s.Restore.Records, Bytes: s.Restore.Bytes, EtaMs: s.Restore.ETA.Milliseconds()}
 		}
 		for _, r := range s.Skipped {
-			p.Skipped = append(p.Skipped, &weirpb.SkippedRange{Topic: r.Topic, From: r.From, To: r.To, Who: r.Who, Why: r.Why, AtMs: r.At.UnixMilli()})
+			p.Skipped = append(p.Skipped,
+				&weirpb.SkippedRange{Topic: r.Topic, From: r.From, To: r.To, Who: r.Who, Why: r.Why, AtMs: r.At.UnixMilli()})
 		}
 		out = append(out, p)
 	}

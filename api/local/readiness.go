@@ -47,7 +47,8 @@ func ProcessReadiness(parts []Readiness) api.Readiness {
 func RuntimeReadiness(rt *processors.Runtime) Readiness {
 	var r Readiness
 	if d, cut := rt.BrokerIdle(); cut {
-		r.Reasons = append(r.Reasons, fmt.Sprintf("no broker has answered for %s: the process continues by itself when one does", d.Round(time.Second)))
+		r.Reasons = append(r.Reasons,
+			fmt.Sprintf("no broker has answered for %s: the process continues by itself when one does", d.Round(time.Second)))
 	}
 	tasks := rt.Status()
 	if len(tasks) == 0 {

@@ -68,7 +68,8 @@ func (c *spendScan) run() error {
 	if err != nil {
 		return err
 	}
-	if c.q.FirstDay != c.q.LastDay || !spendcounter.IsRanked(task) { // rankings are of one day, and the first commit writes the first ranking
+	// rankings are of one day, and the first commit writes the first ranking
+	if c.q.FirstDay != c.q.LastDay || !spendcounter.IsRanked(task) {
 		return c.snap.Range(span, c.visit)
 	}
 	order := spendcounter.ByCharged

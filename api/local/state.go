@@ -154,7 +154,8 @@ func (s *StateReader) asOf(snap *processors.Snapshot, st processors.Status, maxS
 		// nothing that was committed later.
 		by.Role, by.StalenessMs = api.StateStandby, max(0, time.Now().UnixMilli()-meta.GetMarker().GetWrittenAtMs())
 		if by.StalenessMs > maxStaleness.Milliseconds() {
-			return nil, gap(st.Partition, st.State, fmt.Sprintf("its state is %d ms old, and the request allows %d ms", by.StalenessMs, maxStaleness.Milliseconds()))
+			return nil, gap(st.Partition, st.State,
+				fmt.Sprintf("its state is %d ms old, and the request allows %d ms", by.StalenessMs, maxStaleness.Milliseconds()))
 		}
 	}
 	out := &weirpb.AsOf{

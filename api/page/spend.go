@@ -65,8 +65,9 @@ func newTable(rows []*weirpb.SpendRow) (t Table) {
 		t.Rows = append(t.Rows, TableRow{
 			Rank: i + 1, Account: r.GetAccount(), Campaign: r.GetCampaign(), Day: r.GetDay(), Currency: r.GetCurrency(),
 			Charged: money(r.GetChargedMicros(), chargedPlaces), Refunded: money(r.GetRefundedMicros(), refundedPlaces),
-			Impressions: count(r.GetImpressions()), Clicks: count(r.GetClicks()), Events: count(r.GetEvents()), Duplicates: count(r.GetDuplicates()),
-			Path: SpendPath(r.GetAccount(), r.GetCampaign()),
+			Impressions: count(r.GetImpressions()), Clicks: count(r.GetClicks()), Events: count(r.GetEvents()),
+			Duplicates: count(r.GetDuplicates()),
+			Path:       SpendPath(r.GetAccount(), r.GetCampaign()),
 		})
 	}
 	return t

@@ -46,7 +46,10 @@ func AdjustmentsJSON(res *weirpb.ListAdjustmentsResponse) ([]byte, error) {
 // AdjustmentsTable formats res for a terminal. The last column has what an operator looks at.
 func AdjustmentsTable(res *weirpb.ListAdjustmentsResponse, at AsOfFormat) string {
 	t := newTable()
-	t.AppendHeader(table.Row{"reference", "campaign", "day", "currency", "amount", "datacentre", "reason", "applied", "duplicates", "conflicts", "flag"})
+	t.AppendHeader(
+		table.Row{
+			"reference", "campaign", "day", "currency", "amount", "datacentre", "reason", "applied", "duplicates", "conflicts", "flag",
+		})
 	right(t, 5, 9, 10)
 	for _, a := range res.GetAdjustments() {
 		flag := ""

@@ -55,7 +55,8 @@ func HashTable(res *weirpb.HashStateResponse) string {
 				name = fmt.Sprint(h.GetTable())
 			}
 			t.AppendRow(table.Row{
-				at.GetPartition(), name, h.GetKeys(), h.GetBytes(), hex.EncodeToString(h.GetHash()), at.GetChangelogNext(), servedText(at.GetServedBy()),
+				at.GetPartition(), name, h.GetKeys(), h.GetBytes(), hex.EncodeToString(h.GetHash()), at.GetChangelogNext(),
+				servedText(at.GetServedBy()),
 			})
 		}
 	}

@@ -37,7 +37,8 @@ func ParseKey(text string) ([]byte, error) {
 		case strings.HasPrefix(rest, `\x`) && len(rest) >= 4:
 			b, err := hex.DecodeString(rest[2:4])
 			if err != nil {
-				return nil, fmt.Errorf("key %q: %q is not a byte: write \\xNN with two hexadecimal digits, or \\\\ for a backslash", text, rest[:4])
+				return nil, fmt.Errorf("key %q: %q is not a byte: write \\xNN with two hexadecimal digits, or \\\\ for a backslash", text,
+					rest[:4])
 			}
 			out = append(out, b[0])
 			i += 3

@@ -52,7 +52,8 @@ func PartitionsTable(res *weirpb.ListPartitionsResponse) string {
 	right(t, 2, 5)
 	for _, p := range res.GetPartitions() {
 		t.AppendRow(table.Row{
-			plain(p.GetApp()), p.GetPartition(), plain(p.GetInstance()), plain(p.GetState()), Lag(p), offsetsText(p.GetNextOffsets()), plain(p.GetReason()),
+			plain(p.GetApp()), p.GetPartition(), plain(p.GetInstance()), plain(p.GetState()), Lag(p), offsetsText(p.GetNextOffsets()),
+			plain(p.GetReason()),
 		})
 	}
 	return t.Render() + "\n"

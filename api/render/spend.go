@@ -118,7 +118,8 @@ func SpendTable(res *weirpb.GetSpendResponse, at AsOfFormat) string {
 	if len(res.GetDays()) > 1 {
 		t := moneyTable("day", "duplicates")
 		for _, d := range res.GetDays() {
-			t.AppendRow(table.Row{plain(d.GetDay()), Money(d.GetChargedMicros()), Money(d.GetRefundedMicros()), d.GetEvents(), d.GetDuplicates()})
+			t.AppendRow(
+				table.Row{plain(d.GetDay()), Money(d.GetChargedMicros()), Money(d.GetRefundedMicros()), d.GetEvents(), d.GetDuplicates()})
 		}
 		out += "\n" + t.Render() + "\n"
 	}

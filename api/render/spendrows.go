@@ -220,7 +220,8 @@ func sumTable(kind string, name func(*weirpb.SpendRow) string, res *weirpb.ListS
 	right(t, 3, 4, 5, 6)
 	for _, r := range res.GetRows() {
 		t.AppendRow(table.Row{
-			plain(name(r)), plain(r.GetCurrency()), Money(r.GetChargedMicros()), Money(r.GetRefundedMicros()), r.GetEvents(), r.GetDuplicates(),
+			plain(name(r)), plain(r.GetCurrency()), Money(r.GetChargedMicros()), Money(r.GetRefundedMicros()), r.GetEvents(),
+			r.GetDuplicates(),
 		})
 	}
 	return t.Render() + "\n\nas of " + at.one(res.GetAsOf()) + "\n"
@@ -232,10 +233,14 @@ func SpendTopTable(res *weirpb.TopSpendResponse, at AsOfFormat) string {
 	t.AppendHeader(table.Row{"rank", "campaign", "account", "currency", "charged", "refunded", "events"})
 	right(t, 1, 5, 6, 7)
 	for _, r := range TopRows(res) {
-		t.AppendRow(table.Row{r.Rank, plain(r.Campaign), plain(r.Account), plain(r.Currency), Money(r.ChargedMicros), Money(r.RefundedMicros), r.Events})
+		t.AppendRow(
+			table.Row{
+				r.Rank, plain(r.Campaign), plain(r.Account), plain(r.Currency), Money(r.ChargedMicros), Money(r.RefundedMicros), r.Events,
+			})
 	}
 	for _, of := range res.GetTotals() {
-		t.AppendRow(table.Row{"all", "", "", plain(of.GetCurrency()), Money(of.GetChargedMicros()), Money(of.GetRefundedMicros()), of.GetEvents()})
+		t.AppendRow(
+			table.Row{"all", "", "", plain(of.GetCurrency()), Money(of.GetChargedMicros()), Money(of.GetRefundedMicros()), of.GetEvents()})
 	}
 	return t.Render() + "\n\nas of " + at.all(res.GetAsOf()) + "\n"
 }

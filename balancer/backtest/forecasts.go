@@ -75,7 +75,10 @@ func forecasts(curves []Curve, cfg Config, seconds int) []ForecastRow {
 				name = forecast.Method(m).String()
 			}
 			all := max(1, e.sum)
-			rows = append(rows, ForecastRow{Region: curves[r].Region, Method: name, ErrorPercent: 100 * (e.over + e.under) / all, UnderPercent: 100 * e.under / all})
+			rows = append(rows,
+				ForecastRow{
+					Region: curves[r].Region, Method: name, ErrorPercent: 100 * (e.over + e.under) / all, UnderPercent: 100 * e.under / all,
+				})
 		}
 	}
 	return rows

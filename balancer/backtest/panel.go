@@ -50,7 +50,10 @@ func (p *panel) draw(b *canvas) {
 func (p *panel) times(b *canvas) {
 	most := p.w / 90
 	every, layout := 24*time.Hour, "2 Jan"
-	for _, d := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 48 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour} {
+	for _, d := range []time.Duration{
+		time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+		48 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour,
+	} {
 		if every = d; float64(p.span)/float64(d) <= most {
 			break
 		}
@@ -84,7 +87,8 @@ func (p *panel) curve(b *canvas, l line, top float64) {
 		fmt.Fprintf(&d, "%s%.1f %.1f", verb, x, p.y+p.h*(1-min(1, v/top)))
 	}
 	if l.filled {
-		fmt.Fprintf(b, `<path d="%sL%.1f %.1fL%.1f %.1fZ" fill="%s" fill-opacity="0.22"/>`+"\n", d.String(), p.x+p.w, p.y+p.h, p.x, p.y+p.h, l.colour)
+		fmt.Fprintf(b, `<path d="%sL%.1f %.1fL%.1f %.1fZ" fill="%s" fill-opacity="0.22"/>`+"\n", d.String(), p.x+p.w, p.y+p.h, p.x, p.y+p.h,
+			l.colour)
 	}
 	fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.5" stroke-linejoin="round"/>`+"\n", d.String(), l.colour)
 }

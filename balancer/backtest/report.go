@@ -45,12 +45,14 @@ func (r *Report) Rows() (policies, forecasts [][]string) {
 	policies = [][]string{{"policy", "wanted", "refused", "refused %", "moved", "moved per 100"}}
 	for _, p := range r.Policies {
 		policies = append(policies, []string{
-			p.Policy, fmt.Sprint(p.Wanted), fmt.Sprint(p.Refused), fmt.Sprintf("%.3f", p.RefusedPercent()), fmt.Sprint(p.Moved), fmt.Sprintf("%.2f", p.MovedPer100()),
+			p.Policy, fmt.Sprint(p.Wanted), fmt.Sprint(p.Refused), fmt.Sprintf("%.3f", p.RefusedPercent()), fmt.Sprint(p.Moved),
+			fmt.Sprintf("%.2f", p.MovedPer100()),
 		})
 	}
 	forecasts = [][]string{{"region", "method", "off %", "of that too little %"}}
 	for _, f := range r.Forecasts {
-		forecasts = append(forecasts, []string{f.Region, f.Method, fmt.Sprintf("%.2f", f.ErrorPercent), fmt.Sprintf("%.2f", f.UnderPercent)})
+		forecasts = append(forecasts,
+			[]string{f.Region, f.Method, fmt.Sprintf("%.2f", f.ErrorPercent), fmt.Sprintf("%.2f", f.UnderPercent)})
 	}
 	return policies, forecasts
 }

@@ -45,8 +45,10 @@ func (c *Config) setDefaults(seconds int) error {
 	c.WarmUp = cmp.Or(c.WarmUp, min(24*time.Hour, time.Duration(seconds/5)*time.Second))
 	c.Delay = cmp.Or(c.Delay, 5*time.Second)
 	c.Points = cmp.Or(c.Points, 480)
-	if !(c.Stock > 0 && c.Stock < 100) || c.Resources < 0 || c.Delay < time.Second || c.Delay > maxDelay*time.Second || c.Points < 1 || c.WarmUp < 0 {
-		return fmt.Errorf("backtest: a stock of %v, a delay of %s, %d points, a warm-up of %s: use a stock above 0 and below 100, a delay of 1s to %ds, and positive values for the others",
+	if !(c.Stock > 0 && c.Stock < 100) || c.Resources < 0 || c.Delay < time.Second || c.Delay > maxDelay*time.Second || c.Points < 1 ||
+		c.WarmUp < 0 {
+		return fmt.Errorf(
+			"backtest: a stock of %v, a delay of %s, %d points, a warm-up of %s: use a stock above 0 and below 100, a delay of 1s to %ds, and positive values for the others",
 			c.Stock, c.Delay, c.Points, c.WarmUp, maxDelay)
 	}
 	return nil
@@ -116,7 +118,8 @@ func check(curves []Curve) (seconds int, err error) {
 		case c.Step < time.Second || len(c.Rate) == 0:
 			return 0, fmt.Errorf("backtest: %w: the curve of %s has %d steps of %s", ErrFormat, c.Region, len(c.Rate), c.Step)
 		case c.seconds() != curves[0].seconds():
-			return 0, fmt.Errorf("backtest: %w: the curve of %s is %d s long, that of %s %d s: cut them to one length", ErrFormat, c.Region, c.seconds(), curves[0].Region, curves[0].seconds())
+			return 0, fmt.Errorf("backtest: %w: the curve of %s is %d s long, that of %s %d s: cut them to one length", ErrFormat, c.Region,
+				c.seconds(), curves[0].Region, curves[0].seconds())
 		case slices.ContainsFunc(curves[:i], func(o Curve) bool { return o.Region == c.Region }):
 			return 0, fmt.Errorf("backtest: %w: two curves of %s", ErrFormat, c.Region)
 		}

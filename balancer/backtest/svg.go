@@ -48,7 +48,8 @@ func (r *Report) SVG(out io.Writer) error {
 	b := &canvas{}
 	half := float64(width-left-right-gap) / 2
 	height := float64(headHeight + 4*panelRoom + tall + 3*low + 24)
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%.0f" viewBox="0 0 %d %.0f" font-family="Inter, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif">`+"\n", width, height, width, height)
+	fmt.Fprintf(b,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%.0f" viewBox="0 0 %d %.0f" font-family="Inter, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif">`+"\n", width, height, width, height)
 	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#fdfdfb"/>`+"\n")
 	r.head(b, ours, seed)
 	y := float64(headHeight + 30)
@@ -58,7 +59,8 @@ func (r *Report) SVG(out io.Writer) error {
 			most = max(most, p.Wanted)
 		}
 	}
-	r.panel(b, panel{x: left, y: y, w: width - left - right, h: tall, title: "Demand: new leases wanted", unit: "a second", top: most}, ours, wanted)
+	r.panel(b, panel{x: left, y: y, w: width - left - right, h: tall, title: "Demand: new leases wanted", unit: "a second", top: most},
+		ours, wanted)
 	for _, row := range []struct {
 		title, unit string
 		of          figure
@@ -104,9 +106,13 @@ func moved(p Point, each time.Duration) float64 {
 
 func (r *Report) head(b *canvas, ours, seed *Result) {
 	b.text(left, 36, `font-size="21" font-weight="600" fill="#1a1a1a"`, "Where free resources are, and who was refused")
-	b.text(left, 62, `font-size="14" fill="#444"`, fmt.Sprintf("weir refused %.2f %% of %s leases and moved %.1f resources per 100; the proportional policy, liberating hourly, refused %.2f %% and moved %.1f.",
-		ours.RefusedPercent(), count(float64(ours.Wanted)), ours.MovedPer100(), seed.RefusedPercent(), seed.MovedPer100()))
-	b.text(left, 82, `font-size="12" fill="#777"`, fmt.Sprintf("%s resources for all regions; the same arrivals for both; the shaded beginning is not counted.", count(float64(ours.Stock))))
+	b.text(left, 62, `font-size="14" fill="#444"`,
+		fmt.Sprintf(
+			"weir refused %.2f %% of %s leases and moved %.1f resources per 100; the proportional policy, liberating hourly, refused %.2f %% and moved %.1f.",
+			ours.RefusedPercent(), count(float64(ours.Wanted)), ours.MovedPer100(), seed.RefusedPercent(), seed.MovedPer100()))
+	b.text(left, 82, `font-size="12" fill="#777"`,
+		fmt.Sprintf("%s resources for all regions; the same arrivals for both; the shaded beginning is not counted.",
+			count(float64(ours.Stock))))
 	x := float64(left)
 	for i, c := range r.Curves {
 		fmt.Fprintf(b, `<rect x="%.0f" y="98" width="18" height="4" rx="2" fill="%s"/>`+"\n", x, colour(i))

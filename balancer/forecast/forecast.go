@@ -130,7 +130,9 @@ func (s *Series) Advance(atMs int64, p *Profile) (closed bool) {
 		s.step = step
 	case step-s.step > longGap:
 		swung := s.swungAway
-		*s = Series{step: step, recent: s.recent, recentMs: s.recentMs, score: s.score, square: s.square, samples: s.samples, swungAway: swung}
+		*s = Series{
+			step: step, recent: s.recent, recentMs: s.recentMs, score: s.score, square: s.square, samples: s.samples, swungAway: swung,
+		}
 	}
 	for s.step < step {
 		s.close(p)

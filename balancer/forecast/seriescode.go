@@ -12,7 +12,9 @@ const seriesBytes = 1 + 8*(14+2*Methods) + pendingForecasts*(16+4*Methods)
 
 // floats returns the numbers of s in the order in which they are encoded.
 func (s *Series) floats() []*float64 {
-	list := []*float64{&s.count, &s.total, &s.age, &s.level, &s.prior, &s.holt, &s.trend, &s.hourSum, &s.hourSteps, &s.recent, &s.samples, &s.swungAway}
+	list := []*float64{
+		&s.count, &s.total, &s.age, &s.level, &s.prior, &s.holt, &s.trend, &s.hourSum, &s.hourSteps, &s.recent, &s.samples, &s.swungAway,
+	}
 	for m := range s.score {
 		list = append(list, &s.score[m], &s.square[m])
 	}
@@ -46,7 +48,8 @@ func DecodeSeries(src []byte) (Series, error) {
 		return s, nil
 	}
 	if len(src) != seriesBytes || src[0] != 2 {
-		return s, fmt.Errorf("forecast: a series has %d bytes of version %d, want %d of version 2: the row is damaged", len(src), src[0], seriesBytes)
+		return s, fmt.Errorf("forecast: a series has %d bytes of version %d, want %d of version 2: the row is damaged", len(src), src[0],
+			seriesBytes)
 	}
 	le := binary.LittleEndian
 	src = src[1:]

@@ -28,7 +28,8 @@ func (p *plan) sentence(from, to *regionPlan, kind string) func(n int64) string 
 			return fmt.Sprintf("%s gives out %.3g a second and has %s, less than it takes for %s; %s%s: %d go there now",
 				to.view.Region, to.view.demandRate(), has, short(to.view.low(p.lim)), gives, share, n)
 		default:
-			return fmt.Sprintf("%s expects %d new leases in %s and has %s; %s%s: %d go there", to.view.Region, to.view.Need, h, has, gives, share, n)
+			return fmt.Sprintf("%s expects %d new leases in %s and has %s; %s%s: %d go there", to.view.Region, to.view.Need, h, has, gives,
+				share, n)
 		}
 	}
 }
@@ -72,7 +73,8 @@ func (p *plan) describe(s *regionPlan, gets int64) string {
 	case v.State == StateEvacuating && s.held == 0:
 		return v.Region + " is being evacuated and has nothing left to give"
 	case v.State == StateEvacuating && p.nothingMoves():
-		return fmt.Sprintf("%s is being evacuated: its %d free resources stay, as nothing may be sent to any other region", v.Region, s.held)
+		return fmt.Sprintf("%s is being evacuated: its %d free resources stay, as nothing may be sent to any other region", v.Region,
+			s.held)
 	case v.State == StateEvacuating:
 		return fmt.Sprintf("%s is being evacuated: its %d free resources leave", v.Region, s.held)
 	case !s.active():

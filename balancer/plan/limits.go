@@ -52,9 +52,11 @@ func (l Limits) Check() error {
 	case l.DeadBand < 0 || !(l.DeadBandShare >= 0 && l.DeadBandShare < 1):
 		return fmt.Errorf("plan: Limits.DeadBand is %d, DeadBandShare %v: use at least 0, and a share below 1", l.DeadBand, l.DeadBandShare)
 	case l.MaxMoved < 1 || !(l.MaxMovedShare >= 0 && l.MaxMovedShare <= 1) || l.MaxEvacuated < 1:
-		return fmt.Errorf("plan: Limits.MaxMoved is %d, MaxMovedShare %v, Evacuate %d: use positive numbers, and a share up to 1", l.MaxMoved, l.MaxMovedShare, l.MaxEvacuated)
+		return fmt.Errorf("plan: Limits.MaxMoved is %d, MaxMovedShare %v, Evacuate %d: use positive numbers, and a share up to 1",
+			l.MaxMoved, l.MaxMovedShare, l.MaxEvacuated)
 	case l.LowWater <= 0 || l.Cover < l.LowWater || l.MaxLag < 0:
-		return fmt.Errorf("plan: Limits.LowWater is %s, Cover %s, MaxLag %s: use positive times, and a Cover of at least LowWater", l.LowWater, l.Cover, l.MaxLag)
+		return fmt.Errorf("plan: Limits.LowWater is %s, Cover %s, MaxLag %s: use positive times, and a Cover of at least LowWater",
+			l.LowWater, l.Cover, l.MaxLag)
 	}
 	return nil
 }

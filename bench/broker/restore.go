@@ -45,7 +45,9 @@ func LoadChangelog(ctx context.Context, k kafka.Cluster, n int64) (topic string,
 	err = Load(ctx, k, topic, total, func() (int32, []byte, []byte) {
 		p := int32(i % restorePartitions)
 		if i++; i > n {
-			m := &changelogpb.Marker{Sequence: 1, OwnerEpoch: 1, Inputs: []*changelogpb.Position{{Topic: restoreInput}}, WrittenAtMs: time.Now().UnixMilli()}
+			m := &changelogpb.Marker{
+				Sequence: 1, OwnerEpoch: 1, Inputs: []*changelogpb.Position{{Topic: restoreInput}}, WrittenAtMs: time.Now().UnixMilli(),
+			}
 			b, err := proto.Marshal(m)
 			if err != nil {
 				return p, []byte("\x00m"), nil
@@ -83,7 +85,8 @@ func Restore(ctx context.Context, cfg processors.Config, topic string, n int64) 
 	}
 	cfg.Dir = dir
 	rt, err := processors.New(cfg, stream.Processor{
-		App: app, Inputs: []string{restoreInput}, Changelog: topic, New: func(stream.Task) (stream.Handler, error) { return noopHandler{}, nil },
+		App: app, Inputs: []string{restoreInput}, Changelog: topic,
+		New: func(stream.Task) (stream.Handler, error) { return noopHandler{}, nil },
 	})
 	if err != nil {
 		return Result{}, err
@@ -95,7 +98,8 @@ func Restore(ctx context.Context, cfg processors.Config, topic string, n int64) 
 	err = allRunning(done, rt)
 	took := time.Since(began)
 	stop()
-	return result("restore", n, took), errors.Join(err, <-done, os.RemoveAll(dir), deleteTopics(context.WithoutCancel(ctx), cfg.Kafka, app+".dlq"))
+	return result("restore", n, took), errors.Join(err, <-done, os.RemoveAll(dir),
+		deleteTopics(context.WithoutCancel(ctx), cfg.Kafka, app+".dlq"))
 }
 
 // commitStart commits the offsets of the markers for a new group.

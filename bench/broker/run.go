@@ -36,7 +36,8 @@ type Source func() (partition int32, key, value []byte)
 // Load fills a topic with n records, unless the topic has that many: some benchmarks append to
 // their log.
 func Load(ctx context.Context, k kafka.Cluster, topic string, n int64, src Source) error {
-	cl, err := k.Client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(5*time.Millisecond), kgo.ProducerBatchMaxBytes(1<<20),
+	cl, err := k.Client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(5*time.Millisecond),
+		kgo.ProducerBatchMaxBytes(1<<20),
 		kgo.MaxBufferedRecords(1<<18), kgo.ProducerBatchCompression(kgo.NoCompression()))
 	if err != nil {
 		return err
@@ -64,7 +65,8 @@ func Load(ctx context.Context, k kafka.Cluster, topic string, n int64, src Sourc
 		at := len(slab)
 		slab = append(append(slab, key...), value...)
 		mid := at + len(key)
-		cl.Produce(ctx, &kgo.Record{Topic: topic, Partition: p, Key: slab[at:mid:mid], Value: slab[mid:len(slab):len(slab)]}, first.Promise())
+		cl.Produce(ctx, &kgo.Record{Topic: topic, Partition: p, Key: slab[at:mid:mid], Value: slab[mid:len(slab):len(slab)]},
+			first.Promise())
 	}
 	return errors.Join(cl.Flush(ctx), first.Err())
 }

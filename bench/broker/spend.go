@@ -52,7 +52,9 @@ func (b *SpendBench) Spread() []float64 {
 // it.
 func (b *SpendBench) Run(ctx context.Context, e *Env, zipf float64) (SpendRow, error) {
 	log := Log{Events: b.Events, Campaigns: b.Campaigns, Zipf: zipf}
-	row := SpendRow{Log: log.topic(), Keys: log.keys(), Commit: fmt.Sprintf("%s..%s", b.CommitInterval, b.CommitIntervalMax), Rounds: b.Rounds}
+	row := SpendRow{
+		Log: log.topic(), Keys: log.keys(), Commit: fmt.Sprintf("%s..%s", b.CommitInterval, b.CommitIntervalMax), Rounds: b.Rounds,
+	}
 	if err := log.fill(ctx, e); err != nil {
 		return row, err
 	}
@@ -83,7 +85,8 @@ func (b *SpendBench) Run(ctx context.Context, e *Env, zipf float64) (SpendRow, e
 		if err = errors.Join(err, stop()); err != nil {
 			return row, err
 		}
-		e.Notef("%s round %d: bare %.2f M/s, exactly once %.2f M/s, ratio %.2f", row.Keys, round+1, bare.PerSec/1e6, fold.PerSec/1e6, fold.PerSec/bare.PerSec)
+		e.Notef("%s round %d: bare %.2f M/s, exactly once %.2f M/s, ratio %.2f", row.Keys, round+1, bare.PerSec/1e6, fold.PerSec/1e6,
+			fold.PerSec/bare.PerSec)
 		bares, folds, ratios = append(bares, bare.PerSec), append(folds, fold.PerSec), append(ratios, fold.PerSec/bare.PerSec)
 	}
 	row.Bare, row.ExactlyOnce, row.Ratio = int64(median(bares)), int64(median(folds)), hundredths(median(ratios))

@@ -45,7 +45,10 @@ func (s *Suite) All(ctx context.Context, e *Env, keys int64) (rows []Figure, err
 func (s *Suite) spend(ctx context.Context, e *Env) (rows []Figure, err error) {
 	for _, interval := range []time.Duration{time.Second, 100 * time.Millisecond} {
 		for _, zipf := range []float64{loadgen.Even, 1.1} {
-			b := SpendBench{Events: s.Log.Events, Campaigns: s.Log.Campaigns, Rounds: s.Rounds, CommitInterval: 100 * time.Millisecond, CommitIntervalMax: interval}
+			b := SpendBench{
+				Events: s.Log.Events, Campaigns: s.Log.Campaigns, Rounds: s.Rounds, CommitInterval: 100 * time.Millisecond,
+				CommitIntervalMax: interval,
+			}
 			r, err := b.Run(ctx, e, zipf)
 			if err != nil {
 				return nil, err

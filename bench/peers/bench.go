@@ -122,7 +122,8 @@ func (b *bench) turn(ctx context.Context, s sample, zipf float64, want totals.To
 		}
 		a, err := p.run(ctx, job{own.Log, s.commit})
 		if err == nil && a.Totals != want {
-			err = fmt.Errorf("counted %+v of topic %s, which should hold %+v (delete the topic if another version of weir filled it)", a.Totals, own.Log, want)
+			err = fmt.Errorf("counted %+v of topic %s, which should hold %+v (delete the topic if another version of weir filled it)",
+				a.Totals, own.Log, want)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -80,7 +80,8 @@ func NewAdjustmentReader(r io.Reader, opt AdjustmentOptions) (*Reader, error) {
 	unit, err := events.ParsePriceUnit(opt.Unit)
 	switch {
 	case opt.Unit == "":
-		return nil, fmt.Errorf("%w: %w: the unit of the amounts has to be named, because 1 can be 1.00 USD or 0.000001 USD: %s", ErrUsage, ErrNoPriceUnit, AdjustmentUnits())
+		return nil, fmt.Errorf("%w: %w: the unit of the amounts has to be named, because 1 can be 1.00 USD or 0.000001 USD: %s", ErrUsage,
+			ErrNoPriceUnit, AdjustmentUnits())
 	case err != nil || unit != events.UnitMajor && unit != events.UnitCent && unit != events.UnitMicros:
 		return nil, usage("unit %.32q of amounts: use %s", opt.Unit, AdjustmentUnits())
 	case !slices.Contains(AdjustmentReasons(), opt.Reason):
@@ -152,14 +153,17 @@ func (m *adjustmentMaker) fill(raw *rawRow, row *Row) (err *stream.RejectError) 
 	if a.Micros, err = m.amount(m.columns.value(adjustAmount, raw.columns)); err != nil {
 		return err
 	}
-	content := fmt.Sprintf("%s\x00%s\x00%d\x00%d\x00%s\x00%s\x00%s", a.ReferenceId, a.Campaign, a.BudgetDay, a.Micros, a.Currency, a.ServingDc, a.Reason)
+	content := fmt.Sprintf("%s\x00%s\x00%d\x00%d\x00%s\x00%s\x00%s", a.ReferenceId, a.Campaign, a.BudgetDay, a.Micros, a.Currency,
+		a.ServingDc, a.Reason)
 	switch known := m.references.add(a.Account, a.ReferenceId); {
 	case !known:
 		m.contents.add(a.Account, content)
 	case m.contents.has(a.Account, content):
 		row.Repeated = true
 	default:
-		return reject(ReasonReference, "reference_id %q is in an earlier row with another content: the counter applies a reference once, so give each row its own", clip(a.ReferenceId))
+		return reject(ReasonReference,
+			"reference_id %q is in an earlier row with another content: the counter applies a reference once, so give each row its own",
+			clip(a.ReferenceId))
 	}
 	row.Adjustment = a
 	return nil

@@ -93,11 +93,13 @@ func checkNumbers(d *draft) *stream.RejectError {
 	case !events.KnownEventType(d.eventType):
 		return reject(ReasonUnknownType, "type %d: write %s", d.eventType, typeNames)
 	case max(d.priceMicros, d.clickPriceMicros) > events.MaxPriceMicros:
-		return reject(ReasonPriceOverflow, "%d micros: at most %d an event: is the price unit wrong?", max(d.priceMicros, d.clickPriceMicros), int64(events.MaxPriceMicros))
+		return reject(ReasonPriceOverflow, "%d micros: at most %d an event: is the price unit wrong?",
+			max(d.priceMicros, d.clickPriceMicros), int64(events.MaxPriceMicros))
 	case d.priceMicros < 0:
 		return reject(ReasonNegativePrice, "%d micros: refund by an adjustment, not by an event", d.priceMicros)
 	case d.ingestMs < 0 || d.ingestMs >= maxEventMs:
-		return reject(ReasonTime, "ingest_ms %d is not a Unix time in milliseconds: leave the field out, so that the record's timestamp counts", d.ingestMs)
+		return reject(ReasonTime,
+			"ingest_ms %d is not a Unix time in milliseconds: leave the field out, so that the record's timestamp counts", d.ingestMs)
 	case d.eventMs > 0 && d.eventMs < events.MinEventMs:
 		return reject(ReasonTime, "%s", events.BeforeMinimum(d.eventMs))
 	case d.eventMs <= 0 || d.eventMs >= maxEventMs:

@@ -66,7 +66,8 @@ func (c *columnMap) has(f field) bool { return c.at[f] >= 0 }
 func resolveColumns(header, names []string, m map[string]string) (*columnMap, error) {
 	for name := range m {
 		if !slices.Contains(names, name) {
-			return nil, usage("column map: unknown field %q%s The fields are %s", name, sentence(didYouMean(name, names)), strings.Join(names, ", "))
+			return nil, usage("column map: unknown field %q%s The fields are %s", name, sentence(didYouMean(name, names)),
+				strings.Join(names, ", "))
 		}
 	}
 	c := &columnMap{count: len(header), at: make([]int, len(names))}

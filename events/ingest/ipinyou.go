@@ -39,7 +39,9 @@ func newIPinYouParser(in *rowReader, b *builder) (*ipinyouParser, error) {
 		return p, nil
 	}
 	c := &ipinyouColumns{count: len(names), click: slices.Index(names, "click")}
-	for name, at := range map[string]*int{"bidid": &c.bid, "timestamp": &c.time, "logtype": &c.logType, "payprice": &c.price, "advertiser": &c.advertiser} {
+	for name, at := range map[string]*int{
+		"bidid": &c.bid, "timestamp": &c.time, "logtype": &c.logType, "payprice": &c.price, "advertiser": &c.advertiser,
+	} {
 		if *at = slices.Index(names, name); *at < 0 {
 			return nil, usage("ipinyou: the header has no column %s: read the file by format csv and a column map", name)
 		}
@@ -85,7 +87,8 @@ func (p *ipinyouParser) parse(row *rawRow, d *draft) (err *stream.RejectError) {
 		return reject(ReasonColumns, "the row has %d columns and the header %d", len(values), c.count)
 	}
 	if !ok {
-		return reject(ReasonColumns, "the row has %d columns: an iPinYou log has %d, or %d with a click column (logs of bids and of the first season have fewer)",
+		return reject(ReasonColumns,
+			"the row has %d columns: an iPinYou log has %d, or %d with a click column (logs of bids and of the first season have fewer)",
 			len(values), logColumns, preparedColumns)
 	}
 	if d.eventType, err = parseLogType(values[c.logType]); err != nil {

@@ -176,7 +176,8 @@ func stringValue(what, value string) (string, *stream.RejectError) {
 		return "", reject(ReasonJSON, "%s: %v", what, err)
 	}
 	if strings.ContainsRune(text, utf8.RuneError) { // stands for half a surrogate pair
-		return "", reject(ReasonJSON, `%s is %s, with half a surrogate pair: write both \u escapes, or the character itself`, what, clip(value))
+		return "", reject(ReasonJSON, `%s is %s, with half a surrogate pair: write both \u escapes, or the character itself`, what,
+			clip(value))
 	}
 	return text, nil
 }

@@ -98,7 +98,8 @@ func usage(format string, args ...any) error {
 
 func (o Options) settings() (*settings, error) {
 	if !slices.Contains(Formats(), o.Format) {
-		return nil, usage("unknown format %q%s The formats are %s", o.Format, sentence(didYouMean(o.Format, Formats())), strings.Join(Formats(), ", "))
+		return nil, usage("unknown format %q%s The formats are %s", o.Format, sentence(didYouMean(o.Format, Formats())),
+			strings.Join(Formats(), ", "))
 	}
 	s := &settings{Options: o}
 	if err := s.checkFormat(); err != nil {
@@ -121,9 +122,12 @@ func (s *settings) checkFormat() error {
 	case s.PriceUnit != "" && s.PriceUnit != unitMicros && s.Format == FormatJSONL:
 		return usage("price unit %s does not fit format jsonl, whose field is price_micros: leave the unit out", s.PriceUnit)
 	case s.PriceUnit != "" && s.PriceUnit != unitCPMFen && s.Format == FormatIPinYou:
-		return usage("price unit %s does not fit format ipinyou, whose payprice is in cpm-fen: leave the unit out, or read the log by format csv", s.PriceUnit)
+		return usage(
+			"price unit %s does not fit format ipinyou, whose payprice is in cpm-fen: leave the unit out, or read the log by format csv",
+			s.PriceUnit)
 	case s.Delimiter == '"' || s.Delimiter == '\n' || s.Delimiter == '\r' || s.Delimiter >= 0x80:
-		return usage("delimiter %q cannot separate columns: use a single ASCII character such as a comma, a semicolon or a tab", s.Delimiter)
+		return usage("delimiter %q cannot separate columns: use a single ASCII character such as a comma, a semicolon or a tab",
+			s.Delimiter)
 	case s.Decimal != 0 && s.Decimal != '.' && s.Decimal != ',':
 		return usage("decimal mark %q: it is a point or a comma", s.Decimal)
 	case (s.Decimal != 0 || s.TimeFormat != "") && !csv:

@@ -134,7 +134,8 @@ func (s *Source) Rewind() error {
 		s.plain, s.zstd = zr, zr
 		return nil
 	case strings.HasSuffix(s.name, ".gz"):
-		return fmt.Errorf("input: %q is named .gz but is not gzip (it begins with %x, not 1f8b): rename it if it is plain text", s.name, head[:min(len(head), 2)])
+		return fmt.Errorf("input: %q is named .gz but is not gzip (it begins with %x, not 1f8b): rename it if it is plain text", s.name,
+			head[:min(len(head), 2)])
 	}
 	for _, f := range foreignFormats() {
 		if begins(f.magic) {

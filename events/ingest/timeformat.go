@@ -11,14 +11,16 @@ func (s *settings) parseTimeFormat() error {
 	if strings.Contains(layout, "%") {
 		var bad string
 		if layout, bad = goLayout(s.TimeFormat); bad != "" {
-			return usage("time format %q: %q is not supported: use %%Y %%y %%m %%d %%e %%b %%B %%a %%A %%H %%I %%M %%S %%f %%p %%z %%F %%T %%%%",
+			return usage(
+				"time format %q: %q is not supported: use %%Y %%y %%m %%d %%e %%b %%B %%a %%A %%H %%I %%M %%S %%f %%p %%z %%F %%T %%%%",
 				s.TimeFormat, bad)
 		}
 	}
 	// A layout that loses a part of a date, such as the year, loses it from every row.
 	date := time.Date(1987, time.November, 23, 0, 0, 0, 0, time.UTC)
 	if got, err := time.ParseInLocation(layout, date.Format(layout), time.UTC); layout != "" && (err != nil || !got.Equal(date)) {
-		return usage("time format %q names no year, month and day: write one such as %%d/%%m/%%Y %%H:%%M, or 02/01/2006 15:04", s.TimeFormat)
+		return usage("time format %q names no year, month and day: write one such as %%d/%%m/%%Y %%H:%%M, or 02/01/2006 15:04",
+			s.TimeFormat)
 	}
 	if strings.Contains(layout, "MST") { // Go reads an unknown abbreviation as UTC
 		return usage("time format %q: names of zones are ambiguous: use a zone for all rows, or an offset (%%z)", s.TimeFormat)

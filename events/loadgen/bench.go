@@ -43,7 +43,8 @@ func NewBench(cfg BenchConfig) (*Bench, error) {
 		cfg.PerMs = 1000
 	}
 	if cfg.PerMs < 0 || cfg.Campaigns < 0 || cfg.Seed >= 1<<30 {
-		return nil, fmt.Errorf("loadgen: %d events per millisecond, %d campaigns, seed %d: use positive counts and a seed below 2^30", cfg.PerMs, cfg.Campaigns, cfg.Seed)
+		return nil, fmt.Errorf("loadgen: %d events per millisecond, %d campaigns, seed %d: use positive counts and a seed below 2^30",
+			cfg.PerMs, cfg.Campaigns, cfg.Seed)
 	}
 	gen, err := New(Config{
 		Seed: cfg.Seed, StartMs: cfg.StartMs, Accounts: max(1, cfg.Campaigns/perAccount), campaigns: cfg.Campaigns, Zipf: cfg.Zipf,

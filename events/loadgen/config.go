@@ -94,7 +94,8 @@ func (c *Config) check() error {
 	case c.Accounts < 0 || c.CampaignsPerAccount < 0 || c.campaigns < 1:
 		return fmt.Errorf("loadgen: %d accounts with %d campaigns each: both numbers must be positive", c.Accounts, c.CampaignsPerAccount)
 	case c.Accounts > maxCampaigns/c.CampaignsPerAccount || c.campaigns > maxCampaigns:
-		return fmt.Errorf("loadgen: %d accounts with %d campaigns each: use at most %d campaigns in total", c.Accounts, c.CampaignsPerAccount, maxCampaigns)
+		return fmt.Errorf("loadgen: %d accounts with %d campaigns each: use at most %d campaigns in total", c.Accounts,
+			c.CampaignsPerAccount, maxCampaigns)
 	case math.IsNaN(c.Zipf) || c.Zipf > 10 || c.Zipf < 0 && c.Zipf != Even:
 		return fmt.Errorf("loadgen: Zipf exponent %v: use one above 0 up to 10, or %d for even traffic", c.Zipf, Even)
 	case !(c.ClickRate <= 1) || !(c.DuplicateRate <= 0.5):

@@ -45,7 +45,10 @@ type Process struct {
 // test.
 func Start(t testing.TB, program string, env []string, args ...string) *Process {
 	t.Helper()
-	p := &Process{t: t, cmd: exec.Command(program, args...), ended: make(chan struct{})} //nolint:gosec,noctx // a binary of Build, killed below
+	p := &Process{
+		t: t, ended: make(chan struct{}),
+		cmd: exec.Command(program, args...), //nolint:gosec,noctx // a binary of Build, killed below
+	}
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = &p.stdout, &p.stderr, env
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -70,10 +70,15 @@ func wordcount() example {
 func sessions(begin time.Time) example {
 	x := example{program: "sessions", partitions: 1, processors: 1, outputs: []string{"sessions"}}
 	click := func(user string, second int64) {
-		x.inputs = append(x.inputs, &kgo.Record{Topic: "clicks", Key: []byte(user), Value: []byte(`{"page":"/"}`), Timestamp: begin.Add(time.Duration(second) * time.Second)})
+		x.inputs = append(x.inputs,
+			&kgo.Record{
+				Topic: "clicks", Key: []byte(user), Value: []byte(`{"page":"/"}`),
+				Timestamp: begin.Add(time.Duration(second) * time.Second),
+			})
 	}
 	country := func(user string, second int64) {
-		x.inputs = append(x.inputs, &kgo.Record{Topic: "users", Key: []byte(user), Value: []byte("at"), Timestamp: begin.Add(time.Duration(second) * time.Second)})
+		x.inputs = append(x.inputs,
+			&kgo.Record{Topic: "users", Key: []byte(user), Value: []byte("at"), Timestamp: begin.Add(time.Duration(second) * time.Second)})
 	}
 	for round := range int64(4) {
 		country("another", round*1000+999) // event time is that of the slower input
@@ -96,7 +101,8 @@ func sessions(begin time.Time) example {
 func join(begin time.Time) example {
 	x := example{program: "join", partitions: 1, processors: 1, outputs: []string{"paid", "unpaid"}}
 	add := func(topic, id, value string, second int64) {
-		x.inputs = append(x.inputs, &kgo.Record{Topic: topic, Key: []byte(id), Value: []byte(value), Timestamp: begin.Add(time.Duration(second) * time.Second)})
+		x.inputs = append(x.inputs,
+			&kgo.Record{Topic: topic, Key: []byte(id), Value: []byte(value), Timestamp: begin.Add(time.Duration(second) * time.Second)})
 	}
 	for i := range 500 {
 		id, second := strconv.Itoa(i), int64(i)

@@ -27,7 +27,8 @@ func join() stream.Processor {
 	payments := state.Named(2, "payments", state.String{}, state.String{})
 	paid := stream.NewTypedOutput("paid", state.String{})
 	// side handles one of the inputs: it looks for the other side, or waits for it.
-	side := func(mine, other *state.Table[string, string], text func(mine, other string) string) func(*stream.Context, *stream.Record, string) error {
+	side := func(mine, other *state.Table[string, string], text func(mine, other string) string) func(*stream.Context, *stream.Record,
+		string) error {
 		return func(c *stream.Context, r *stream.Record, value string) error {
 			id := string(r.Key)
 			match, found, err := other.Get(c, id)
@@ -59,8 +60,10 @@ func join() stream.Processor {
 	return stream.Processor{
 		App: "join", Outputs: stream.OutputTopics("paid", "unpaid"), Tables: state.Tables(orders, payments),
 		On: []stream.Callback{
-			stream.On("orders", state.String{}, side(orders, payments, func(order, payment string) string { return order + " paid by " + payment })),
-			stream.On("payments", state.String{}, side(payments, orders, func(payment, order string) string { return order + " paid by " + payment })),
+			stream.On("orders", state.String{},
+				side(orders, payments, func(order, payment string) string { return order + " paid by " + payment })),
+			stream.On("payments", state.String{},
+				side(payments, orders, func(payment, order string) string { return order + " paid by " + payment })),
 			stream.OnTimer(timeout, onTimer),
 		},
 	}

@@ -32,7 +32,9 @@ func readFile(path string) (map[string]setting, []Problem) {
 		raw, err = os.ReadFile(path)
 	}
 	if err != nil {
-		return nil, []Problem{{Where: path, What: "cannot read the configuration: " + rootCause(err), Fix: "check the path and its permissions"}}
+		return nil, []Problem{
+			{Where: path, What: "cannot read the configuration: " + rootCause(err), Fix: "check the path and its permissions"},
+		}
 	}
 	return parseFile(path, raw)
 }
@@ -42,7 +44,9 @@ func readFile(path string) (map[string]setting, []Problem) {
 func parseFile(path string, raw []byte) (map[string]setting, []Problem) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(raw, &doc); err != nil {
-		return nil, []Problem{{Where: path, What: "not YAML: " + withoutContent(err), Fix: "write one `key: value` per line and indent sections with spaces"}}
+		return nil, []Problem{
+			{Where: path, What: "not YAML: " + withoutContent(err), Fix: "write one `key: value` per line and indent sections with spaces"},
+		}
 	}
 	f := &fileReader{path: path, found: map[string]setting{}}
 	if len(doc.Content) > 0 {

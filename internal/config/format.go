@@ -26,11 +26,15 @@ func formatOf(check string) format {
 	case "hostport":
 		return format{"host:port", func(s string) bool { h, p := hostPort(s); return h != "" && p > 0 }}
 	case "advertise":
-		return format{"host:port that others can reach", func(s string) bool { h, p := hostPort(s); return s == "" || p > 0 && reachable(h) }}
+		return format{
+			"host:port that others can reach", func(s string) bool { h, p := hostPort(s); return s == "" || p > 0 && reachable(h) },
+		}
 	case "listen":
 		return format{"host:port", func(s string) bool { _, p := hostPort(s); return p >= 0 }}
 	case "table":
-		return format{"3 to 255 of a-z, A-Z, 0-9, -, _ and .", func(s string) bool { return len(s) >= 3 && consistsOf(s, 255, "-_.", true) }}
+		return format{
+			"3 to 255 of a-z, A-Z, 0-9, -, _ and .", func(s string) bool { return len(s) >= 3 && consistsOf(s, 255, "-_.", true) },
+		}
 	case "region":
 		return format{"a region, or region=http://host:port", func(s string) bool { _, _, ok := SplitRegion(s); return ok }}
 	case "ring":

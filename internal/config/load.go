@@ -186,7 +186,8 @@ func merge(sources []source) (*Config, []Problem) {
 			}
 		}
 		if err := all.Load(confmap.Provider(layer, "."), nil); err != nil {
-			problems = append(problems, Problem{What: fmt.Sprintf("cannot merge the settings of source %s", s.origin), Fix: "report this as a bug"})
+			problems = append(problems,
+				Problem{What: fmt.Sprintf("cannot merge the settings of source %s", s.origin), Fix: "report this as a bug"})
 		}
 	}
 	dst := reflect.ValueOf(c).Elem()

@@ -103,7 +103,8 @@ func wrap(text string, width int) (lines []string) {
 func quoted(s string) string {
 	notGraphic := func(r rune) bool { return !unicode.IsGraphic(r) } // a writer can escape it in quotes
 	n := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
-	if s == "" || strings.ContainsAny(s, "\n\r\t#:\"'{}[]&*!|>%@`\\\x00") || strings.TrimSpace(s) != s || strings.ContainsFunc(s, notGraphic) {
+	if s == "" || strings.ContainsAny(s, "\n\r\t#:\"'{}[]&*!|>%@`\\\x00") || strings.TrimSpace(s) != s ||
+		strings.ContainsFunc(s, notGraphic) {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	b, err := yaml.Marshal(&n)

@@ -27,7 +27,8 @@ func (c *Config) conflicts() []Problem {
 	rule(p.CommitBytes > c.Memory/2, "processor.commit_bytes",
 		fmt.Sprintf("= %s is above half of memory = %s", p.CommitBytes, c.Memory), "lower the first or raise the second")
 	rule(c.Topics.MinInSync > c.Topics.ReplicationFactor, "topics.min_insync",
-		fmt.Sprintf("= %d is above topics.replication_factor = %d, so that nothing could be written", c.Topics.MinInSync, c.Topics.ReplicationFactor),
+		fmt.Sprintf("= %d is above topics.replication_factor = %d, so that nothing could be written", c.Topics.MinInSync,
+			c.Topics.ReplicationFactor),
 		"lower the first or raise the second")
 	rule(len(c.DCs) > 0 && len(c.Peers()) == len(c.DCs), dcsKey, fmt.Sprintf("lacks this datacentre, %q: it has %s", c.DC, strings.Join(c.PeerNames(), ", ")),
 		"list all datacentres, in the same order everywhere, or correct dc")
@@ -36,16 +37,20 @@ func (c *Config) conflicts() []Problem {
 
 	regions, _ := c.Leases.RegionEndpoints()
 	rule(len(regions) == 0, "leases.regions", "is empty", "name at least one region")
-	rule(len(regions) != len(slices.Compact(slices.Sorted(slices.Values(regions)))), "leases.regions", "names a region twice", "name each region once")
+	rule(len(regions) != len(slices.Compact(slices.Sorted(slices.Values(regions)))), "leases.regions", "names a region twice",
+		"name each region once")
 	rule(c.Leases.Region != "" && !slices.Contains(regions, c.Leases.Region), "leases.region",
 		fmt.Sprintf("= %s is not one of leases.regions", c.Leases.Region), "name one of "+strings.Join(regions, ", "))
 	rule(c.Leases.Home != "" && !slices.Contains(regions, c.Leases.Home), "leases.home",
 		fmt.Sprintf("= %s is not one of leases.regions", c.Leases.Home), "name one of "+strings.Join(regions, ", "))
 
 	b := c.Leases.Balancer
-	rule(b.Tick > b.Every, "leases.balancer.tick_interval", fmt.Sprintf("= %s is above leases.balancer.plan_interval = %s", showDuration(b.Tick), showDuration(b.Every)), "lower the first or raise the second")
+	rule(b.Tick > b.Every, "leases.balancer.tick_interval",
+		fmt.Sprintf("= %s is above leases.balancer.plan_interval = %s", showDuration(b.Tick), showDuration(b.Every)),
+		"lower the first or raise the second")
 	sweep := c.Leases.Bridge.Sweep
-	rule(sweep > 0 && sweep < time.Minute, "leases.bridge.sweep_interval", fmt.Sprintf("= %s would read the whole table without a pause", showDuration(sweep)), "use 1m or more, or 0s for never")
+	rule(sweep > 0 && sweep < time.Minute, "leases.bridge.sweep_interval",
+		fmt.Sprintf("= %s would read the whole table without a pause", showDuration(sweep)), "use 1m or more, or 0s for never")
 
 	a := c.API
 	for _, at := range []struct{ key, addr string }{{"api.listen", a.Listen}, {"api.ops_listen", a.OpsListen}} {
@@ -55,7 +60,8 @@ func (c *Config) conflicts() []Problem {
 			"set api.tls_cert_file, api.tls_key_file and api.token_file, or listen on 127.0.0.1")
 	}
 	host, _ := hostPort(a.Listen)
-	rule(!reachable(host) && a.Advertise == "", "api.listen", "= "+a.Listen+" is every interface, which is not an address that other processes can connect to",
+	rule(!reachable(host) && a.Advertise == "", "api.listen",
+		"= "+a.Listen+" is every interface, which is not an address that other processes can connect to",
 		"set api.advertise to a name or address of this machine, with the port")
 	rule((a.TLSCertFile == "") != (a.TLSKeyFile == ""), "api.tls_cert_file", "and api.tls_key_file go together", "set both or none")
 
@@ -90,14 +96,17 @@ func (c *Config) Warnings() []Problem {
 	const plain = "= PLAIN without TLS sends the password in plain text"
 	warn(c.Kafka.plainText(), "kafka.sasl.mechanism", plain, "set kafka.tls.enabled, or use SCRAM-SHA-512")
 	warn(c.Topics.ReplicationFactor < 3 || c.Topics.MinInSync < 2, "topics.replication_factor",
-		fmt.Sprintf("= %d with topics.min_insync = %d loses acknowledged events if a broker fails", c.Topics.ReplicationFactor, c.Topics.MinInSync),
+		fmt.Sprintf("= %d with topics.min_insync = %d loses acknowledged events if a broker fails", c.Topics.ReplicationFactor,
+			c.Topics.MinInSync),
 		"use 3 and 2 on a cluster of three or more brokers")
-	warn(c.Leases.Bridge.Sweep == 0, "leases.bridge.sweep_interval", "= 0s disables the scan that finds changes which a stream lost without an error", "use the default of 24h")
+	warn(c.Leases.Bridge.Sweep == 0, "leases.bridge.sweep_interval",
+		"= 0s disables the scan that finds changes which a stream lost without an error", "use the default of 24h")
 	warn(c.Processor.SessionTimeout < 6*time.Second, "processor.session_timeout",
 		"is below 6s, which brokers refuse unless group.min.session.timeout.ms is lowered", "use 6s or more")
 	secret := func(key, setting, file string) {
 		info, err := os.Stat(file)
-		warn(err == nil && info.Mode().Perm()&0o004 != 0, key, setting+"= "+file+" can be read by every user of this machine", "run `chmod 600 "+file+"`")
+		warn(err == nil && info.Mode().Perm()&0o004 != 0, key, setting+"= "+file+" can be read by every user of this machine",
+			"run `chmod 600 "+file+"`")
 	}
 	secret("api.token_file", "", c.API.TokenFile)
 	secret("api.tls_key_file", "", c.API.TLSKeyFile)
@@ -125,7 +134,8 @@ func (k Kafka) conflicts(login string, rule func(broken bool, key, what, fix str
 	s := k.SASL
 	password := s.Password.Reveal() != "" || s.PasswordFile != ""
 	rule(s.Mechanism == "" && (s.User != "" || password), "sasl.mechanism",
-		"is empty, but a user or password is set: the connection would not be authenticated", "set it to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+		"is empty, but a user or password is set: the connection would not be authenticated",
+		"set it to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
 	rule(s.Mechanism != "" && (s.User == "" || !password), "sasl.mechanism",
 		"= "+s.Mechanism+" needs a user and a password", login)
 	rule(s.Password.Reveal() != "" && s.PasswordFile != "", "sasl.password_file",

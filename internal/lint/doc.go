@@ -7,6 +7,7 @@
 //	                          ├▶ CheckTags ───────┤
 //	                          ├▶ CheckText ───────┼─▶ complaints
 //	                          ├▶ CheckWidth ──────┤
+//	                          ├▶ CheckCodeWidth ──┤
 //	                          ├▶ CheckWords ──────┤
 //	                          └▶ CheckWrites ─────┘
 //

@@ -35,24 +35,32 @@ func CheckEvents(files []File) []string {
 		}
 		for _, m := range arguments(f, "Dur") {
 			if field, err := strconv.Unquote(m.text); err != nil || !strings.HasSuffix(field, "_ms") {
-				bad = append(bad, fmt.Sprintf("%s: the field %s of a log event is a duration without a unit: end its name with _ms", m.at, m.text))
+				bad = append(bad,
+					fmt.Sprintf("%s: the field %s of a log event is a duration without a unit: end its name with _ms", m.at, m.text))
 			}
 		}
 		for _, m := range arguments(f, "Msg", "Msgf") {
 			event, err := strconv.Unquote(m.text)
 			switch {
 			case err != nil || !name.MatchString(event):
-				bad = append(bad, fmt.Sprintf("%s: the log message %s is not an event name, for which operators search: write one name such as store_rebuilt, and put the rest into fields", m.at, m.text))
+				bad = append(bad,
+					fmt.Sprintf(
+						"%s: the log message %s is not an event name, for which operators search: write one name such as store_rebuilt, and put the rest into fields", m.at, m.text))
 			case !strings.Contains(event, "."):
 				if logged[event] = true; !explained[event] {
-					bad = append(bad, fmt.Sprintf("%s: the event %s has no row in %s, where operators look it up: add a row with its meaning and what to do", m.at, event, eventsDoc))
+					bad = append(bad,
+						fmt.Sprintf(
+							"%s: the event %s has no row in %s, where operators look it up: add a row with its meaning and what to do",
+							m.at, event, eventsDoc))
 				}
 			}
 		}
 	}
 	for event := range explained {
 		if !logged[event] {
-			bad = append(bad, fmt.Sprintf("%s has a row for the event %s, which no code logs: remove the row, or write the present name of the event", eventsDoc, event))
+			bad = append(bad,
+				fmt.Sprintf("%s has a row for the event %s, which no code logs: remove the row, or write the present name of the event",
+					eventsDoc, event))
 		}
 	}
 	slices.Sort(bad)

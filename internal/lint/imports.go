@@ -72,14 +72,16 @@ func pureRules() []pure {
 func reservedRules() []reserved {
 	return []reserved{
 		{
-			deps: []string{"github.com/twmb/franz-go", "github.com/cockroachdb/pebble"}, users: []string{"processors", "bench", "compose", "test", "examples"},
-			why: "package processors hides Kafka and Pebble from the rest",
-			use: "call a function of processors, or add one there",
+			deps:  []string{"github.com/twmb/franz-go", "github.com/cockroachdb/pebble"},
+			users: []string{"processors", "bench", "compose", "test", "examples"},
+			why:   "package processors hides Kafka and Pebble from the rest",
+			use:   "call a function of processors, or add one there",
 		},
 		{
-			deps: []string{"github.com/aws"}, users: []string{"agent", "bridge", "executor", "dynamotest", "lease/table", "lease/admin", "test", "examples"},
-			why: "few packages make requests to DynamoDB",
-			use: "call agent or lease/table, or add a function there",
+			deps:  []string{"github.com/aws"},
+			users: []string{"agent", "bridge", "executor", "dynamotest", "lease/table", "lease/admin", "test", "examples"},
+			why:   "few packages make requests to DynamoDB",
+			use:   "call agent or lease/table, or add a function there",
 		},
 		{
 			deps: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"}, users: []string{"cmd"},
@@ -103,9 +105,13 @@ func reservedRules() []reserved {
 		},
 		{
 			deps: []string{Module + "/events"}, tests: true,
-			users: slices.Concat([]string{"events", "lease", "internal", "agent", "bridge", "executor", "mirror", "api", "spendcache", "bench", "cmd", "test", "compose"}, coreFolders()),
-			why:   "events has the terms of weir's applications, and programs of other applications need none of them",
-			use:   "use package stream, such as stream.Topic",
+			users: slices.Concat(
+				[]string{
+					"events", "lease", "internal", "agent", "bridge", "executor", "mirror", "api", "spendcache", "bench", "cmd", "test",
+					"compose",
+				}, coreFolders()),
+			why: "events has the terms of weir's applications, and programs of other applications need none of them",
+			use: "use package stream, such as stream.Topic",
 		},
 		{
 			deps: cores(), users: slices.Concat([]string{"cmd", "api", "bench", "test", "spendcache"}, coreFolders()), tests: true,
@@ -187,7 +193,9 @@ func checkCircles(graph []Package) []string {
 	for from, to := range arrows {
 		for folder, example := range to {
 			if reaches(folder, from) {
-				bad = append(bad, fmt.Sprintf("the folders %s and %s import each other (%s), so neither can be changed or tested alone: remove the imports in one direction", from, folder, example))
+				bad = append(bad,
+					fmt.Sprintf(
+						"the folders %s and %s import each other (%s), so neither can be changed or tested alone: remove the imports in one direction", from, folder, example))
 			}
 		}
 	}
@@ -251,7 +259,9 @@ func (r reserved) check(p Package) []string {
 // harmless reports whether a pure package may import dep: a package of the standard library without
 // input, output and random numbers, or one of the two libraries that only compute.
 func harmless(dep string) bool {
-	for _, io := range []string{"net", "os", "os/exec", "os/signal", "log", "log/slog", "syscall", "math/rand", "math/rand/v2", "crypto/rand", "database/sql"} {
+	for _, io := range []string{
+		"net", "os", "os/exec", "os/signal", "log", "log/slog", "syscall", "math/rand", "math/rand/v2", "crypto/rand", "database/sql",
+	} {
 		if dep == io || io == "net" && below(dep, io) {
 			return false
 		}

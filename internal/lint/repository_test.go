@@ -58,6 +58,11 @@ func TestWidth(t *testing.T) {
 	complain(t, CheckWidth(repository(t)))
 }
 
+// TestCodeWidth holds the width of lines of code.
+func TestCodeWidth(t *testing.T) {
+	complain(t, CheckCodeWidth(repository(t)))
+}
+
 // TestInvariants holds that the list of the invariants and the code have the same numbers, and that
 // the list names existing code and tests.
 func TestInvariants(t *testing.T) {

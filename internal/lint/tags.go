@@ -57,7 +57,9 @@ func CheckTags(files []File) []string {
 		case err != nil:
 			bad = append(bad, fmt.Sprintf("%s does not parse: %v", f.Path, err))
 		case !ok:
-			bad = append(bad, fmt.Sprintf("%s needs the build tag %s, without which go test leaves it out and passes: add %s/%s, which then fails, with this text:\n%s", f.Path, testTag, dir, untaggedFile, want))
+			bad = append(bad,
+				fmt.Sprintf(
+					"%s needs the build tag %s, without which go test leaves it out and passes: add %s/%s, which then fails, with this text:\n%s", f.Path, testTag, dir, untaggedFile, want))
 		case !bytes.Equal(got.Text, want):
 			bad = append(bad, fmt.Sprintf("%s differs from the text that it must have in every package: replace it by\n%s", got.Path, want))
 		}

@@ -21,15 +21,20 @@ func CheckText(files []File) []string {
 	host := regexp.MustCompile(`\b(` + strings.Join(quoted, "|") + `)\b`)
 	var bad []string
 	for _, f := range files {
-		if slices.Contains([]string{"go.mod", "go.sum"}, path.Base(f.Path)) || strings.Contains(f.Path, "testdata/") || bytes.IndexByte(f.Text, 0) >= 0 {
+		if slices.Contains([]string{"go.mod", "go.sum"}, path.Base(f.Path)) || strings.Contains(f.Path, "testdata/") ||
+			bytes.IndexByte(f.Text, 0) >= 0 {
 			continue
 		}
 		for i, line := range bytes.Split(f.Text, []byte("\n")) {
 			if m := mark.Find(line); m != nil {
-				bad = append(bad, fmt.Sprintf("%s:%d: %s marks deferred work, which is lost in the source: open an issue, or do the work now", f.Path, i+1, m))
+				bad = append(bad,
+					fmt.Sprintf("%s:%d: %s marks deferred work, which is lost in the source: open an issue, or do the work now", f.Path,
+						i+1, m))
 			}
 			if h := host.Find(line); h != nil {
-				bad = append(bad, fmt.Sprintf("%s:%d: %s is a host of packages or images, which each machine configures: write the name without a host", f.Path, i+1, h))
+				bad = append(bad,
+					fmt.Sprintf("%s:%d: %s is a host of packages or images, which each machine configures: write the name without a host",
+						f.Path, i+1, h))
 			}
 		}
 	}

@@ -29,7 +29,9 @@ func CheckWidth(files []File) []string {
 		for _, fr := range prose(f) {
 			text := link.ReplaceAllString(strings.ReplaceAll(fr.text, "\t", "    "), "")
 			if n := utf8.RuneCountInString(text); n > maxColumns {
-				bad = append(bad, fmt.Sprintf("%s:%d: the line has %d columns, too wide to read beside a diff: wrap prose at %d", f.Path, fr.line, n, maxColumns))
+				bad = append(bad,
+					fmt.Sprintf("%s:%d: the line has %d columns, too wide to read beside a diff: wrap prose at %d", f.Path, fr.line, n,
+						maxColumns))
 			}
 		}
 	}

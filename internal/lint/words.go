@@ -55,8 +55,10 @@ func complaints(name string, list []fragment, retired []Retired) []string {
 			}
 			for _, m := range r.Word.FindAllStringIndex(fr.text, -1) {
 				if isWhole(fr.text, m[0], m[1]) {
-					bad = append(bad, fmt.Sprintf("%s:%d: the word %q is retired, because it is not a term of the field or not plain English: write %s (%s)",
-						name, fr.line, fr.text[m[0]:m[1]], r.Instead, glossaryDoc))
+					bad = append(bad,
+						fmt.Sprintf(
+							"%s:%d: the word %q is retired, because it is not a term of the field or not plain English: write %s (%s)",
+							name, fr.line, fr.text[m[0]:m[1]], r.Instead, glossaryDoc))
 				}
 			}
 		}

@@ -71,8 +71,10 @@ func (d *dir) writes(name string, gen *ast.GenDecl) []string {
 				why = "is a table that other packages can write to"
 			}
 			if id.Name != "_" && why != "" {
-				bad = append(bad, fmt.Sprintf("%s:%d: the package-level variable %s %s, and all goroutines and tests share it: use a field, a parameter, a const or a function that returns it",
-					name, d.fset.Position(id.Pos()).Line, id.Name, why))
+				bad = append(bad,
+					fmt.Sprintf(
+						"%s:%d: the package-level variable %s %s, and all goroutines and tests share it: use a field, a parameter, a const or a function that returns it",
+						name, d.fset.Position(id.Pos()).Line, id.Name, why))
 			}
 		}
 	}

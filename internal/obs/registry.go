@@ -58,7 +58,8 @@ func (r *Registry) Register(c prometheus.Collector) error {
 		}
 	}
 	if n == 0 {
-		errs = append(errs, errors.New("a collector describes no metric, so its names cannot be checked: send its descriptions in Describe"))
+		errs = append(errs,
+			errors.New("a collector describes no metric, so its names cannot be checked: send its descriptions in Describe"))
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)

@@ -34,7 +34,8 @@ type HomeError struct {
 }
 
 func (e *HomeError) Error() string {
-	return fmt.Sprintf("the home region is %s, and %s is configured as the home: configure the home region in all processes", e.Home, e.Configured)
+	return fmt.Sprintf("the home region is %s, and %s is configured as the home: configure the home region in all processes", e.Home,
+		e.Configured)
 }
 
 // Is reports that the error is an ErrHome.

@@ -109,7 +109,9 @@ func (a *Admin) Adopt(ctx context.Context, o Adoption) (AdoptionProgress, error)
 	if err != nil {
 		return AdoptionProgress{}, err
 	}
-	run := &adoptionRun{a: a, live: live, o: &o, until: until, limiter: ratelimit.New(StartRate, table.MaxInsert, o.Rate), rules: lease.Protocol()}
+	run := &adoptionRun{
+		a: a, live: live, o: &o, until: until, limiter: ratelimit.New(StartRate, table.MaxInsert, o.Rate), rules: lease.Protocol(),
+	}
 	for _, c := range clients {
 		if err := run.client(ctx, c.Client); err != nil {
 			return run.done, err
@@ -135,7 +137,8 @@ func (a *Admin) endWriteLease(ctx context.Context, r *Region, o *Adoption) (time
 func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
 	r := Region{Region: o.Region}
 	if o.Region == a.home() && o.By != o.Region {
-		return r, fmt.Errorf("%s: %w: it is the home region: move the home first, configure the new home, then adopt with a time since which nothing was written through the old one",
+		return r, fmt.Errorf(
+			"%s: %w: it is the home region: move the home first, configure the new home, then adopt with a time since which nothing was written through the old one",
 			&r, ErrHome)
 	}
 	r, err := Get(ctx, a, r)
@@ -155,7 +158,8 @@ func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
 	case r.WriteLease == 0 && o.DeadSince.IsZero() && r.State != table.RegionAdopted:
 		return r, fmt.Errorf("%w: %s has no write lease: assert since when nothing was written there: %w", ErrInvalid, &r, ErrNoFence)
 	case o.DeadSince.After(time.Now()):
-		return r, fmt.Errorf("%w: nothing was written since %s, which is in the future: give a time in the past", ErrInvalid, o.DeadSince.Format(time.RFC3339))
+		return r, fmt.Errorf("%w: nothing was written since %s, which is in the future: give a time in the past", ErrInvalid,
+			o.DeadSince.Format(time.RFC3339))
 	}
 	return r, a.checkWriter(&r, r.writer)
 }
@@ -247,7 +251,8 @@ func (r *adoptionRun) gather(client string, results <-chan adoptedRow) {
 				p.Offered = n.Offered
 			}
 		}
-		r.done.Adopted, r.done.AlreadyAdopted, r.done.Remaining = r.done.Adopted+n.Adopted, r.done.AlreadyAdopted+n.AlreadyAdopted, r.done.Remaining+n.Remaining
+		r.done.Adopted, r.done.AlreadyAdopted, r.done.Remaining = r.done.Adopted+n.Adopted, r.done.AlreadyAdopted+n.AlreadyAdopted,
+			r.done.Remaining+n.Remaining
 		if n.Offered.After(r.done.Offered) {
 			r.done.Offered = n.Offered
 		}

@@ -24,17 +24,24 @@ func HistoryFromChanges(changes []*eventspb.LeaseChange) []HistoryEvent {
 		case c.GetKey() != nil:
 			k := c.GetKey()
 			of := name{"key", k.Key, k.Region}
-			rows[of] = append(rows[of], change{lease.Row{Version: k.Version, State: lease.State(k.State), Resource: k.Resource, Expires: k.ExpiresMs, Winner: k.Winner}, c})
+			rows[of] = append(rows[of],
+				change{
+					lease.Row{
+						Version: k.Version, State: lease.State(k.State), Resource: k.Resource, Expires: k.ExpiresMs, Winner: k.Winner,
+					}, c,
+				})
 		case c.GetResource() != nil:
 			r := c.GetResource()
 			of := name{"resource", r.Resource, ""}
-			rows[of] = append(rows[of], change{lease.Row{Version: r.Version, Owner: r.Owner, Holder: r.Holder, Expires: r.ExpiresMs, Available: r.AvailableMs}, c})
+			rows[of] = append(rows[of],
+				change{lease.Row{Version: r.Version, Owner: r.Owner, Holder: r.Holder, Expires: r.ExpiresMs, Available: r.AvailableMs}, c})
 		}
 	}
 	var all []HistoryEvent
 	for of, list := range rows {
 		slices.SortStableFunc(list, func(x, y change) int {
-			return cmp.Or(cmp.Compare(x.row.Version, y.row.Version), compareBool(x.from.Gone, y.from.Gone), compareBool(x.from.Scanned, y.from.Scanned))
+			return cmp.Or(cmp.Compare(x.row.Version, y.row.Version), compareBool(x.from.Gone, y.from.Gone),
+				compareBool(x.from.Scanned, y.from.Scanned))
 		})
 		list = slices.CompactFunc(list, func(x, y change) bool { return x.row.Version == y.row.Version && x.from.Gone == y.from.Gone })
 		var was lease.Row

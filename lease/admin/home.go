@@ -137,7 +137,8 @@ func (a *Admin) confirmHome(ctx context.Context, h homeRow, live []string) error
 		}
 	}
 	if len(live) > 0 && len(silent) == len(live) {
-		return fmt.Errorf("%w: the write lease that home region %s renews for itself has ended, and no other region answers whether the home has moved: %w",
+		return fmt.Errorf(
+			"%w: the write lease that home region %s renews for itself has ended, and no other region answers whether the home has moved: %w",
 			table.ErrNoWriteLease, h.region, silent[live[0]])
 	}
 	return nil
@@ -255,7 +256,10 @@ type HomeStatus struct {
 // Home reads the home row in all regions, and returns the latest version.
 func (a *Admin) Home(ctx context.Context) (HomeStatus, error) {
 	h, silent, err := a.newestHome(ctx)
-	v := HomeStatus{Configured: a.home(), Home: h.region, Agrees: h.region == a.home(), Moving: h.moving, From: h.from, Since: h.updated, Problems: []string{}}
+	v := HomeStatus{
+		Configured: a.home(), Home: h.region, Agrees: h.region == a.home(), Moving: h.moving, From: h.from, Since: h.updated,
+		Problems: []string{},
+	}
 	for _, region := range a.regions {
 		if silent[region] != nil {
 			v.Problems = append(v.Problems, silent[region].Error())

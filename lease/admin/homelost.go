@@ -54,7 +54,10 @@ func (m *homeMove) moveFromLost(ctx context.Context, now homeRow) error {
 		if here.version > 0 {
 			over = table.Expect{Version: here.version, Writer: here.region}
 		}
-		h := homeRow{region: m.To, version: max(now.version, here.version) + 1 + lease.AdoptedVersionJump, updated: time.Now(), from: m.from, moving: true, dead: true}
+		h := homeRow{
+			region: m.To, version: max(now.version, here.version) + 1 + lease.AdoptedVersionJump, updated: time.Now(), from: m.from,
+			moving: true, dead: true,
+		}
 		if err := h.put(ctx, m.a, m.To, over); err != nil {
 			return err
 		}

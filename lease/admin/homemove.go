@@ -198,7 +198,9 @@ func (m *homeMove) awaitCopies(ctx context.Context, rows map[lease.PrimaryKey]in
 		case missing == 0 && h.version >= home:
 			return nil
 		case time.Since(begun) > maxCopyDelay:
-			return fmt.Errorf("%w: %s has not received %d rows: repeat the move; if %s is cut off, assert since when nothing was written there", ErrVersionConflict, m.To, missing, m.from)
+			return fmt.Errorf(
+				"%w: %s has not received %d rows: repeat the move; if %s is cut off, assert since when nothing was written there",
+				ErrVersionConflict, m.To, missing, m.from)
 		}
 		if !pause.For(ctx, 200*time.Millisecond) {
 			return ctx.Err()

@@ -112,7 +112,8 @@ func (im *importer) exists(b *batch, found, item table.Item) error {
 	im.settle(b, item, pool != im.from.Pool)
 	switch {
 	case pool != im.from.Pool:
-		return im.reject(RejectedLine{Line: b.lines[name], Text: name, Err: fmt.Errorf("%w: resource %q is in pool %q", ErrExists, name, pool)})
+		return im.reject(
+			RejectedLine{Line: b.lines[name], Text: name, Err: fmt.Errorf("%w: resource %q is in pool %q", ErrExists, name, pool)})
 	case err == nil && row.Version > 0 && row.Holder == "" && row.Available == 0:
 		im.count(func(s *ImportProgress) { s.Lines++; s.Retired++ })
 	case table.Text(found, table.Owner) != table.Text(item, table.Owner):

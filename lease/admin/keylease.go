@@ -76,7 +76,8 @@ func (a *Admin) Lease(ctx context.Context, client, pool, key string) ([]KeyLease
 
 func (a *Admin) keyLease(ctx context.Context, client, pool, key, region string, row lease.Row, at string) (KeyLease, error) {
 	l := KeyLease{
-		Region: region, State: string(row.State), Resource: row.Resource, Token: row.ResourceVersion, Expires: time.UnixMilli(row.Expires).UTC(), Winner: row.Winner,
+		Region: region, State: string(row.State), Resource: row.Resource, Token: row.ResourceVersion,
+		Expires: time.UnixMilli(row.Expires).UTC(), Winner: row.Winner,
 	}
 	l.Ended = l.Expires.Before(time.Now())
 	r, err := a.resource(ctx, at, client, row.Resource)

@@ -46,28 +46,46 @@ func Policy(role Role, table, account string) (string, error) {
 	case RoleAdmin:
 		list = []statement{
 			{"Rows", "Allow", []string{
-				"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:PartiQLInsert", "dynamodb:DescribeTable",
+				"dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem",
+				"dynamodb:DeleteItem", "dynamodb:PartiQLInsert", "dynamodb:DescribeTable",
 			}, []string{arn}},
 			{"Candidates", "Allow", []string{"dynamodb:Query"}, []string{arn + "/index/" + leasetable.AvailableIndex}},
-			{"History", "Allow", []string{"dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords"}, []string{arn + "/stream/*"}},
+			{
+				"History", "Allow",
+				[]string{"dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords"},
+				[]string{arn + "/stream/*"},
+			},
 		}
 	case RoleLoop:
 		list = []statement{
 			{"Rows", "Allow", []string{
 				"dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DescribeTable",
 			}, []string{arn}},
-			{"Streams", "Allow", []string{"dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords"}, []string{arn + "/stream/*"}},
+			{
+				"Streams", "Allow",
+				[]string{"dynamodb:DescribeStream", "dynamodb:GetShardIterator", "dynamodb:GetRecords"},
+				[]string{arn + "/stream/*"},
+			},
 			// AWS does not support a resource for this action.
 			{"StreamNames", "Allow", []string{"dynamodb:ListStreams"}, []string{"*"}},
 		}
 	case RoleTable:
 		list = []statement{
-			{"Table", "Allow", []string{"dynamodb:CreateTable", "dynamodb:DescribeTable", "dynamodb:UpdateTable"}, []string{arn, arn + "/index/*"}},
+			{
+				"Table", "Allow",
+				[]string{"dynamodb:CreateTable", "dynamodb:DescribeTable", "dynamodb:UpdateTable"},
+				[]string{arn, arn + "/index/*"},
+			},
 			// AWS needs these actions to add a replica, because it copies the items.
 			{"Replicas", "Allow", []string{
-				"dynamodb:CreateTableReplica", "dynamodb:Scan", "dynamodb:Query", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem",
+				"dynamodb:CreateTableReplica", "dynamodb:Scan", "dynamodb:Query", "dynamodb:GetItem", "dynamodb:PutItem",
+				"dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem",
 			}, []string{arn}},
-			{"ReplicationRole", "Allow", []string{"iam:CreateServiceLinkedRole"}, []string{"arn:aws:iam::*:role/aws-service-role/replication.dynamodb.amazonaws.com/*"}},
+			{
+				"ReplicationRole", "Allow",
+				[]string{"iam:CreateServiceLinkedRole"},
+				[]string{"arn:aws:iam::*:role/aws-service-role/replication.dynamodb.amazonaws.com/*"},
+			},
 		}
 	default:
 		return "", fmt.Errorf("%w: no role is called %q: use one of %v", ErrInvalid, role, Roles())

@@ -85,8 +85,10 @@ func (p *Pool) check() error {
 
 func (p *Pool) settings() table.Pool {
 	return table.Pool{
-		Client: p.Client, Name: p.Pool, Version: p.Version, LongestLease: time.Duration(p.LongestLease), LongestLeaseEver: time.Duration(p.LongestEver),
-		Quarantine: time.Duration(p.Quarantine), Buckets: p.Buckets, Floors: p.Floors, Balance: p.Balance, Duplicates: p.Duplicates, Forecast: p.Forecast,
+		Client: p.Client, Name: p.Pool, Version: p.Version, LongestLease: time.Duration(p.LongestLease),
+		LongestLeaseEver: time.Duration(p.LongestEver),
+		Quarantine:       time.Duration(p.Quarantine), Buckets: p.Buckets, Floors: p.Floors, Balance: p.Balance, Duplicates: p.Duplicates,
+		Forecast: p.Forecast,
 	}
 }
 
@@ -97,8 +99,10 @@ func (p *Pool) item() table.Item {
 
 func (p *Pool) read(item table.Item) error {
 	s, err := table.PoolOf(item)
-	p.Client, p.Pool, p.LongestLease, p.Quarantine, p.Buckets = s.Client, s.Name, Duration(s.LongestLease), Duration(s.Quarantine), s.Buckets
-	p.LongestEver, p.Floors, p.Balance, p.Duplicates, p.Forecast = Duration(s.LongestLeaseEver), s.Floors, s.Balance, s.Duplicates, s.Forecast
+	p.Client, p.Pool, p.LongestLease, p.Quarantine, p.Buckets = s.Client, s.Name, Duration(s.LongestLease), Duration(s.Quarantine),
+		s.Buckets
+	p.LongestEver, p.Floors, p.Balance, p.Duplicates, p.Forecast = Duration(s.LongestLeaseEver), s.Floors, s.Balance, s.Duplicates,
+		s.Forecast
 	return err
 }
 
@@ -113,7 +117,8 @@ func (p *Pool) needs(ctx context.Context, a *Admin) error {
 	}
 	for region := range p.Floors {
 		if !slices.Contains(a.regions, region) {
-			return fmt.Errorf("%s: %w: there is a floor for %s, which is not one of the configured regions %v", p, ErrInvalid, region, a.regions)
+			return fmt.Errorf("%s: %w: there is a floor for %s, which is not one of the configured regions %v", p, ErrInvalid, region,
+				a.regions)
 		}
 	}
 	c, err := Get(ctx, a, Client{Client: p.Client})
@@ -125,7 +130,8 @@ func (p *Pool) needs(ctx context.Context, a *Admin) error {
 
 func (p *Pool) checkReplaces(old *Pool) error {
 	if p.Buckets < old.Buckets {
-		return fmt.Errorf("%s: the number of buckets cannot decrease from %d to %d: agents would not find the resources in the others", p, old.Buckets, p.Buckets)
+		return fmt.Errorf("%s: the number of buckets cannot decrease from %d to %d: agents would not find the resources in the others", p,
+			old.Buckets, p.Buckets)
 	}
 	p.LongestEver = max(p.LongestEver, old.LongestEver)
 	return nil

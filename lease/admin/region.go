@@ -77,7 +77,8 @@ func (a *Admin) Regions(ctx context.Context) (all []Region, at string, err error
 func (r *Region) check() error {
 	r.WriteLeaseUntil, r.Problem = time.Time{}, ""
 	err := errors.Join(
-		lease.CheckName("region", r.Region, lease.MaxName), checkDescription(r.Description), checkEnum("state", &r.State, table.RegionStates()),
+		lease.CheckName("region", r.Region, lease.MaxName), checkDescription(r.Description),
+		checkEnum("state", &r.State, table.RegionStates()),
 	)
 	switch {
 	case err != nil:
@@ -97,7 +98,8 @@ func (r *Region) item() table.Item {
 		r.writeLeaseSince = r.Updated
 	}
 	s := table.Region{
-		WriteLeaseSince: r.writeLeaseSince, State: r.State, SwingTo: r.SwingTo, SwingPercent: r.SwingPercent, WriteLease: time.Duration(r.WriteLease), AdoptedBy: r.AdoptedBy,
+		WriteLeaseSince: r.writeLeaseSince, State: r.State, SwingTo: r.SwingTo, SwingPercent: r.SwingPercent,
+		WriteLease: time.Duration(r.WriteLease), AdoptedBy: r.AdoptedBy,
 	}
 	return s.Item()
 }
@@ -105,16 +107,19 @@ func (r *Region) item() table.Item {
 func (r *Region) read(item table.Item) error {
 	s, err := table.RegionOf(item)
 	r.writeLeaseSince = s.WriteLeaseSince
-	r.Region, r.State, r.SwingTo, r.SwingPercent, r.WriteLease, r.AdoptedBy = s.Name, s.State, s.SwingTo, s.SwingPercent, Duration(s.WriteLease), s.AdoptedBy
+	r.Region, r.State, r.SwingTo, r.SwingPercent, r.WriteLease, r.AdoptedBy = s.Name, s.State, s.SwingTo, s.SwingPercent,
+		Duration(s.WriteLease), s.AdoptedBy
 	return err
 }
 
 func (r *Region) needs(_ context.Context, a *Admin) error {
 	if !slices.Contains(a.regions, r.Region) {
-		return fmt.Errorf("%s: %w: it is not one of the configured regions %v, so no agent could lease its resources", r, ErrInvalid, a.regions)
+		return fmt.Errorf("%s: %w: it is not one of the configured regions %v, so no agent could lease its resources", r, ErrInvalid,
+			a.regions)
 	}
 	if r.SwingTo != "" && !slices.Contains(a.regions, r.SwingTo) {
-		return fmt.Errorf("%s: %w: traffic cannot swing to %s, which is not one of the configured regions %v", r, ErrInvalid, r.SwingTo, a.regions)
+		return fmt.Errorf("%s: %w: traffic cannot swing to %s, which is not one of the configured regions %v", r, ErrInvalid, r.SwingTo,
+			a.regions)
 	}
 	return nil
 }
@@ -136,7 +141,8 @@ func (r *Region) unused(ctx context.Context, a *Admin) error {
 	}
 	for _, c := range clients {
 		err := a.Resources(ctx, c.Client, ResourceFilter{Region: r.Region, Limit: 1, InUse: true}, func(found Resource) error {
-			return fmt.Errorf("%s: %w: it owns resources, such as %q of client %q; retire or move them first", r, ErrInUse, found.Resource, c.Client)
+			return fmt.Errorf("%s: %w: it owns resources, such as %q of client %q; retire or move them first", r, ErrInUse, found.Resource,
+				c.Client)
 		})
 		if err != nil {
 			return err

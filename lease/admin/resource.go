@@ -150,7 +150,8 @@ func retirement(r *Resource, rules *lease.Rules) (*lease.Write, table.Item, erro
 	case Available:
 		return &lease.Write{Rule: &rules.Retire}, nil, nil
 	case Leased:
-		return nil, nil, fmt.Errorf("%s: %w: key %q of pool %q has it until %s; release that lease first", r, ErrInUse, r.Key, r.holderPool, r.Until.Format(time.RFC3339))
+		return nil, nil, fmt.Errorf("%s: %w: key %q of pool %q has it until %s; release that lease first", r, ErrInUse, r.Key, r.holderPool,
+			r.Until.Format(time.RFC3339))
 	default:
 		return nil, nil, fmt.Errorf("%s: %w: a lease of it may be in use until %s", r, ErrInUse, r.Until.Format(time.RFC3339))
 	}
@@ -166,7 +167,9 @@ func (a *Admin) Revive(ctx context.Context, client, name string, dry bool) (Reso
 		if err != nil {
 			return nil, nil, err
 		}
-		return &lease.Write{Rule: &rules.Revive, Args: lease.Row{Available: time.Now().UnixMilli()}}, table.Item{table.Bucket: pool.drawBucket(r.Region)}, nil
+		return &lease.Write{
+			Rule: &rules.Revive, Args: lease.Row{Available: time.Now().UnixMilli()},
+		}, table.Item{table.Bucket: pool.drawBucket(r.Region)}, nil
 	})
 }
 

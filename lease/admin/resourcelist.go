@@ -115,7 +115,8 @@ func (a *Admin) readPartition(ctx context.Context, client string, n int, f Resou
 func (f *ResourceFilter) query(table, partition string) *dynamodb.QueryInput {
 	q := &dynamodb.QueryInput{
 		TableName: &table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#pk = :pk"),
-		ExpressionAttributeNames: map[string]string{"#pk": leasetable.PK}, ExpressionAttributeValues: leasetable.Item{":pk": leasetable.S(partition)},
+		ExpressionAttributeNames:  map[string]string{"#pk": leasetable.PK},
+		ExpressionAttributeValues: leasetable.Item{":pk": leasetable.S(partition)},
 	}
 	if f.Prefix != "" {
 		q.KeyConditionExpression = aws.String("#pk = :pk AND begins_with(#sk, :prefix)")

@@ -43,11 +43,16 @@ func (a *Admin) Plan(ctx context.Context) ([]TableStep, error) {
 		t = &types.TableDescription{
 			StreamSpecification: want.StreamSpecification, KeySchema: want.KeySchema, AttributeDefinitions: want.AttributeDefinitions,
 			GlobalSecondaryIndexes: []types.GlobalSecondaryIndexDescription{{
-				IndexName: want.GlobalSecondaryIndexes[0].IndexName, KeySchema: want.GlobalSecondaryIndexes[0].KeySchema, Projection: want.GlobalSecondaryIndexes[0].Projection,
+				IndexName: want.GlobalSecondaryIndexes[0].IndexName, KeySchema: want.GlobalSecondaryIndexes[0].KeySchema,
+				Projection: want.GlobalSecondaryIndexes[0].Projection,
 			}},
 		}
-		steps = append(steps, TableStep{Region: a.home(), create: want, Description: "create table " + a.table.Name + ", on demand, with the index " + table.AvailableIndex +
-			" and a stream of old and new images"})
+		steps = append(steps,
+			TableStep{
+				Region: a.home(), create: want,
+				Description: "create table " + a.table.Name + ", on demand, with the index " + table.AvailableIndex +
+					" and a stream of old and new images",
+			})
 	}
 	if bad := a.mismatch(t, want); bad != "" {
 		return nil, fmt.Errorf("%w: %s: use another table name, or delete this table", table.ErrTable, bad)
@@ -58,18 +63,25 @@ func (a *Admin) Plan(ctx context.Context) ([]TableStep, error) {
 		}
 	}
 	if s := t.StreamSpecification; s == nil || s.StreamEnabled == nil || !*s.StreamEnabled {
-		steps = append(steps, a.update("switch its stream on, of old and new images", &dynamodb.UpdateTableInput{StreamSpecification: want.StreamSpecification}))
+		steps = append(steps,
+			a.update("switch its stream on, of old and new images",
+				&dynamodb.UpdateTableInput{StreamSpecification: want.StreamSpecification}))
 	}
 	if index(t) == nil {
 		in := &want.GlobalSecondaryIndexes[0]
 		steps = append(steps, a.update("create the index "+table.AvailableIndex, &dynamodb.UpdateTableInput{
 			AttributeDefinitions: want.AttributeDefinitions, GlobalSecondaryIndexUpdates: []types.GlobalSecondaryIndexUpdate{
-				{Create: &types.CreateGlobalSecondaryIndexAction{IndexName: in.IndexName, KeySchema: in.KeySchema, Projection: in.Projection}},
+				{
+					Create: &types.CreateGlobalSecondaryIndexAction{
+						IndexName: in.IndexName, KeySchema: in.KeySchema, Projection: in.Projection,
+					},
+				},
 			},
 		}))
 	}
 	for _, region := range others(a.regions, a.home()) {
-		if !slices.ContainsFunc(t.Replicas, func(r types.ReplicaDescription) bool { return r.RegionName != nil && *r.RegionName == region }) {
+		if !slices.ContainsFunc(t.Replicas,
+			func(r types.ReplicaDescription) bool { return r.RegionName != nil && *r.RegionName == region }) {
 			steps = append(steps, a.update("add a replica in "+region, &dynamodb.UpdateTableInput{
 				ReplicaUpdates: []types.ReplicationGroupUpdate{{Create: &types.CreateReplicationGroupMemberAction{RegionName: &region}}},
 			}))
@@ -90,11 +102,14 @@ func (a *Admin) mismatch(t *types.TableDescription, want *dynamodb.CreateTableIn
 	case schema(t.KeySchema, t.AttributeDefinitions) != schema(want.KeySchema, want.AttributeDefinitions):
 		return fmt.Sprintf("table %s in %s has the keys %s, and a lease table has %s", a.table.Name, a.home(),
 			schema(t.KeySchema, t.AttributeDefinitions), schema(want.KeySchema, want.AttributeDefinitions))
-	case in != nil && schema(in.KeySchema, t.AttributeDefinitions) != schema(want.GlobalSecondaryIndexes[0].KeySchema, want.AttributeDefinitions):
+	case in != nil &&
+		schema(in.KeySchema, t.AttributeDefinitions) != schema(want.GlobalSecondaryIndexes[0].KeySchema, want.AttributeDefinitions):
 		return fmt.Sprintf("its index %s has the keys %s", table.AvailableIndex, schema(in.KeySchema, t.AttributeDefinitions))
-	case in != nil && in.Projection.ProjectionType != types.ProjectionTypeAll && !shows(in.Projection, want.GlobalSecondaryIndexes[0].Projection):
+	case in != nil && in.Projection.ProjectionType != types.ProjectionTypeAll &&
+		!shows(in.Projection, want.GlobalSecondaryIndexes[0].Projection):
 		return fmt.Sprintf("its index %s projects %v", table.AvailableIndex, in.Projection.NonKeyAttributes)
-	case t.StreamSpecification != nil && t.StreamSpecification.StreamViewType != "" && t.StreamSpecification.StreamViewType != types.StreamViewTypeNewAndOldImages:
+	case t.StreamSpecification != nil && t.StreamSpecification.StreamViewType != "" &&
+		t.StreamSpecification.StreamViewType != types.StreamViewTypeNewAndOldImages:
 		return fmt.Sprintf("its stream has the view type %s", t.StreamSpecification.StreamViewType)
 	}
 	return ""
@@ -140,7 +155,8 @@ func (a *Admin) wrongRegion(ctx context.Context) error {
 			return err
 		}
 		if t != nil {
-			return fmt.Errorf("%w: table %s is in %s and not in %s: configure the home region of the other processes", ErrHome, a.table.Name, region, a.home())
+			return fmt.Errorf("%w: table %s is in %s and not in %s: configure the home region of the other processes", ErrHome,
+				a.table.Name, region, a.home())
 		}
 	}
 	return nil
@@ -198,7 +214,8 @@ func (a *Admin) Apply(ctx context.Context, notify func(TableStep)) error {
 				return fmt.Errorf("%s: %w", s, err)
 			}
 		case time.Since(done) > maxTableDelay:
-			return fmt.Errorf("%w: %s: the table does not show the change %v after it was made: try again", table.ErrTable, s, maxTableDelay)
+			return fmt.Errorf("%w: %s: the table does not show the change %v after it was made: try again", table.ErrTable, s,
+				maxTableDelay)
 		default: // table descriptions lag
 			if !pause.For(ctx, time.Second/4) {
 				return ctx.Err()

@@ -148,7 +148,8 @@ func (l *writeLease) put(ctx context.Context, a *Admin, at string) (bool, error)
 		expect = table.Expect{Version: l.version, Writer: l.writer}
 	}
 	item := table.PrimaryKey(lease.WriteLeaseRow(l.region, l.grantor))
-	item[table.Version], item[table.WriteLeaseUntilMs], item[table.WriterRegion] = table.N(l.version+1+l.versionJump), table.N(l.until), table.S(at)
+	item[table.Version], item[table.WriteLeaseUntilMs], item[table.WriterRegion] = table.N(l.version+1+l.versionJump), table.N(l.until),
+		table.S(at)
 	if l.closed {
 		item[table.ClosedMs] = table.N(time.Now().UnixMilli())
 	}

@@ -126,7 +126,8 @@ func (a *Admin) grantors(ctx context.Context, r *Region, o *Adoption) ([]*writeL
 	}
 	if len(silent) > 0 && o.DeadSince.IsZero() {
 		by := slices.Sorted(maps.Keys(silent))[0]
-		return nil, fmt.Errorf("%s is a grantor of %s and does not answer: retry when it does, or assert since when nothing was written there: %w: %w",
+		return nil, fmt.Errorf(
+			"%s is a grantor of %s and does not answer: retry when it does, or assert since when nothing was written there: %w: %w",
 			by, r, ErrNoFence, silent[by])
 	}
 	return slices.DeleteFunc(rows, func(row *writeLease) bool { return row == nil }), nil
@@ -153,9 +154,11 @@ func (a *Admin) writeLeaseEnd(ctx context.Context, r *Region, rows []*writeLease
 	case err != nil:
 		return 0, fmt.Errorf("%w: heartbeat of region %s: %w", table.ErrTable, r.Region, err)
 	case until == 0 || until < r.writeLeaseSince.UnixMilli():
-		return 0, fmt.Errorf("%w: %s has a write lease that no grantor has renewed yet: run an executor of another region, or assert since when nothing was written there: %w", ErrInvalid, r, ErrNoFence)
+		return 0, fmt.Errorf(
+			"%w: %s has a write lease that no grantor has renewed yet: run an executor of another region, or assert since when nothing was written there: %w", ErrInvalid, r, ErrNoFence)
 	case seen < r.writeLeaseSince.UnixMilli():
-		return 0, fmt.Errorf("%w: %s has sent no heartbeat since it has a write lease, so its agents may not follow it: %w", ErrInvalid, r, ErrNoFence)
+		return 0, fmt.Errorf("%w: %s has sent no heartbeat since it has a write lease, so its agents may not follow it: %w", ErrInvalid, r,
+			ErrNoFence)
 	}
 	return max(until, at+maxSettingsUse.Milliseconds()), nil
 }

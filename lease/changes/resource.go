@@ -26,7 +26,8 @@ func OwnerDeclared(declared func(region string) bool) Rule[*eventspb.LeaseResour
 // HeldOrAvailable requires that a leased resource is not available at the same time.
 func HeldOrAvailable(_ *Change, r *eventspb.LeaseResource) error {
 	if r.Holder != "" && r.AvailableMs != 0 {
-		return stream.Rejectf(ReasonHeldAndAvailable, "resource %q is leased by %q and available from %d", r.Resource, r.Holder, r.AvailableMs)
+		return stream.Rejectf(ReasonHeldAndAvailable, "resource %q is leased by %q and available from %d", r.Resource, r.Holder,
+			r.AvailableMs)
 	}
 	return nil
 }

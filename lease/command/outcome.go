@@ -27,9 +27,11 @@ func (o *Request) Outcome(row lease.Row, found, made bool) (outcome eventspb.Lea
 		now := "the clock is at " + fmt.Sprint(o.Write.Now)
 		switch {
 		case c.Test == lease.Ended && row.Expires > 0 && row.Expires >= o.Write.Now-o.Write.Skew:
-			return eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY, fmt.Sprintf("the lease ends at %d, and %s; clocks may differ by %d ms", row.Expires, now, o.Write.Skew)
+			return eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY, fmt.Sprintf("the lease ends at %d, and %s; clocks may differ by %d ms",
+				row.Expires, now, o.Write.Skew)
 		case c.Test == lease.Past && row.Available > o.Write.Now:
-			return eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY, fmt.Sprintf("the resource becomes available at %d, and %s", row.Available, now)
+			return eventspb.LeaseOutcome_LEASE_OUTCOME_EARLY, fmt.Sprintf("the resource becomes available at %d, and %s", row.Available,
+				now)
 		}
 	}
 	return eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, fmt.Sprintf("the row has version %d, but not the state that the command expects", at)

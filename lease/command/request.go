@@ -61,7 +61,8 @@ func (t *Config) make(o *Request, c *eventspb.LeaseCommand, now int64) error {
 	case "liberate":
 		l := c.GetLiberate()
 		if l.GetExpiresMs() < 1 || l.GetAvailableMs() < l.GetExpiresMs() {
-			return fmt.Errorf("the lease ends at %d and the resource becomes available at %d, which is before it", l.GetExpiresMs(), l.GetAvailableMs())
+			return fmt.Errorf("the lease ends at %d and the resource becomes available at %d, which is before it", l.GetExpiresMs(),
+				l.GetAvailableMs())
 		}
 		o.Write = lease.Write{Rule: &t.Rules.Liberate, Args: lease.Row{Version: l.GetVersion(), Available: l.GetAvailableMs()}}
 		return t.setBucket(o, c, t.Region, l.GetBuckets())
@@ -70,7 +71,9 @@ func (t *Config) make(o *Request, c *eventspb.LeaseCommand, now int64) error {
 		if x.GetTo() == t.Region || !slices.Contains(t.Regions, x.GetTo()) {
 			return fmt.Errorf("the resource is transferred to %q, which has to be another of the regions %q", x.GetTo(), t.Regions)
 		}
-		o.Write = lease.Write{Rule: &t.Rules.Transfer, Args: lease.Row{Version: x.GetVersion(), Owner: x.GetTo(), Available: now + t.TransferWait}}
+		o.Write = lease.Write{
+			Rule: &t.Rules.Transfer, Args: lease.Row{Version: x.GetVersion(), Owner: x.GetTo(), Available: now + t.TransferWait},
+		}
 		return t.setBucket(o, c, x.GetTo(), x.GetBuckets())
 	case "revoke":
 		r := c.GetRevoke()
@@ -140,7 +143,9 @@ func (t *Config) supersede(o *Request, c *eventspb.LeaseCommand) error {
 	case s.GetVersion() < 1 || s.GetVersion() > maxNumber:
 		return fmt.Errorf("the version is %d, not 1 to %d", s.GetVersion(), int64(maxNumber))
 	}
-	o.Write = lease.Write{Rule: &t.Rules.Supersede, Args: lease.Row{Version: s.GetVersion(), State: lease.Superseded, Winner: s.GetWinner()}}
+	o.Write = lease.Write{
+		Rule: &t.Rules.Supersede, Args: lease.Row{Version: s.GetVersion(), State: lease.Superseded, Winner: s.GetWinner()},
+	}
 	return nil
 }
 
@@ -153,7 +158,8 @@ func (t *Config) headroom(c *eventspb.LeaseCommand) error {
 		return fmt.Errorf("as_of_ms of the headroom is %d, not 1 to %d", h.GetAsOfMs(), int64(maxNumber))
 	}
 	for _, n := range []int64{
-		h.GetAsOfMs(), h.GetFree(), h.GetReturning(), h.GetLeased(), h.GetInTransit(), h.GetOutbound(), h.GetNeed(), h.GetHorizonMs(), h.GetFloor(), h.GetRefused(), h.GetLagMs(),
+		h.GetAsOfMs(), h.GetFree(), h.GetReturning(), h.GetLeased(), h.GetInTransit(), h.GetOutbound(), h.GetNeed(), h.GetHorizonMs(),
+		h.GetFloor(), h.GetRefused(), h.GetLagMs(),
 	} {
 		if n < -maxNumber || n > maxNumber {
 			return fmt.Errorf("the headroom has the number %d: the limit is %d", n, int64(maxNumber))

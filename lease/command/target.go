@@ -31,7 +31,9 @@ func TargetOf(c *eventspb.LeaseCommand) Target {
 	case c.GetSupersede() != nil:
 		s := c.GetSupersede()
 		rows := lease.KeyPartition(c.GetClient(), c.GetPool(), s.GetKey())
-		return Target{Kind: "supersede", Resource: s.GetResource(), Key: s.GetKey(), Row: lease.PrimaryKey{Partition: rows, Sort: c.GetRegion()}}
+		return Target{
+			Kind: "supersede", Resource: s.GetResource(), Key: s.GetKey(), Row: lease.PrimaryKey{Partition: rows, Sort: c.GetRegion()},
+		}
 	case c.GetHeadroom() != nil:
 		return Target{Kind: "headroom", Row: lease.HeadroomRow(c.GetClient(), c.GetPool(), c.GetRegion())}
 	default:

@@ -98,7 +98,8 @@ func (m *model) checkChange(w *state, r int, write *lease.Write, before, after *
 		w.fault = faultRetired
 	}
 	for _, copied := range w.resources[r].copies { // another region's copy may show a later lease
-		if row := &m.rows.list[copied]; row.Holder != "" && after.Holder == "" && after.Available != 0 && after.Available < row.Expires+m.Quarantine {
+		if row := &m.rows.list[copied]; row.Holder != "" && after.Holder == "" && after.Available != 0 &&
+			after.Available < row.Expires+m.Quarantine {
 			w.fault = faultEarly
 		}
 	}

@@ -108,7 +108,8 @@ func (m *model) proceed(w state, i int, c *client) {
 		n := w
 		row, ok := m.write(&n, i, c.key, &c.step)
 		what := m.describe(m.Keys[c.key], &c.step)
-		m.emit(m.next(n, i, answer{kind: c.step.Action, ok: ok, rows: [maxRegions]uint32{row}}), "client %d, %s: %s", i+1, what, m.outcome(ok, row))
+		m.emit(m.next(n, i, answer{kind: c.step.Action, ok: ok, rows: [maxRegions]uint32{row}}), "client %d, %s: %s", i+1, what,
+			m.outcome(ok, row))
 		if w.lost > 0 && ok {
 			n.lost--
 			m.emit(n, "client %d, %s: made, but the answer is lost", i+1, what)
@@ -138,7 +139,8 @@ func (m *model) pick(w state, i int, c *client) {
 		found := c.buffer
 		d := *c
 		d.buffer = lease.Candidate{}
-		m.emit(m.next(m.with(w, i, d), i, m.picked(found)), "client %d picks %s at version %d, found before", i+1, found.Resource, found.Version)
+		m.emit(m.next(m.with(w, i, d), i, m.picked(found)), "client %d picks %s at version %d, found before", i+1, found.Resource,
+			found.Version)
 		return
 	}
 	offered := m.offered(&w, i)

@@ -70,7 +70,8 @@ const (
 
 // valid returns an error if the configuration cannot be explored.
 func (c *Config) valid() error {
-	if len(c.Regions) > maxRegions || len(c.Keys) > maxKeys || len(c.Resources) > maxResources || len(c.Clients) > maxClients || c.Commands > maxCommands {
+	if len(c.Regions) > maxRegions || len(c.Keys) > maxKeys || len(c.Resources) > maxResources || len(c.Clients) > maxClients ||
+		c.Commands > maxCommands {
 		return errors.New("the configuration has too many regions, keys, resources, clients or commands")
 	}
 	names := append(append([]string{""}, c.Regions...), c.Keys...)

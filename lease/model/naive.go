@@ -33,6 +33,7 @@ func (m *model) naive(w state, i int, c client) {
 	for _, cand := range m.offered(&w, i) {
 		d := c
 		d.op, d.buffer = taking, cand
-		m.emit(m.with(w, i, d), "client %d does not find %s in the index, which lags, but that %s is available", i+1, m.Keys[c.key], cand.Resource)
+		m.emit(m.with(w, i, d), "client %d does not find %s in the index, which lags, but that %s is available", i+1, m.Keys[c.key],
+			cand.Resource)
 	}
 }

@@ -26,7 +26,8 @@ const topicTimeout = 15 * time.Second
 func Changes(ctx context.Context, k kafka.Cluster, rows RowFilter, since time.Time) (all []*eventspb.LeaseChange, err error) {
 	quick, cancel := context.WithTimeout(ctx, topicTimeout)
 	defer cancel()
-	if err := kafkaadmin.ReadTopic(quick, k, events.LeaseChangesTopic, time.Now().Add(time.Hour), func(int32, stream.Record) error { return nil }); err != nil {
+	if err := kafkaadmin.ReadTopic(quick, k, events.LeaseChangesTopic, time.Now().Add(time.Hour),
+		func(int32, stream.Record) error { return nil }); err != nil {
 		return nil, err
 	}
 	err = kafkaadmin.ReadTopic(ctx, k, events.LeaseChangesTopic, since, func(p int32, r stream.Record) error {

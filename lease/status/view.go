@@ -75,7 +75,8 @@ func Duplicates(ctx context.Context, k kafka.Cluster, q Query) ([]*eventspb.Leas
 	all, err := latest[eventspb.LeaseDuplicate](ctx, k, events.LeaseDuplicatesTopic)
 	all = slices.DeleteFunc(all, func(d *eventspb.LeaseDuplicate) bool { return !q.wants(d.Client, d.Pool) })
 	slices.SortFunc(all, func(a, b *eventspb.LeaseDuplicate) int {
-		return cmp.Or(cmp.Compare(a.SinceMs, b.SinceMs), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(a.SinceMs, b.SinceMs), cmp.Compare(a.Client, b.Client), cmp.Compare(a.Pool, b.Pool),
+			cmp.Compare(a.Key, b.Key))
 	})
 	return all, err
 }

@@ -30,9 +30,10 @@ const connections = 64
 // endpoints holds the URLs of regions that are not at AWS's own address, by region. For an endpoint
 // on this machine, credentials are made up if the environment names none.
 func Connect(ctx context.Context, endpoints map[string]string) (*Connection, error) {
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.MaxIdleConnsPerHost = connections
-	})))
+	cfg, err := config.LoadDefaultConfig(ctx,
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+			t.MaxIdleConnsPerHost = connections
+		})))
 	if err != nil {
 		return nil, fmt.Errorf("load the AWS configuration: %w: %w", ErrDenied, err)
 	}

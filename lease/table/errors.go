@@ -52,10 +52,12 @@ func (t *Table) ClassifyError(region string, err error) error {
 			kind = ErrTable
 		case "ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException":
 			kind = ErrThrottled
-		case "AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException", "MissingAuthenticationTokenException",
+		case "AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException",
+			"MissingAuthenticationTokenException",
 			"IncompleteSignatureException":
 			kind = ErrDenied
-			if strings.Contains(api.ErrorMessage(), "Signature expired") || strings.Contains(api.ErrorMessage(), "Signature not yet current") {
+			if strings.Contains(api.ErrorMessage(), "Signature expired") ||
+				strings.Contains(api.ErrorMessage(), "Signature not yet current") {
 				kind = ErrClock
 			}
 		}

@@ -18,7 +18,8 @@ import (
 // headroomNumbers returns the integer fields of h by their attributes.
 func headroomNumbers(h *eventspb.LeaseHeadroom) map[string]*int64 {
 	return map[string]*int64{
-		HeadroomAsOfMs: &h.AsOfMs, "free": &h.Free, "returning": &h.Returning, "leased": &h.Leased, "in_transit": &h.InTransit, "outbound": &h.Outbound, "need": &h.Need,
+		HeadroomAsOfMs: &h.AsOfMs, "free": &h.Free, "returning": &h.Returning, "leased": &h.Leased, "in_transit": &h.InTransit,
+		"outbound": &h.Outbound, "need": &h.Need,
 		"horizon_ms": &h.HorizonMs, "floor": &h.Floor, "refused": &h.Refused, "lag_ms": &h.LagMs,
 	}
 }
@@ -30,7 +31,8 @@ func HeadroomItem(h *eventspb.LeaseHeadroom) Item {
 	for name, n := range headroomNumbers(h) {
 		item[name] = N(*n)
 	}
-	item[HeadroomRate], item[HeadroomSpread] = Decimal(strconv.FormatFloat(h.GetRate(), 'f', 6, 64)), Decimal(strconv.FormatFloat(h.GetSpread(), 'f', 6, 64))
+	item[HeadroomRate], item[HeadroomSpread] = Decimal(strconv.FormatFloat(h.GetRate(), 'f', 6, 64)),
+		Decimal(strconv.FormatFloat(h.GetSpread(), 'f', 6, 64))
 	item[Forecast], item[RegionState] = S(h.GetForecast()), S(h.GetState())
 	return item
 }
@@ -38,7 +40,8 @@ func HeadroomItem(h *eventspb.LeaseHeadroom) Item {
 // HeadroomOf reads a headroom row. An absent number is 0.
 func HeadroomOf(item Item) (*eventspb.LeaseHeadroom, error) {
 	h := &eventspb.LeaseHeadroom{
-		Client: Text(item, ClientID), Pool: Text(item, PoolID), Region: Text(item, SK), Forecast: Text(item, Forecast), State: Text(item, RegionState),
+		Client: Text(item, ClientID), Pool: Text(item, PoolID), Region: Text(item, SK), Forecast: Text(item, Forecast),
+		State: Text(item, RegionState),
 	}
 	for name, to := range headroomNumbers(h) {
 		if item[name] == nil {
@@ -70,8 +73,9 @@ func (t *Table) PutHeadroom(ctx context.Context, h *eventspb.LeaseHeadroom) (fou
 	item := HeadroomItem(h)
 	in := &dynamodb.PutItemInput{
 		TableName: &t.Name, Item: item, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		ConditionExpression:      aws.String("attribute_not_exists(#as_of) OR #as_of < :as_of"),
-		ExpressionAttributeNames: map[string]string{"#as_of": HeadroomAsOfMs}, ExpressionAttributeValues: Item{":as_of": item[HeadroomAsOfMs]},
+		ConditionExpression:       aws.String("attribute_not_exists(#as_of) OR #as_of < :as_of"),
+		ExpressionAttributeNames:  map[string]string{"#as_of": HeadroomAsOfMs},
+		ExpressionAttributeValues: Item{":as_of": item[HeadroomAsOfMs]},
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()

@@ -19,7 +19,8 @@ func (t *Table) Get(ctx context.Context, region string, p lease.PrimaryKey) (Ite
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
 	begun := time.Now()
-	out, err := t.Client(region).GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.Name, Key: PrimaryKey(p), ConsistentRead: aws.Bool(true)}, t.Options)
+	out, err := t.Client(region).GetItem(ctx,
+		&dynamodb.GetItemInput{TableName: &t.Name, Key: PrimaryKey(p), ConsistentRead: aws.Bool(true)}, t.Options)
 	if err != nil {
 		return nil, t.ClassifyError(region, err)
 	}
@@ -37,7 +38,8 @@ func (t *Table) GetAll(ctx context.Context, region string, keys []lease.PrimaryK
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
 	for len(want.Keys) > 0 {
-		out, err := t.Client(region).BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{t.Name: want}}, t.Options)
+		out, err := t.Client(region).BatchGetItem(ctx,
+			&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{t.Name: want}}, t.Options)
 		if err != nil {
 			return nil, t.ClassifyError(region, err)
 		}

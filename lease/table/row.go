@@ -34,7 +34,8 @@ func Row(item Item) (row lease.Row, err error) {
 	}
 	row = lease.Row{
 		Version: get(Version), Expires: get(ExpiresMs), Owner: text(Owner), Holder: text(Holder), Available: get(AvailableMs),
-		State: lease.State(text(State)), Resource: text(Resource), ResourceVersion: get(ResourceVersion), Winner: text(Winner), Granted: get(GrantedMs),
+		State: lease.State(text(State)), Resource: text(Resource), ResourceVersion: get(ResourceVersion), Winner: text(Winner),
+		Granted: get(GrantedMs),
 	}
 	if err == nil && len(item) > 0 && row.Version < 1 {
 		err = fmt.Errorf("attribute %s is missing or less than 1", Version)

@@ -51,7 +51,8 @@ type Pool struct {
 func (p *Pool) Item() Item {
 	item := PrimaryKey(lease.PoolRow(p.Client, p.Name))
 	item[ClientID], item[PoolID], item[Version] = S(p.Client), S(p.Name), N(p.Version)
-	item[LongestLeaseMs], item[QuarantineMs], item[Buckets] = N(p.LongestLease.Milliseconds()), N(p.Quarantine.Milliseconds()), N(int64(p.Buckets))
+	item[LongestLeaseMs], item[QuarantineMs], item[Buckets] = N(p.LongestLease.Milliseconds()), N(p.Quarantine.Milliseconds()),
+		N(int64(p.Buckets))
 	item[LongestLeaseEverMs] = N(max(p.LongestLease, p.LongestLeaseEver).Milliseconds())
 	item[Balance], item[Duplicates], item[Forecast] = S(p.Balance), S(p.Duplicates), S(p.Forecast)
 	if len(p.Floors) > 0 {
@@ -93,9 +94,13 @@ func PoolOf(item Item) (Pool, error) {
 		}
 		*n.to = v
 	}
-	p.LongestLease, p.Quarantine, p.Buckets = time.Duration(longest)*time.Millisecond, time.Duration(quarantine)*time.Millisecond, int(buckets)
+	p.LongestLease, p.Quarantine, p.Buckets = time.Duration(longest)*time.Millisecond, time.Duration(quarantine)*time.Millisecond,
+		int(buckets)
 	p.LongestLeaseEver = max(p.LongestLease, time.Duration(ever)*time.Millisecond)
-	err := readEnums(item, map[string]enum{Balance: {&p.Balance, BalanceModes()}, Duplicates: {&p.Duplicates, DuplicateModes()}, Forecast: {&p.Forecast, Forecasts()}})
+	err := readEnums(item,
+		map[string]enum{
+			Balance: {&p.Balance, BalanceModes()}, Duplicates: {&p.Duplicates, DuplicateModes()}, Forecast: {&p.Forecast, Forecasts()},
+		})
 	if err == nil {
 		p.Floors, err = floors(item)
 	}
@@ -158,7 +163,8 @@ type Region struct {
 // Item returns the attributes of r, without its key and version.
 func (r *Region) Item() Item {
 	item := Item{
-		RegionState: S(r.State), SwingTo: S(r.SwingTo), SwingPercent: N(int64(r.SwingPercent)), WriteLeaseMs: N(r.WriteLease.Milliseconds()), AdoptedBy: S(r.AdoptedBy),
+		RegionState: S(r.State), SwingTo: S(r.SwingTo), SwingPercent: N(int64(r.SwingPercent)),
+		WriteLeaseMs: N(r.WriteLease.Milliseconds()), AdoptedBy: S(r.AdoptedBy),
 	}
 	if r.WriteLease > 0 {
 		item[WriteLeaseSinceMs] = N(max(0, r.WriteLeaseSince.UnixMilli()))

@@ -70,7 +70,8 @@ func (t *Table) checkClock(m middleware.Metadata, begun time.Time) error {
 		return nil
 	}
 	if begun.Sub(server) > t.Skew+time.Second || server.Sub(at) > t.Skew {
-		return fmt.Errorf("%w: the time here is %s, at DynamoDB %s; the allowed difference is %v", ErrClock, at.UTC().Format(time.RFC3339), server.UTC().Format(time.RFC3339), t.Skew)
+		return fmt.Errorf("%w: the time here is %s, at DynamoDB %s; the allowed difference is %v", ErrClock, at.UTC().Format(time.RFC3339),
+			server.UTC().Format(time.RFC3339), t.Skew)
 	}
 	return nil
 }

@@ -16,7 +16,9 @@ import (
 
 // Write makes a write of the protocol through a region, and sets the attributes of with beside it.
 // If a condition fails, ok is false, err is nil, and row is the row that failed it.
-func (t *Table) Write(ctx context.Context, region string, p lease.PrimaryKey, w *lease.Write, with Item) (row lease.Row, ok bool, err error) {
+func (t *Table) Write(ctx context.Context, region string, p lease.PrimaryKey, w *lease.Write,
+	with Item,
+) (row lease.Row, ok bool, err error) {
 	item, ok, err := t.WriteItem(ctx, region, p, w, with)
 	if err != nil {
 		return lease.Row{}, false, err
@@ -28,7 +30,9 @@ func (t *Table) Write(ctx context.Context, region string, p lease.PrimaryKey, w 
 }
 
 // WriteItem is Write, and returns the item with all its attributes.
-func (t *Table) WriteItem(ctx context.Context, region string, p lease.PrimaryKey, w *lease.Write, with Item) (item Item, ok bool, err error) {
+func (t *Table) WriteItem(ctx context.Context, region string, p lease.PrimaryKey, w *lease.Write,
+	with Item,
+) (item Item, ok bool, err error) {
 	with[WriterRegion] = S(region)
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
@@ -68,7 +72,9 @@ func (e Expect) condition() (condition *string, names map[string]string, values 
 // Put writes a whole item if the condition e holds. If it fails, ok is false and found is the
 // present item, nil without an item.
 func (t *Table) Put(ctx context.Context, region string, item Item, e Expect) (found Item, ok bool, err error) {
-	in := &dynamodb.PutItemInput{TableName: &t.Name, Item: item, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}
+	in := &dynamodb.PutItemInput{
+		TableName: &t.Name, Item: item, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
 	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.condition()
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
@@ -86,7 +92,9 @@ func (t *Table) Put(ctx context.Context, region string, item Item, e Expect) (fo
 
 // Delete removes an item if the condition e holds. It returns true as well if there is no item.
 func (t *Table) Delete(ctx context.Context, region string, p lease.PrimaryKey, e Expect) (ok bool, err error) {
-	in := &dynamodb.DeleteItemInput{TableName: &t.Name, Key: PrimaryKey(p), ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}
+	in := &dynamodb.DeleteItemInput{
+		TableName: &t.Name, Key: PrimaryKey(p), ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
 	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.condition()
 	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()

@@ -87,7 +87,8 @@ func (l *WriteLease) Check(now time.Time, skew, flight time.Duration) error {
 	case l.Until <= 1:
 		return fmt.Errorf("region %s: %w: no other region has renewed it yet", l.Region, ErrNoWriteLease)
 	default:
-		return fmt.Errorf("region %s: %w: it ended at %s, and no other region has renewed it: the region is cut off, or no other region runs an executor",
+		return fmt.Errorf(
+			"region %s: %w: it ended at %s, and no other region has renewed it: the region is cut off, or no other region runs an executor",
 			l.Region, ErrNoWriteLease, time.UnixMilli(l.Until).UTC().Format(time.RFC3339))
 	}
 }

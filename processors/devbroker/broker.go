@@ -190,7 +190,8 @@ func (b *Broker) makeTopics() error {
 	for _, t := range b.cfg.Topics {
 		if b.cluster.TopicInfo(t.Name) != nil {
 			if n := len(b.cluster.PartitionInfos(t.Name)); n != int(t.Partitions) {
-				return fmt.Errorf("topic %s of %s has %d partitions and must have %d: another version wrote the data; use another data directory, or remove this one", t.Name, b.cfg.DataDir, n, t.Partitions)
+				return fmt.Errorf(
+					"topic %s of %s has %d partitions and must have %d: another version wrote the data; use another data directory, or remove this one", t.Name, b.cfg.DataDir, n, t.Partitions)
 			}
 			continue
 		}

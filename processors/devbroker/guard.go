@@ -135,7 +135,8 @@ func nextRequest(to *bytes.Buffer, from io.Reader) error {
 	}
 	size := int64(binary.BigEndian.Uint32(to.Bytes()))
 	if size < minRequest || size > maxRequest {
-		return fmt.Errorf("%w: the first bytes %q state a length of %d, want %d to %d", errNotKafka, to.Bytes(), size, minRequest, maxRequest)
+		return fmt.Errorf("%w: the first bytes %q state a length of %d, want %d to %d", errNotKafka, to.Bytes(), size, minRequest,
+			maxRequest)
 	}
 	if _, err := io.CopyN(to, from, 2); err != nil {
 		return within(to, err)

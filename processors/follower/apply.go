@@ -91,7 +91,8 @@ func (a *applier) change(p *partition, rec *kgo.Record) error {
 			return err
 		}
 		if old != nil || rec.Value != nil {
-			err := a.f.cfg.OnChange(Change{Topic: p.Topic, Partition: p.Partition, Offset: rec.Offset, Key: rec.Key, Old: old, New: rec.Value})
+			err := a.f.cfg.OnChange(
+				Change{Topic: p.Topic, Partition: p.Partition, Offset: rec.Offset, Key: rec.Key, Old: old, New: rec.Value})
 			if err != nil {
 				return err
 			}

@@ -233,7 +233,8 @@ func (f *Follower) checkCaughtUp() {
 			return
 		}
 	}
-	f.cfg.Log.Info().Str("follower", f.cfg.Name).Int("partitions", len(f.parts)).Dur("took_ms", time.Since(f.began)).Msg("follower_caught_up")
+	f.cfg.Log.Info().Str("follower", f.cfg.Name).Int("partitions", len(f.parts)).Dur("took_ms", time.Since(f.began)).
+		Msg("follower_caught_up")
 	close(f.caughtUp)
 }
 

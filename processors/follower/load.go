@@ -117,7 +117,8 @@ func (f *Follower) finish(p *partition) error {
 		return fmt.Errorf("write store: %w", err)
 	}
 	f.checkCaughtUp()
-	f.cfg.Log.Debug().Str("topic", p.Topic).Int32("partition", p.Partition).Int64("next", p.Next).Dur("took_ms", time.Since(l.began)).Msg("follower_loaded")
+	f.cfg.Log.Debug().Str("topic", p.Topic).Int32("partition", p.Partition).Int64("next", p.Next).Dur("took_ms", time.Since(l.began)).
+		Msg("follower_loaded")
 	return f.cfg.failpoint("switched")
 }
 

@@ -95,7 +95,10 @@ func (p *partition) tombstonesLost(keeps time.Duration) bool {
 }
 
 func (p *partition) status() Status {
-	s := Status{Topic: p.topic.Name, Partition: p.Partition, State: StateWaiting, Next: p.at(), End: p.end, AsOf: p.AsOf, Skipped: p.skipped.Load(), Reason: p.reason, Unreadable: p.damaged}
+	s := Status{
+		Topic: p.topic.Name, Partition: p.Partition, State: StateWaiting, Next: p.at(), End: p.end, AsOf: p.AsOf, Skipped: p.skipped.Load(),
+		Reason: p.reason, Unreadable: p.damaged,
+	}
 	switch {
 	case p.damaged != nil:
 		s.Reason = p.damaged.Error()
@@ -120,7 +123,8 @@ func (f *Follower) Status() []Status {
 	}
 	for _, t := range f.cfg.Topics {
 		if !known[t.Name] {
-			list = append(list, Status{Topic: t.Name, Partition: -1, State: StateWaiting, Reason: cmp.Or(f.missing[t.Name], "no broker has answered yet")})
+			list = append(list,
+				Status{Topic: t.Name, Partition: -1, State: StateWaiting, Reason: cmp.Or(f.missing[t.Name], "no broker has answered yet")})
 		}
 	}
 	slices.SortFunc(list, func(a, b Status) int {

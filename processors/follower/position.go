@@ -83,7 +83,8 @@ func readPositions(ctx context.Context, s *store.Store) (map[int32]position, err
 			return err
 		}
 		if p.Format > positionFormat {
-			return fmt.Errorf("%w: %s[%d] has format %d, this binary reads up to %d: run the newer binary, or remove the state directory", ErrNewer, p.Topic, p.Partition, p.Format, positionFormat)
+			return fmt.Errorf("%w: %s[%d] has format %d, this binary reads up to %d: run the newer binary, or remove the state directory",
+				ErrNewer, p.Topic, p.Partition, p.Format, positionFormat)
 		}
 		found[slot] = p
 		return nil

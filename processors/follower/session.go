@@ -234,7 +234,9 @@ func (s *session) partition(topic Topic, n int32, topicID string) *partition {
 	if p := s.f.parts[at]; p != nil {
 		return p
 	}
-	p := &partition{topic: topic, slot: -1, position: position{Format: positionFormat, Topic: topic.Name, Partition: n, TopicID: topicID, Epoch: -1}}
+	p := &partition{
+		topic: topic, slot: -1, position: position{Format: positionFormat, Topic: topic.Name, Partition: n, TopicID: topicID, Epoch: -1},
+	}
 	s.f.mu.Lock()
 	s.f.parts[at] = p
 	s.f.mu.Unlock()

@@ -33,7 +33,8 @@ func (e *NoAnswerError) Error() string {
 	if len(e.Brokers) > 1 {
 		verb = "accept connections and send nothing"
 	}
-	text := fmt.Sprintf("no broker answered within %s: %s %s; often one side uses TLS and the other side does not", e.After, strings.Join(e.Brokers, ", "), verb)
+	text := fmt.Sprintf("no broker answered within %s: %s %s; often one side uses TLS and the other side does not", e.After,
+		strings.Join(e.Brokers, ", "), verb)
 	if e.Others != nil {
 		text += "; " + e.Others.Error()
 	}
@@ -143,7 +144,9 @@ func (k Cluster) ask(ctx context.Context, broker string) answer {
 type written func()
 
 // OnBrokerWrite implements kgo.HookBrokerWrite.
-func (w written) OnBrokerWrite(_ kgo.BrokerMetadata, _ int16, _ int, _, _ time.Duration, err error) { //nolint:revive // the interface of kgo
+func (w written) OnBrokerWrite(_ kgo.BrokerMetadata, _ int16, _ int, _, _ time.Duration, //nolint:revive // the interface of kgo
+	err error,
+) {
 	if err == nil {
 		w()
 	}
@@ -182,7 +185,11 @@ func (f *failedAnswers) err() error {
 	case f.other != nil && !Unreachable(f.other), len(f.unreachable) == 0:
 		return f.other
 	}
-	none := &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("no connection to %s within %s", strings.Join(f.unreachable[:min(len(f.unreachable), maxNamed)], ", "), answerLimit)}
+	none := &net.OpError{
+		Op: "dial", Net: "tcp",
+		Err: fmt.Errorf("no connection to %s within %s", strings.Join(f.unreachable[:min(len(f.unreachable), maxNamed)], ", "),
+			answerLimit),
+	}
 	if f.other == nil {
 		return none
 	}

@@ -115,7 +115,8 @@ type DamagedChangelogError struct {
 func (e *DamagedChangelogError) Error() string {
 	return fmt.Sprintf("the changelog %s[%d] is damaged: %v. Nothing was skipped: a state without this batch would be wrong. "+
 		"If another replica has the batch whole, make it the leader. A process whose store is past the batch can take the partition over, "+
-		"and a savepoint that is past it can be restored. Without either the state has to begin again from the inputs", e.Topic, e.Partition, e.Err)
+		"and a savepoint that is past it can be restored. Without either the state has to begin again from the inputs", e.Topic,
+		e.Partition, e.Err)
 }
 
 func (e *DamagedChangelogError) Unwrap() error { return e.Err }

@@ -31,13 +31,15 @@ func RefusalOf(err error) Refusal {
 		return NotRefused
 	case isAny(err, kerr.SaslAuthenticationFailed, kerr.UnsupportedSaslMechanism, kerr.IllegalSaslState):
 		return BadCredentials
-	case isAny(err, kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed, kerr.TransactionalIDAuthorizationFailed):
+	case isAny(err, kerr.TopicAuthorizationFailed, kerr.GroupAuthorizationFailed, kerr.ClusterAuthorizationFailed,
+		kerr.TransactionalIDAuthorizationFailed):
 		return NoPermission
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return UntrustedBroker
 	case errors.As(err, &remote) && remote.Op == "remote error": // crypto/tls: an alert of the broker about the client
 		return BadCredentials
-	case errors.As(err, new(*kgo.ErrFirstReadEOF)), strings.Contains(err.Error(), "tls alert record"): // the client has no type for the second
+	// the client has no type for the second
+	case errors.As(err, new(*kgo.ErrFirstReadEOF)), strings.Contains(err.Error(), "tls alert record"):
 		return TLSMismatch
 	}
 	return NotRefused

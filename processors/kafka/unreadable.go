@@ -56,7 +56,8 @@ func (e *UnreadableError) Error() string {
 	if e.Resume > 0 {
 		gap += fmt.Sprintf("; offset %d is the next to read", e.Resume)
 	}
-	return fmt.Sprintf("%s[%d] cannot be read at offset %d%s: %v. Nothing was skipped. The other partitions continue", e.Topic, e.Partition, e.Offset, gap, e.Err)
+	return fmt.Sprintf("%s[%d] cannot be read at offset %d%s: %v. Nothing was skipped. The other partitions continue", e.Topic, e.Partition,
+		e.Offset, gap, e.Err)
 }
 
 func (e *UnreadableError) Unwrap() error { return e.Err }

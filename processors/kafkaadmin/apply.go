@@ -60,7 +60,8 @@ func applyCreate(ctx context.Context, adm *kadm.Client, s TopicStep) error {
 	r := got[s.Topic]
 	switch {
 	case errors.Is(r.Err, kerr.InvalidReplicationFactor):
-		return fmt.Errorf("create topic %s: %w: %w %s: there are fewer brokers than the %d replicas of each partition; start more brokers, or plan with a lower replication factor", s.Topic, ErrReplication, r.Err, r.ErrMessage, s.ReplicationFactor)
+		return fmt.Errorf(
+			"create topic %s: %w: %w %s: there are fewer brokers than the %d replicas of each partition; start more brokers, or plan with a lower replication factor", s.Topic, ErrReplication, r.Err, r.ErrMessage, s.ReplicationFactor)
 	case r.Err != nil && !errors.Is(r.Err, kerr.TopicAlreadyExists):
 		return fmt.Errorf("create topic %s: %w %s", s.Topic, r.Err, r.ErrMessage)
 	}

@@ -91,7 +91,8 @@ func parseDeadLetter(r *kgo.Record) DeadLetter {
 	var topic, partition, offset, timeMs string
 	text := map[string]*string{
 		processors.HeaderTopic: &topic, processors.HeaderPartition: &partition, processors.HeaderOffset: &offset,
-		processors.HeaderTimeMs: &timeMs, processors.HeaderApp: &l.App, processors.HeaderReason: &l.Reason, processors.HeaderDetail: &l.Detail,
+		processors.HeaderTimeMs: &timeMs, processors.HeaderApp: &l.App, processors.HeaderReason: &l.Reason,
+		processors.HeaderDetail: &l.Detail,
 	}
 	for _, h := range r.Headers {
 		switch name, own := strings.CutPrefix(h.Key, originalPrefix); {
@@ -115,7 +116,8 @@ func parseDeadLetter(r *kgo.Record) DeadLetter {
 	origin, err := ParseOrigin(topic + "/" + partition + "/" + offset)
 	switch {
 	case err != nil:
-		l.Malformed = fmt.Errorf("headers %s, %s and %s hold no origin: %w", processors.HeaderTopic, processors.HeaderPartition, processors.HeaderOffset, err)
+		l.Malformed = fmt.Errorf("headers %s, %s and %s hold no origin: %w", processors.HeaderTopic, processors.HeaderPartition,
+			processors.HeaderOffset, err)
 	case origin.String() != string(r.Key):
 		l.Malformed = fmt.Errorf("the key %q differs from the origin %s in the headers", r.Key, origin)
 	default:

@@ -75,7 +75,9 @@ func ReadDeadLetter(ctx context.Context, k kafka.Cluster, topic string, origin O
 			return l, nil
 		}
 	}
-	return DeadLetter{}, fmt.Errorf("%w: %s has no unresolved dead letter of %s: the record was never rejected, or its dead letter was replayed or dropped", ErrNoDeadLetter, topic, origin)
+	return DeadLetter{}, fmt.Errorf(
+		"%w: %s has no unresolved dead letter of %s: the record was never rejected, or its dead letter was replayed or dropped",
+		ErrNoDeadLetter, topic, origin)
 }
 
 // committedEnds returns the offsets behind the committed records of a topic.

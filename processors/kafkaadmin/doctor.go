@@ -59,7 +59,12 @@ func (o *DoctorOptions) setDefaults() {
 	for _, d := range []struct {
 		p *time.Duration
 		v time.Duration
-	}{{&o.SessionTimeout, 6 * time.Second}, {&o.TransactionTimeout, 10 * time.Second}, {&o.MaxSkew, time.Second}, {&o.Timeout, 5 * time.Second}} {
+	}{
+		{&o.SessionTimeout, 6 * time.Second},
+		{&o.TransactionTimeout, 10 * time.Second},
+		{&o.MaxSkew, time.Second},
+		{&o.Timeout, 5 * time.Second},
+	} {
 		if *d.p == 0 {
 			*d.p = d.v
 		}
@@ -146,7 +151,8 @@ func (d *doctor) brokers(ctx context.Context, k kafka.Cluster) bool {
 	}
 	if err != nil {
 		d.bad(BrokersCheck, Error, fmt.Sprintf("none of %s answers: %v", strings.Join(k.Brokers, ", "), err),
-			fmt.Sprintf("check %s, TLS and SASL, and that the brokers run: a broker that expects TLS closes plain connections", d.Defaults.Names.Brokers))
+			fmt.Sprintf("check %s, TLS and SASL, and that the brokers run: a broker that expects TLS closes plain connections",
+				d.Defaults.Names.Brokers))
 		return false
 	}
 	for _, b := range d.meta.Brokers {

@@ -21,11 +21,13 @@ func (d *doctor) disk() {
 		}
 	}
 	if err != nil || !info.IsDir() {
-		d.bad("state directory", Error, fmt.Sprintf("%s cannot be used: %v", dir, orFile(err)), fmt.Sprintf("set %s to a directory on a disk of this machine", d.Defaults.Names.StateDir))
+		d.bad("state directory", Error, fmt.Sprintf("%s cannot be used: %v", dir, orFile(err)),
+			fmt.Sprintf("set %s to a directory on a disk of this machine", d.Defaults.Names.StateDir))
 		return
 	}
 	if err := writable(dir); err != nil {
-		d.bad("state directory", Error, fmt.Sprintf("%s is not writable: %v", dir, err), "make the user that runs the process its owner: chown, chmod 0700")
+		d.bad("state directory", Error, fmt.Sprintf("%s is not writable: %v", dir, err),
+			"make the user that runs the process its owner: chown, chmod 0700")
 	} else if made {
 		mode := info.Mode().Perm()
 		d.addCheck(mode&0o077 == 0, Check{

@@ -79,7 +79,8 @@ func (d *doctor) singleBroker() {
 	if !d.single() {
 		return
 	}
-	d.bad("replication", Warning, "the cluster has one broker, so every topic has one replica: enough for development; acknowledged records are lost with the disk of the broker",
+	d.bad("replication", Warning,
+		"the cluster has one broker, so every topic has one replica: enough for development; acknowledged records are lost with the disk of the broker",
 		fmt.Sprintf("for production use three brokers, %s 3 and %s 2", d.Defaults.Names.ReplicationFactor, d.Defaults.Names.MinInsync))
 	if d.Defaults.check() != nil { // the check of the topics reports it
 		return
@@ -91,7 +92,8 @@ func (d *doctor) singleBroker() {
 func (d *doctor) settings(ctx context.Context) {
 	all, err := d.brokerConfigs(ctx)
 	if err != nil {
-		d.bad("broker settings", Warning, "cannot be read: "+err.Error(), "allow DescribeConfigs on the cluster, or check group.min.session.timeout.ms and transaction.max.timeout.ms by hand")
+		d.bad("broker settings", Warning, "cannot be read: "+err.Error(),
+			"allow DescribeConfigs on the cluster, or check group.min.session.timeout.ms and transaction.max.timeout.ms by hand")
 		return
 	}
 	for _, c := range []struct {
@@ -100,10 +102,27 @@ func (d *doctor) settings(ctx context.Context) {
 		want string
 		do   string
 	}{
-		{"group.min.session.timeout.ms", func(ms int64) bool { return ms <= d.SessionTimeout.Milliseconds() }, fmt.Sprintf("at most %s, %s", d.Defaults.Names.SessionTimeout, d.SessionTimeout), "raise " + d.Defaults.Names.SessionTimeout + ", or lower the setting of the brokers"},
-		{"group.max.session.timeout.ms", func(ms int64) bool { return ms >= d.SessionTimeout.Milliseconds() }, fmt.Sprintf("at least %s, %s", d.Defaults.Names.SessionTimeout, d.SessionTimeout), "lower " + d.Defaults.Names.SessionTimeout + ", or raise the setting of the brokers"},
-		{"transaction.max.timeout.ms", func(ms int64) bool { return ms >= max(d.TransactionTimeout, resolveTimeout).Milliseconds() }, fmt.Sprintf("at least %s: %s, and %s to replay dead letters", max(d.TransactionTimeout, resolveTimeout), d.Defaults.Names.TransactionTimeout, resolveTimeout), "raise the setting of the brokers, or lower " + d.Defaults.Names.TransactionTimeout},
-		{"message.max.bytes", func(n int64) bool { return n >= 1<<20-64 }, "about 1 MiB or more; weir's topics set their own max.message.bytes", "raise it: topics of other programs accept smaller batches than the clients send"},
+		{
+			"group.min.session.timeout.ms", func(ms int64) bool { return ms <= d.SessionTimeout.Milliseconds() },
+			fmt.Sprintf("at most %s, %s", d.Defaults.Names.SessionTimeout, d.SessionTimeout),
+			"raise " + d.Defaults.Names.SessionTimeout + ", or lower the setting of the brokers",
+		},
+		{
+			"group.max.session.timeout.ms", func(ms int64) bool { return ms >= d.SessionTimeout.Milliseconds() },
+			fmt.Sprintf("at least %s, %s", d.Defaults.Names.SessionTimeout, d.SessionTimeout),
+			"lower " + d.Defaults.Names.SessionTimeout + ", or raise the setting of the brokers",
+		},
+		{
+			"transaction.max.timeout.ms", func(ms int64) bool { return ms >= max(d.TransactionTimeout, resolveTimeout).Milliseconds() },
+			fmt.Sprintf("at least %s: %s, and %s to replay dead letters", max(d.TransactionTimeout, resolveTimeout),
+				d.Defaults.Names.TransactionTimeout, resolveTimeout),
+			"raise the setting of the brokers, or lower " + d.Defaults.Names.TransactionTimeout,
+		},
+		{
+			"message.max.bytes", func(n int64) bool { return n >= 1<<20-64 },
+			"about 1 MiB or more; weir's topics set their own max.message.bytes",
+			"raise it: topics of other programs accept smaller batches than the clients send",
+		},
 	} {
 		var found []string
 		ok := true
@@ -156,7 +175,8 @@ func (d *doctor) topics(ctx context.Context) {
 		return
 	}
 	if err := d.Defaults.check(); err != nil {
-		d.bad("topics", Error, err.Error(), fmt.Sprintf("lower %s, or raise %s", d.Defaults.Names.MinInsync, d.Defaults.Names.ReplicationFactor))
+		d.bad("topics", Error, err.Error(),
+			fmt.Sprintf("lower %s, or raise %s", d.Defaults.Names.MinInsync, d.Defaults.Names.ReplicationFactor))
 		return
 	}
 	steps, err := plan(ctx, d.adm, d.Topics, d.Defaults)
@@ -248,7 +268,8 @@ func (d *doctor) inSync(ctx context.Context, list kadm.TopicDetails, existing []
 	case !d.single():
 		d.addCheck(len(low) == 0, Check{
 			Name: "min.insync.replicas", Severity: Warning, Detail: summary(low, "2 or more for every topic", "below 2"),
-			Remedy: fmt.Sprintf("with 1, acknowledged records can be lost with one disk: set %s to 2, then %s", d.Defaults.Names.MinInsync, d.Defaults.Names.Apply),
+			Remedy: fmt.Sprintf("with 1, acknowledged records can be lost with one disk: set %s to 2, then %s", d.Defaults.Names.MinInsync,
+				d.Defaults.Names.Apply),
 		})
 	}
 	d.addCheck(len(unclean) == 0, Check{

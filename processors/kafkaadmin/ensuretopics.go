@@ -130,7 +130,8 @@ func (e *ensurer) checkDeleted(ctx context.Context) error {
 			return err
 		}
 		if again[p.Changelog].Err != nil {
-			return fmt.Errorf("%w: changelog %s does not exist, and group %s has committed offsets: the changelog was deleted or has another name, and a new one would begin with an empty state behind the records that were read. Nothing was created. Name the right changelog in Processor.Changelog; or, to give the state up and read the inputs again, delete the offsets with kafka-consumer-groups.sh --delete --group %s", topics.ErrTopics, p.Changelog, p.App, p.App)
+			return fmt.Errorf(
+				"%w: changelog %s does not exist, and group %s has committed offsets: the changelog was deleted or has another name, and a new one would begin with an empty state behind the records that were read. Nothing was created. Name the right changelog in Processor.Changelog; or, to give the state up and read the inputs again, delete the offsets with kafka-consumer-groups.sh --delete --group %s", topics.ErrTopics, p.Changelog, p.App, p.App)
 		}
 	}
 	return nil
@@ -152,7 +153,8 @@ func (e *ensurer) left() (left []TopicStep) {
 	for _, t := range e.o.Replace {
 		if has := e.partitionsOf(t.Name); t.Partitions > 0 && has > 0 && has != t.Partitions {
 			left = append(left, TopicStep{Kind: StepConflict, Topic: t.Name, Reason: fmt.Sprintf(
-				"it has %d partitions, and its description in TopicOptions.Replace states %d: change the description, or use another topic", has, t.Partitions)})
+				"it has %d partitions, and its description in TopicOptions.Replace states %d: change the description, or use another topic",
+				has, t.Partitions)})
 		}
 	}
 	for i := range e.list {

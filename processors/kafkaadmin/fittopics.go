@@ -50,14 +50,17 @@ type TopicOptions struct {
 func (o *TopicOptions) check() error {
 	for _, t := range append([]stream.Topic{{Name: "by default", Partitions: o.Partitions, Retention: o.Retention}}, o.Replace...) {
 		if t.Partitions < 0 || t.Retention != 0 && t.Retention != stream.RetainAll && t.Retention < time.Millisecond {
-			return fmt.Errorf("%w: topics of TopicOptions: %s, %d partitions and a retention of %s: use a number of at least 1, or 0 for the default, and a retention of at least 1ms, or stream.RetainAll", processors.ErrConfig, t.Name, t.Partitions, t.Retention)
+			return fmt.Errorf(
+				"%w: topics of TopicOptions: %s, %d partitions and a retention of %s: use a number of at least 1, or 0 for the default, and a retention of at least 1ms, or stream.RetainAll", processors.ErrConfig, t.Name, t.Partitions, t.Retention)
 		}
 	}
 	switch {
 	case o.ReplicationFactor < 0 || o.ReplicationFactor > math.MaxInt16 || o.MinInsync < 0 || o.MinInsync > math.MaxInt16:
-		return fmt.Errorf("%w: ReplicationFactor %d and MinInsync %d: use numbers from 1 to %d, or 0 for the default", processors.ErrConfig, o.ReplicationFactor, o.MinInsync, math.MaxInt16)
+		return fmt.Errorf("%w: ReplicationFactor %d and MinInsync %d: use numbers from 1 to %d, or 0 for the default", processors.ErrConfig,
+			o.ReplicationFactor, o.MinInsync, math.MaxInt16)
 	case o.ReplicationFactor > 0 && o.MinInsync > o.ReplicationFactor:
-		return fmt.Errorf("%w: MinInsync %d is greater than ReplicationFactor %d, so that no record could be written: lower the first or raise the second", processors.ErrConfig, o.MinInsync, o.ReplicationFactor)
+		return fmt.Errorf(
+			"%w: MinInsync %d is greater than ReplicationFactor %d, so that no record could be written: lower the first or raise the second", processors.ErrConfig, o.MinInsync, o.ReplicationFactor)
 	}
 	return nil
 }
@@ -137,11 +140,13 @@ func (f *fit) checkDescribed() error {
 	for i, t := range f.o.Replace {
 		switch {
 		case !slices.Contains(known, t.Name):
-			return fmt.Errorf("%w: TopicOptions.Replace has topic %q, which no processor reads or writes: remove it, or correct its name. Their topics are %s", processors.ErrConfig, t.Name, strings.Join(known, ", "))
+			return fmt.Errorf(
+				"%w: TopicOptions.Replace has topic %q, which no processor reads or writes: remove it, or correct its name. Their topics are %s", processors.ErrConfig, t.Name, strings.Join(known, ", "))
 		case slices.ContainsFunc(f.o.Replace[:i], func(o stream.Topic) bool { return o.Name == t.Name }):
 			return fmt.Errorf("%w: TopicOptions.Replace has topic %q twice: remove one of them", processors.ErrConfig, t.Name)
 		case t.Cleanup != stream.CleanupDelete && t.Cleanup != stream.CleanupCompact:
-			return fmt.Errorf("%w: topic %q of TopicOptions.Replace has the cleanup policy %q: set Cleanup to stream.CleanupDelete or stream.CleanupCompact", processors.ErrConfig, t.Name, t.Cleanup)
+			return fmt.Errorf(
+				"%w: topic %q of TopicOptions.Replace has the cleanup policy %q: set Cleanup to stream.CleanupDelete or stream.CleanupCompact", processors.ErrConfig, t.Name, t.Cleanup)
 		}
 	}
 	return nil
@@ -152,7 +157,8 @@ func (f *fit) checkKept() error {
 	for _, t := range f.describe(make([]int32, len(f.list))) {
 		kept := slices.ContainsFunc(f.list, func(p stream.Processor) bool { return t.Name == p.Changelog || t.Name == p.DLQ })
 		if s := t.Settings(); kept && topics.Deletes(s) {
-			return fmt.Errorf("%w: topic %s of TopicOptions.Replace is a changelog or a dead-letter topic with cleanup.policy=%s: Kafka would delete records that no other topic has. Set Cleanup to stream.CleanupCompact", processors.ErrConfig, t.Name, s["cleanup.policy"])
+			return fmt.Errorf(
+				"%w: topic %s of TopicOptions.Replace is a changelog or a dead-letter topic with cleanup.policy=%s: Kafka would delete records that no other topic has. Set Cleanup to stream.CleanupCompact", processors.ErrConfig, t.Name, s["cleanup.policy"])
 		}
 	}
 	return nil
@@ -233,7 +239,8 @@ func (f *fit) partitions(group int) (int32, error) {
 		switch p := &f.list[i]; {
 		case f.of[i] != group || p.Partitions == 0:
 		case n != 0 && n != p.Partitions:
-			return 0, fmt.Errorf("%w: %s %d partitions and %s needs %d, and both read the same topics: set Processor.Partitions to the same number",
+			return 0, fmt.Errorf(
+				"%w: %s %d partitions and %s needs %d, and both read the same topics: set Processor.Partitions to the same number",
 				topics.ErrTopics, source, n, p.App, p.Partitions)
 		default:
 			n, source = p.Partitions, p.App+" needs"
@@ -253,8 +260,9 @@ func (f *fit) partitions(group int) (int32, error) {
 				n, source = has, topic+" has"
 			case stated && has > n && !f.isOutput(topic): // the runtime decides by the state
 			default:
-				return 0, fmt.Errorf("%w: processor %s: %s has %d partitions, and %s %d: they must be equal, because partition p of each belongs to task p. "+
-					"Nothing was changed. Set Processor.Partitions to the number of the topics, or read another topic, to which a processor before this one writes the same keys",
+				return 0, fmt.Errorf(
+					"%w: processor %s: %s has %d partitions, and %s %d: they must be equal, because partition p of each belongs to task p. "+
+						"Nothing was changed. Set Processor.Partitions to the number of the topics, or read another topic, to which a processor before this one writes the same keys",
 					topics.ErrTopics, p.App, topic, has, source, n)
 			}
 		}

@@ -63,7 +63,8 @@ func CheckMove(ctx context.Context, k kafka.Cluster, p stream.Processor, former 
 	case stateless == partitions:
 		return fmt.Errorf("%w: changelog %s has no state, and %s has records", processors.ErrNotMoved, p.Changelog, used)
 	case stateless > 0 || incomplete > 0:
-		return fmt.Errorf("%w: of the %d partitions of %s, %d have a part of their state and %d have none", processors.ErrPartlyMoved, partitions, p.Changelog, incomplete, stateless)
+		return fmt.Errorf("%w: of the %d partitions of %s, %d have a part of their state and %d have none", processors.ErrPartlyMoved,
+			partitions, p.Changelog, incomplete, stateless)
 	}
 	return nil
 }

@@ -41,13 +41,17 @@ func (d Defaults) partitionConflict(ctx context.Context, adm *kadm.Client, t str
 	setting := d.Names.Partitions(t.Name)
 	switch {
 	case state == 0:
-		return fmt.Sprintf("it has %d partitions and must have %d; the number is never changed in place, because keys would move to partitions without their state: if %d is right, and nothing has been processed yet, set %s to that; for another number %s",
+		return fmt.Sprintf(
+			"it has %d partitions and must have %d; the number is never changed in place, because keys would move to partitions without their state: if %d is right, and nothing has been processed yet, set %s to that; for another number %s",
 			has, t.Partitions, has, setting, d.Names.Repartition), nil
 	case state != t.Partitions:
-		return fmt.Sprintf("it has %d partitions and must have %d, and the state has %d partitions; set %s to %d; for another number %s", has, t.Partitions, state, setting, state, d.Names.Repartition), nil
+		return fmt.Sprintf("it has %d partitions and must have %d, and the state has %d partitions; set %s to %d; for another number %s",
+			has, t.Partitions, state, setting, state, d.Names.Repartition), nil
 	case has > state:
 		added := AddedPartitions{Topic: t.Name, State: state, Has: has}
 		return added.String() + "; " + added.Remedy(), nil
 	}
-	return fmt.Sprintf("it has %d partitions and must have %d, as many as the state; add the missing ones with kafka-topics.sh --alter --partitions %d", has, state, state), nil
+	return fmt.Sprintf(
+		"it has %d partitions and must have %d, as many as the state; add the missing ones with kafka-topics.sh --alter --partitions %d",
+		has, state, state), nil
 }

@@ -68,7 +68,11 @@ type ResolveResult struct {
 func ReplayDeadLetters(ctx context.Context, k kafka.Cluster, letters []DeadLetter, o ResolveOptions) (ResolveResult, error) {
 	for i := range letters {
 		if err := letters[i].Malformed; err != nil {
-			return ResolveResult{Remaining: len(letters)}, fmt.Errorf("dead letter %s at %s[%d]@%d cannot be replayed: %w. Nothing was done: leave it out, or drop it", letters[i].Name(), o.Topic, letters[i].Partition, letters[i].Offset, err)
+			return ResolveResult{
+					Remaining: len(letters),
+				},
+				fmt.Errorf("dead letter %s at %s[%d]@%d cannot be replayed: %w. Nothing was done: leave it out, or drop it",
+					letters[i].Name(), o.Topic, letters[i].Partition, letters[i].Offset, err)
 		}
 	}
 	return resolve(ctx, k, letters, &session{ResolveOptions: o, how: howReplayed})
@@ -150,10 +154,12 @@ func (s *session) open(ctx context.Context, k kafka.Cluster) (err error) {
 		return err
 	}
 	if version < 2 && !s.AllowOldTransactions {
-		return fmt.Errorf("%w: the brokers finalized transaction.version %d: below 2 a late request of a dead session can end up in the next transaction, and a record would be replayed twice. Upgrade with kafka-features.sh upgrade --feature transaction.version=2", processors.ErrTransactions, version)
+		return fmt.Errorf(
+			"%w: the brokers finalized transaction.version %d: below 2 a late request of a dead session can end up in the next transaction, and a record would be replayed twice. Upgrade with kafka-features.sh upgrade --feature transaction.version=2", processors.ErrTransactions, version)
 	}
 	if s.id, s.epoch, err = s.cl.ProducerID(ctx); err != nil {
-		return fmt.Errorf("%w weir-dlq-%s: %w: check that the brokers run and that ACLs allow Write on the id", ErrTransactionalID, app, err)
+		return fmt.Errorf("%w weir-dlq-%s: %w: check that the brokers run and that ACLs allow Write on the id", ErrTransactionalID, app,
+			err)
 	}
 	return s.failpoint("opened", s.cl)
 }
@@ -273,7 +279,8 @@ func (s *session) transact(ctx context.Context, letters []DeadLetter) error {
 	case fenced(err):
 		return s.takenOver(err)
 	default:
-		return fmt.Errorf("%w: the commit of %d dead letters of %s was not answered: %w. Repeat it: resolved dead letters are left out", ErrOutcomeUnknown, len(letters), s.Topic, err)
+		return fmt.Errorf("%w: the commit of %d dead letters of %s was not answered: %w. Repeat it: resolved dead letters are left out",
+			ErrOutcomeUnknown, len(letters), s.Topic, err)
 	}
 }
 
@@ -309,9 +316,12 @@ func (s *session) takenOver(cause error) error {
 	if cause == nil {
 		cause = kerr.ProducerFenced
 	}
-	return fmt.Errorf("%w of %s, or the brokers timed out this session (%w): the open transaction is aborted. Repeat it for the remaining dead letters", ErrTakenOver, s.Topic, cause)
+	return fmt.Errorf(
+		"%w of %s, or the brokers timed out this session (%w): the open transaction is aborted. Repeat it for the remaining dead letters",
+		ErrTakenOver, s.Topic, cause)
 }
 
 func fenced(err error) bool {
-	return errors.Is(err, kerr.ProducerFenced) || errors.Is(err, kerr.InvalidProducerEpoch) || errors.Is(err, kerr.InvalidProducerIDMapping) || errors.Is(err, kerr.OperationNotAttempted)
+	return errors.Is(err, kerr.ProducerFenced) || errors.Is(err, kerr.InvalidProducerEpoch) ||
+		errors.Is(err, kerr.InvalidProducerIDMapping) || errors.Is(err, kerr.OperationNotAttempted)
 }

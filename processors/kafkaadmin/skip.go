@@ -96,7 +96,8 @@ func planSkip(ctx context.Context, k kafka.Cluster, app reader, s Skip) (*SkipPl
 	}
 	switch {
 	case s.To <= from:
-		return nil, fmt.Errorf("%w: %s has read %s[%d] up to offset %d, so offset %d is behind it", ErrSkip, app.group, s.Topic, s.Partition, from, s.To)
+		return nil, fmt.Errorf("%w: %s has read %s[%d] up to offset %d, so offset %d is behind it", ErrSkip, app.group, s.Topic,
+			s.Partition, from, s.To)
 	case s.To > end.Offset:
 		return nil, fmt.Errorf("%w: %s[%d] ends at offset %d, before offset %d", ErrSkip, s.Topic, s.Partition, end.Offset, s.To)
 	}
@@ -121,7 +122,9 @@ func position(ctx context.Context, adm *kadm.Client, app reader, s Skip) (at int
 	case app.changelog == "":
 		return o.At, "", nil
 	case !strings.HasPrefix(o.Metadata, changelogpb.CommitMetadataPrefix):
-		return 0, "", fmt.Errorf("%w: the offset %d of group %s in %s[%d] was set from outside, so it is not the position of the state: set it back first", ErrSkip, o.At, app.group, s.Topic, s.Partition)
+		return 0, "", fmt.Errorf(
+			"%w: the offset %d of group %s in %s[%d] was set from outside, so it is not the position of the state: set it back first",
+			ErrSkip, o.At, app.group, s.Topic, s.Partition)
 	}
 	return o.At, changelogpb.ParseNote(o.Metadata).Transaction, nil
 }
@@ -133,7 +136,8 @@ func (p *SkipPlan) check(ctx context.Context, k kafka.Cluster, start int64) erro
 		next, cause := start, fmt.Errorf("records below offset %d are deleted", start)
 		if at >= start {
 			if next, cause = probe(ctx, k, kafka.Position{Topic: p.Topic, Partition: p.Partition, Offset: at}); cause == nil {
-				return fmt.Errorf("%w: offset %d of %s[%d] can be read, and %s has not finished it", ErrSkip, at, p.Topic, p.Partition, p.app.group)
+				return fmt.Errorf("%w: offset %d of %s[%d] can be read, and %s has not finished it", ErrSkip, at, p.Topic, p.Partition,
+					p.app.group)
 			}
 			if !kafka.Skippable(cause) {
 				return fmt.Errorf("read %s[%d] at offset %d: %w", p.Topic, p.Partition, at, cause)
@@ -143,7 +147,8 @@ func (p *SkipPlan) check(ctx context.Context, k kafka.Cluster, start int64) erro
 			p.Cause = cause.Error()
 		}
 		if next > p.To {
-			return fmt.Errorf("%w: offset %d of %s[%d] cannot be read: the next that may be read is %d", ErrSkip, p.To, p.Topic, p.Partition, next)
+			return fmt.Errorf("%w: offset %d of %s[%d] cannot be read: the next that may be read is %d", ErrSkip, p.To, p.Topic,
+				p.Partition, next)
 		}
 		if next <= at { // the batch has no legible end, so the operator has to know it
 			return nil

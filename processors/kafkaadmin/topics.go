@@ -84,7 +84,8 @@ func (d Defaults) settings(t stream.Topic) map[string]string {
 // check returns an error if a topic with these defaults could not be written.
 func (d Defaults) check() error {
 	if d.ReplicationFactor > 0 && d.MinInsync > d.ReplicationFactor {
-		return fmt.Errorf("%w: min.insync.replicas %d is greater than the replication factor %d, so that no record could be written; lower %s or raise %s",
+		return fmt.Errorf(
+			"%w: min.insync.replicas %d is greater than the replication factor %d, so that no record could be written; lower %s or raise %s",
 			ErrReplication, d.MinInsync, d.ReplicationFactor, d.Names.MinInsync, d.Names.ReplicationFactor)
 	}
 	return nil
@@ -160,7 +161,8 @@ func differences(t stream.Topic, have kadm.TopicDetail, configs map[string]strin
 	var steps []TopicStep
 	if n := have.Partitions.NumReplicas(); n > 0 && n < int(d.ReplicationFactor) {
 		steps = append(steps, TopicStep{Kind: StepConflict, Topic: t.Name, Reason: fmt.Sprintf(
-			"it has %d replicas of each partition and should have %d; move the data with kafka-reassign-partitions.sh, or lower %s", n, d.ReplicationFactor, d.Names.ReplicationFactor)})
+			"it has %d replicas of each partition and should have %d; move the data with kafka-reassign-partitions.sh, or lower %s", n,
+			d.ReplicationFactor, d.Names.ReplicationFactor)})
 	}
 	alter := TopicStep{Kind: StepAlter, Topic: t.Name}
 	for _, x := range topics.Differing(configs, d.settings(t)) {

@@ -11,7 +11,8 @@ type RecreatedError struct {
 }
 
 func (e *RecreatedError) Error() string {
-	return fmt.Sprintf("%s was deleted and created again: partition %d was read from the topic with id %s, and the topic now has id %s. Nothing was skipped. The other partitions continue", e.Topic, e.Partition, e.Was, e.Is)
+	return fmt.Sprintf(
+		"%s was deleted and created again: partition %d was read from the topic with id %s, and the topic now has id %s. Nothing was skipped. The other partitions continue", e.Topic, e.Partition, e.Was, e.Is)
 }
 
 // PartitionsError means that a topic has another number of partitions than Config.Partitions.
@@ -21,7 +22,8 @@ type PartitionsError struct {
 }
 
 func (e *PartitionsError) Error() string {
-	return fmt.Sprintf("%s has %d partitions, and %d are expected: a key may be in another partition there. Nothing was skipped", e.Topic, e.Has, e.Want)
+	return fmt.Sprintf("%s has %d partitions, and %d are expected: a key may be in another partition there. Nothing was skipped", e.Topic,
+		e.Has, e.Want)
 }
 
 // TruncatedError means that the log of a partition ends before the position: the brokers have lost
@@ -33,5 +35,6 @@ type TruncatedError struct {
 }
 
 func (e *TruncatedError) Error() string {
-	return fmt.Sprintf("%s[%d] ends at offset %d, and was read up to offset %d: its brokers have lost records that were read. Nothing was skipped. The other partitions continue", e.Topic, e.Partition, e.End, e.Next)
+	return fmt.Sprintf(
+		"%s[%d] ends at offset %d, and was read up to offset %d: its brokers have lost records that were read. Nothing was skipped. The other partitions continue", e.Topic, e.Partition, e.End, e.Next)
 }

@@ -67,7 +67,9 @@ func (h *exclusiveMember) position(ctx context.Context, log *store.Offline) (app
 		}
 	}
 	if unread > 0 {
-		return s, fmt.Errorf("%w: %d records for %s in %d partitions, for example %s: stop the producers, and let the application read to the end", ErrUnread, unread, h.proc.App, in, first)
+		return s, fmt.Errorf(
+			"%w: %d records for %s in %d partitions, for example %s: stop the producers, and let the application read to the end",
+			ErrUnread, unread, h.proc.App, in, first)
 	}
 	return s, nil
 }

@@ -135,7 +135,8 @@ func ensureGroupEmpty(ctx context.Context, adm *kadm.Client, app string) error {
 		who = append(who, id)
 	}
 	if len(who) > 0 {
-		return fmt.Errorf("%w: group %s has members %v: stop every process of the application. A killed process remains a member until its session timeout", ErrInUse, app, who)
+		return fmt.Errorf(
+			"%w: group %s has members %v: stop every process of the application. A killed process remains a member until its session timeout", ErrInUse, app, who)
 	}
 	return nil
 }
@@ -178,7 +179,8 @@ func (h *exclusiveMember) awaitAssignment(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-limit.C:
-			return fmt.Errorf("%w: group %s assigned %d of %d partitions within %s: stop every process of the application, also processes that have just started, and try again", ErrInUse, h.proc.App, have, h.partitions, joinLimit)
+			return fmt.Errorf(
+				"%w: group %s assigned %d of %d partitions within %s: stop every process of the application, also processes that have just started, and try again", ErrInUse, h.proc.App, have, h.partitions, joinLimit)
 		case <-h.changed:
 		}
 	}
@@ -239,7 +241,9 @@ func (h *exclusiveMember) confirmMarkers(ctx context.Context, markers map[int32]
 const readBackLimit = time.Minute
 
 // lacking returns those of the markers that are not in the changelog behind the offsets from.
-func (h *exclusiveMember) lacking(ctx context.Context, markers map[int32]*changelogpb.Marker, from kadm.ListedOffsets) (map[int32]*changelogpb.Marker, error) {
+func (h *exclusiveMember) lacking(ctx context.Context, markers map[int32]*changelogpb.Marker,
+	from kadm.ListedOffsets,
+) (map[int32]*changelogpb.Marker, error) {
 	tokens, err := h.barriers(ctx)
 	if err != nil {
 		return nil, err
@@ -279,11 +283,15 @@ func (h *exclusiveMember) lacking(ctx context.Context, markers map[int32]*change
 
 // commit writes changes, and then the markers, by partition. The offsets of the markers fence the
 // transaction: the brokers check the membership where they take offsets.
-func (h *exclusiveMember) commit(ctx context.Context, markers map[int32]*changelogpb.Marker, changes func(send func(p int32, key, value []byte) error) error) error {
+func (h *exclusiveMember) commit(ctx context.Context, markers map[int32]*changelogpb.Marker,
+	changes func(send func(p int32, key, value []byte) error) error,
+) error {
 	fence := func(req *kmsg.TxnOffsetCommitRequest) error {
 		req.Topics = nil
 		for p, m := range markers {
-			note := changelogpb.Note{Transaction: changelogpb.CommitMetadata(m), Changelog: h.proc.Changelog, Partitions: h.partitions}.String()
+			note := changelogpb.Note{
+				Transaction: changelogpb.CommitMetadata(m), Changelog: h.proc.Changelog, Partitions: h.partitions,
+			}.String()
 			for _, in := range m.Inputs {
 				txn.AddOffset(req, in.Topic, p, in.Next, note)
 			}
@@ -336,7 +344,8 @@ func (h *exclusiveMember) transact(ctx context.Context, body func(send func(p in
 	promise := kgo.AbortingFirstErrPromise(h.sess.Client())
 	err := body(func(p int32, key, value []byte) error {
 		count++
-		h.sess.Client().Produce(ctx, &kgo.Record{Topic: h.proc.Changelog, Partition: p, Key: slices.Clone(key), Value: bytes.Clone(value)}, promise.Promise())
+		h.sess.Client().Produce(ctx, &kgo.Record{Topic: h.proc.Changelog, Partition: p, Key: slices.Clone(key), Value: bytes.Clone(value)},
+			promise.Promise())
 		return ctx.Err()
 	})
 	err = errors.Join(err, promise.Err())
@@ -356,7 +365,8 @@ func (h *exclusiveMember) transact(ctx context.Context, body func(send func(p in
 	case ended != nil:
 		return fmt.Errorf("write to %s: the outcome of the transaction is unknown: %w: try again; committed records are not written twice", h.proc.Changelog, ended)
 	case !committed:
-		return fmt.Errorf("write to %s: the brokers aborted the transaction of %d records after %s, because a process of %s has joined the group, or because it took longer than the transaction timeout %s: nothing was committed; stop such a process, or raise the transaction timeout", h.proc.Changelog, count, time.Since(began).Round(time.Millisecond), h.proc.App, max(h.cfg.TransactionTimeout, minTransactionTimeout))
+		return fmt.Errorf(
+			"write to %s: the brokers aborted the transaction of %d records after %s, because a process of %s has joined the group, or because it took longer than the transaction timeout %s: nothing was committed; stop such a process, or raise the transaction timeout", h.proc.Changelog, count, time.Since(began).Round(time.Millisecond), h.proc.App, max(h.cfg.TransactionTimeout, minTransactionTimeout))
 	}
 	return failpoint.Hit(ctx, failpoint.OfflineCommitted)
 }
@@ -365,7 +375,8 @@ func (h *exclusiveMember) transact(ctx context.Context, body func(send func(p in
 // it; nil in a new changelog.
 func (h *exclusiveMember) newMarker(last *changelogpb.Marker, next map[string]int64) *changelogpb.Marker {
 	m := &changelogpb.Marker{
-		Incarnation: last.GetIncarnation(), Sequence: last.GetSequence() + 1, OwnerEpoch: last.GetOwnerEpoch() + 1, WrittenAtMs: time.Now().UnixMilli(), Rewritten: true,
+		Incarnation: last.GetIncarnation(), Sequence: last.GetSequence() + 1, OwnerEpoch: last.GetOwnerEpoch() + 1,
+		WrittenAtMs: time.Now().UnixMilli(), Rewritten: true,
 		WatermarkMs: last.GetWatermarkMs(), Skips: last.GetSkips(), MovedTo: last.GetMovedTo(),
 	}
 	for _, topic := range h.proc.Inputs {

@@ -86,7 +86,9 @@ func (s *Replay) Promote(ctx context.Context, o Promotion) (out []Correction, er
 		if ok, err := settled(&s.live, p, getOf(live)); err != nil {
 			return nil, err
 		} else if !ok {
-			return nil, fmt.Errorf("%w: partition %d of %s has rows that are not where further transactions will put them, so they would count as differences", ErrUnsettled, p, s.live.App)
+			return nil, fmt.Errorf(
+				"%w: partition %d of %s has rows that are not where further transactions will put them, so they would count as differences",
+				ErrUnsettled, p, s.live.App)
 		}
 		for topic, next := range changelogpb.NextOffsets(meta.Marker.Inputs) {
 			until.Set(topic, p, next)

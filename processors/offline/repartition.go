@@ -78,7 +78,9 @@ var (
 // moved again: processors.ErrMovedAway.
 //
 // Timers move with their keys: Partition gets those with table 127. Local tables do not move.
-func Repartition(ctx context.Context, cfg processors.Config, from, to stream.Processor, o Repartitioning) (out RepartitionResult, err error) {
+func Repartition(ctx context.Context, cfg processors.Config, from, to stream.Processor,
+	o Repartitioning,
+) (out RepartitionResult, err error) {
 	r := &repartition{what: "repartition", cfg: cfg, options: o, out: &out}
 	err = r.exclusively(ctx, from, to, r.move) // it sets out
 	return out, err
@@ -208,7 +210,9 @@ func (r *repartition) extract(ctx context.Context, p int32, starts Positions) er
 	if marker == nil {
 		return nil
 	}
-	v := handler.Builder{Kafka: r.source.cfg.Kafka, Proc: r.source.proc, Log: *r.source.cfg.Log, DB: r.sourceStore.DB, InputStarts: starts.Partition(p)}
+	v := handler.Builder{
+		Kafka: r.source.cfg.Kafka, Proc: r.source.proc, Log: *r.source.cfg.Log, DB: r.sourceStore.DB, InputStarts: starts.Partition(p),
+	}
 	v.Task = stream.Task{Partition: p, OwnerEpoch: marker.OwnerEpoch, Next: changelogpb.NextOffsets(marker.Inputs), Timers: noTimers{}}
 	h, err := v.Build(ctx)
 	if err != nil {

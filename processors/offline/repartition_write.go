@@ -112,7 +112,8 @@ func (r *repartition) checkSource(ctx context.Context) error {
 	}
 	former, err := changelog.FirstUsed(ctx, r.source.adm, r.source.cfg.FormerChangelogs...)
 	if err == nil && former != "" {
-		err = fmt.Errorf("%w: %s has state in %d of %d partitions, and %s has records", processors.ErrPartlyMoved, r.source.proc.App, len(metas), r.source.partitions, former)
+		err = fmt.Errorf("%w: %s has state in %d of %d partitions, and %s has records", processors.ErrPartlyMoved, r.source.proc.App,
+			len(metas), r.source.partitions, former)
 	}
 	return err
 }
@@ -137,9 +138,11 @@ func (r *repartition) checkTarget(ctx context.Context) error {
 		if m := meta.Marker; m.GetMovedTo() != "" {
 			return fmt.Errorf("%w: the state of %s was moved on to %s", ErrNotEmpty, r.target.proc.Changelog, m.GetMovedTo())
 		} else if m.GetMove() == changelogpb.Move_MOVE_UNSPECIFIED {
-			return fmt.Errorf("%w: partition %d of %s has transaction %d, so the application has run: choose topics without state", ErrNotEmpty, p, r.target.proc.Changelog, m.Sequence)
+			return fmt.Errorf("%w: partition %d of %s has transaction %d, so the application has run: choose topics without state",
+				ErrNotEmpty, p, r.target.proc.Changelog, m.Sequence)
 		} else if m.GetMovedFrom() != r.source.proc.App {
-			return fmt.Errorf("%w: partition %d of %s has state of %s from another repartition: choose topics without state", ErrNotEmpty, p, r.target.proc.Changelog, m.GetMovedFrom())
+			return fmt.Errorf("%w: partition %d of %s has state of %s from another repartition: choose topics without state", ErrNotEmpty,
+				p, r.target.proc.Changelog, m.GetMovedFrom())
 		}
 		r.earlier[p] = meta.Marker
 	}
@@ -280,7 +283,9 @@ func (r *repartition) mark(ctx context.Context, move changelogpb.Move) error {
 // targetRecords returns the records of target partition p. All attempts for one state of the source
 // return the same: as those of transaction 1 of the owner epoch of m.
 func (r *repartition) targetRecords(p int32, m *changelogpb.Marker) store.RecordSource {
-	c := stream.Commit{NowMs: m.WrittenAtMs, Incarnation: m.Incarnation, OwnerEpoch: m.OwnerEpoch, Sequence: 1, Next: changelogpb.NextOffsets(m.Inputs)}
+	c := stream.Commit{
+		NowMs: m.WrittenAtMs, Incarnation: m.Incarnation, OwnerEpoch: m.OwnerEpoch, Sequence: 1, Next: changelogpb.NextOffsets(m.Inputs),
+	}
 	return func(send func(key, value []byte) error) error {
 		return r.sorted.Records(p)(func(key, value []byte) error {
 			value, err := r.options.Rewrite.apply(key, value, c)

@@ -117,9 +117,11 @@ func (s *Replay) load() (bool, error) {
 	case err != nil:
 		return false, fmt.Errorf("read %s: %w", s.file(), err)
 	case s.state.Format > replayFormat:
-		return false, fmt.Errorf("%w: %s has format %d, this binary reads up to %d: run the newer binary", processors.ErrNewer, s.file(), s.state.Format, replayFormat)
+		return false, fmt.Errorf("%w: %s has format %d, this binary reads up to %d: run the newer binary", processors.ErrNewer, s.file(),
+			s.state.Format, replayFormat)
 	case s.state.App != s.proc.App || s.state.Live != s.live.App:
-		return false, fmt.Errorf("%w: %s belongs to %q, a replay of %q: choose another name", ErrReplay, s.file(), s.state.App, s.state.Live)
+		return false, fmt.Errorf("%w: %s belongs to %q, a replay of %q: choose another name", ErrReplay, s.file(), s.state.App,
+			s.state.Live)
 	}
 	return true, nil
 }
@@ -142,7 +144,8 @@ func (s *Replay) save() error {
 func (s *Replay) ready() error {
 	ok, err := s.load()
 	if err == nil && (!ok || !s.state.Ready) {
-		err = fmt.Errorf("%w: %s of %s was not begun in %s, or its beginning was interrupted: begin it first", ErrReplay, s.proc.App, s.live.App, s.cfg.Dir)
+		err = fmt.Errorf("%w: %s of %s was not begun in %s, or its beginning was interrupted: begin it first", ErrReplay, s.proc.App,
+			s.live.App, s.cfg.Dir)
 	}
 	return err
 }

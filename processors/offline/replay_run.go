@@ -152,16 +152,20 @@ func (s *Replay) checkReachable(ctx context.Context, until Positions) error {
 			end := list[p]
 			from, ok := s.state.Start[topic][p]
 			if !ok {
-				return fmt.Errorf("%w: %s began from %s, which does not have %s[%d]: leave the partition out, or choose a beginning that has it", ErrReplay, s.proc.App, s.state.From, topic, p)
+				return fmt.Errorf(
+					"%w: %s began from %s, which does not have %s[%d]: leave the partition out, or choose a beginning that has it",
+					ErrReplay, s.proc.App, s.state.From, topic, p)
 			}
 			if next, ok := at[topic][p]; ok {
 				from = next
 			}
 			if from > end {
-				return fmt.Errorf("%w: %s is at offset %d of %s[%d], past %d: take a newer savepoint of the live processor, or start a replay with another name", ErrReplay, s.proc.App, from, topic, p, end)
+				return fmt.Errorf(
+					"%w: %s is at offset %d of %s[%d], past %d: take a newer savepoint of the live processor, or start a replay with another name", ErrReplay, s.proc.App, from, topic, p, end)
 			}
 			if last := ends[topic][p]; end > last {
-				return fmt.Errorf("%s[%d] ends at offset %d, and the replay must reach %d: check that this is the right cluster and that the topic was not created again", topic, p, last, end)
+				return fmt.Errorf(
+					"%s[%d] ends at offset %d, and the replay must reach %d: check that this is the right cluster and that the topic was not created again", topic, p, last, end)
 			}
 		}
 	}
@@ -228,7 +232,8 @@ func (s *Replay) Compare(ctx context.Context, sp *Savepoint) (out []Comparison, 
 			}
 		}
 		if !maps.Equal(at, part.Next) {
-			return nil, fmt.Errorf("%w: %s is at %v in partition %d, and savepoint %s is at %v: run it up to there first", ErrReplay, s.proc.App, at, part.Partition, sp.Name, part.Next)
+			return nil, fmt.Errorf("%w: %s is at %v in partition %d, and savepoint %s is at %v: run it up to there first", ErrReplay,
+				s.proc.App, at, part.Partition, sp.Name, part.Next)
 		}
 		if ok, err := settled(&s.proc, part.Partition, getOf(state)); err != nil {
 			return nil, err

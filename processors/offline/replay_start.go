@@ -63,7 +63,8 @@ func (s *Replay) Prepare(ctx context.Context, from ReplayStart) error {
 	case there && s.state.Ready && s.state.From == from.String():
 		return nil
 	case there && s.state.Ready:
-		return fmt.Errorf("%w: %s began from %s and cannot begin from %s: choose another name, or drop the replay", ErrReplay, s.proc.App, s.state.From, from)
+		return fmt.Errorf("%w: %s began from %s and cannot begin from %s: choose another name, or drop the replay", ErrReplay, s.proc.App,
+			s.state.From, from)
 	case there:
 		if err := s.drop(ctx); err != nil {
 			return err
@@ -141,7 +142,8 @@ func (s *Replay) ensureNameFree(ctx context.Context, adm *kadm.Client) error {
 	}
 	for _, t := range list.Sorted() {
 		if t.Err == nil {
-			return fmt.Errorf("%w: topic %s exists, and %s has no replay %s: choose another name, or delete the topic if it is not needed", ErrReplay, t.Topic, s.cfg.Dir, s.proc.App)
+			return fmt.Errorf("%w: topic %s exists, and %s has no replay %s: choose another name, or delete the topic if it is not needed",
+				ErrReplay, t.Topic, s.cfg.Dir, s.proc.App)
 		}
 	}
 	return nil
@@ -160,13 +162,16 @@ func (s *Replay) ensureLiveTopics(ctx context.Context, adm *kadm.Client) error {
 		}
 	}
 	if len(names) > 0 {
-		return fmt.Errorf("%w: topics of %s do not exist: %s. A replay reads the inputs of the live application, and takes partitions and settings from its other topics. Nothing was created. Check that the names and the brokers are those of the live application", processors.ErrTopics, s.live.App, strings.Join(names, ", "))
+		return fmt.Errorf(
+			"%w: topics of %s do not exist: %s. A replay reads the inputs of the live application, and takes partitions and settings from its other topics. Nothing was created. Check that the names and the brokers are those of the live application", processors.ErrTopics, s.live.App, strings.Join(names, ", "))
 	}
 	return nil
 }
 
 // resolve returns the offsets at which a replay begins: of all partitions, or of those in metas.
-func (s ReplayStart) resolve(ctx context.Context, p *stream.Processor, adm *kadm.Client, metas map[int32]*changelogpb.TaskMeta) (Positions, error) {
+func (s ReplayStart) resolve(ctx context.Context, p *stream.Processor, adm *kadm.Client,
+	metas map[int32]*changelogpb.TaskMeta,
+) (Positions, error) {
 	starts, err := adm.ListStartOffsets(ctx, p.Inputs...)
 	if err == nil {
 		err = starts.Error()
@@ -185,7 +190,8 @@ func (s ReplayStart) resolve(ctx context.Context, p *stream.Processor, adm *kadm
 		return nil, fmt.Errorf("read the first and last offsets of the inputs: %w", err)
 	}
 	if s.Migrated && metas == nil && !s.AllowTrimmed {
-		return nil, fmt.Errorf("%w: %s began with the state of another application, and its inputs have only later records: begin from a savepoint, or set AllowTrimmed", ErrTrimmed, p.App)
+		return nil, fmt.Errorf(
+			"%w: %s began with the state of another application, and its inputs have only later records: begin from a savepoint, or set AllowTrimmed", ErrTrimmed, p.App)
 	}
 	out := Positions{}
 	for _, topic := range p.Inputs {
@@ -211,7 +217,8 @@ func (s ReplayStart) resolve(ctx context.Context, p *stream.Processor, adm *kadm
 			}
 			if whole && begin > was {
 				if !s.AllowTrimmed {
-					return nil, fmt.Errorf("%w: %s[%d] begins at offset %d, and the replay at %d: %d records are gone, so the replay cannot have the state of the live processor: begin from a savepoint, or set AllowTrimmed", ErrTrimmed, topic, n, begin, was, begin-was)
+					return nil, fmt.Errorf(
+						"%w: %s[%d] begins at offset %d, and the replay at %d: %d records are gone, so the replay cannot have the state of the live processor: begin from a savepoint, or set AllowTrimmed", ErrTrimmed, topic, n, begin, was, begin-was)
 				}
 				at = max(at, begin)
 			}

@@ -187,7 +187,10 @@ func (s *Savepoints) describePartitions(ctx context.Context, sp *Savepoint, dir 
 		if err != nil || meta.Marker == nil {
 			return err
 		}
-		part := SavepointPart{Partition: n, Sequence: meta.Marker.Sequence, OwnerEpoch: meta.Marker.OwnerEpoch, Next: changelogpb.NextOffsets(meta.Marker.Inputs), ChangelogNext: meta.ChangelogNext}
+		part := SavepointPart{
+			Partition: n, Sequence: meta.Marker.Sequence, OwnerEpoch: meta.Marker.OwnerEpoch,
+			Next: changelogpb.NextOffsets(meta.Marker.Inputs), ChangelogNext: meta.ChangelogNext,
+		}
 		part.Skipped = processors.SkippedRanges(meta.Marker.Skips)
 		settled, err := settled(&s.proc, n, getOf(p))
 		if err != nil {
@@ -219,7 +222,8 @@ func (s *Savepoints) Get(name string) (*Savepoint, error) {
 		return nil, fmt.Errorf("%w: the description of %s is damaged: %w: drop it", ErrSavepoint, name, err)
 	}
 	if sp.Format > savepointFormat {
-		return nil, fmt.Errorf("%w: savepoint %s has format %d, this binary reads up to %d: run the newer binary", processors.ErrNewer, name, sp.Format, savepointFormat)
+		return nil, fmt.Errorf("%w: savepoint %s has format %d, this binary reads up to %d: run the newer binary", processors.ErrNewer,
+			name, sp.Format, savepointFormat)
 	}
 	return sp, nil
 }

@@ -63,7 +63,8 @@ func Run(t *testing.T, o Options, f func(t *testing.T, h *Harness)) {
 func CheckRun(t *testing.T, o Options, f func(t *testing.T, h *Harness)) (verdict error) {
 	t.Helper()
 	if !tagged {
-		t.Fatal("processorstest needs the build tag synctests, which makes the mutexes of the Kafka client visible to testing/synctest: go test -tags synctests")
+		t.Fatal(
+			"processorstest needs the build tag synctests, which makes the mutexes of the Kafka client visible to testing/synctest: go test -tags synctests")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		h, err := newHarness(t, o, nil)
@@ -96,7 +97,8 @@ func newHarness(t *testing.T, o Options, host *Harness) (*Harness, error) {
 	if os.Getenv("WEIR_TEST_LOG") != "" {
 		out = io.MultiWriter(out, os.Stderr)
 	}
-	h.log = zerolog.New(zerolog.ConsoleWriter{Out: out, NoColor: true, TimeFormat: "15:04:05.000"}).Level(zerolog.InfoLevel).With().Timestamp().Logger()
+	h.log = zerolog.New(zerolog.ConsoleWriter{Out: out, NoColor: true, TimeFormat: "15:04:05.000"}).Level(zerolog.InfoLevel).With().
+		Timestamp().Logger()
 	if o.Config.Log != nil {
 		h.log = *o.Config.Log
 	}
@@ -131,7 +133,8 @@ func (h *Harness) connect(host *Harness) (err error) {
 	}
 	h.Cluster = h.sim.Cluster
 	h.sim.Unstick(h.options.Processor.App)
-	if h.client, err = h.Kafka().Client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.ProducerBatchMaxBytes(1<<20)); err != nil {
+	if h.client, err = h.Kafka().Client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
+		kgo.ProducerBatchMaxBytes(1<<20)); err != nil {
 		if !h.isGuest {
 			h.sim.Close()
 		}

@@ -147,7 +147,8 @@ func (p *Process) die() {
 	p.link.Thaw()
 	p.harness.mu.Lock()
 	rng := p.harness.rng
-	p.harness.disks[p.name] = p.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rand.New(rand.NewPCG(rng.Uint64(), 1))})
+	p.harness.disks[p.name] = p.fs.CrashClone(
+		vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rand.New(rand.NewPCG(rng.Uint64(), 1))})
 	p.harness.mu.Unlock()
 	p.cancel()
 	close(p.died)

@@ -138,8 +138,13 @@ type refolder struct {
 func (f *refolder) run(log []*kgo.Record) error {
 	f.state, f.logged, f.changed, f.began = map[string]string{}, map[string]string{}, map[string]bool{}, time.Now()
 	c := watermark.Config{Grain: f.proc.Time.Grain, Lateness: f.proc.Time.Lateness, Idle: f.proc.Time.Idle}
-	f.timers = refoldTimers{refolder: f, set: map[string]bool{}, fresh: map[string]bool{}, watermark: watermark.New(c, f.proc.Inputs, 0, f.began)}
-	task := stream.Task{Partition: f.p, OwnerEpoch: 1, Next: map[string]int64{}, Get: f.get, MultiGet: stream.Get(f.get).Multi(), Scan: f.scan, Range: f.scanRange, Timers: &f.timers, Wake: func() {}}
+	f.timers = refoldTimers{
+		refolder: f, set: map[string]bool{}, fresh: map[string]bool{}, watermark: watermark.New(c, f.proc.Inputs, 0, f.began),
+	}
+	task := stream.Task{
+		Partition: f.p, OwnerEpoch: 1, Next: map[string]int64{}, Get: f.get, MultiGet: stream.Get(f.get).Multi(), Scan: f.scan,
+		Range: f.scanRange, Timers: &f.timers, Wake: func() {},
+	}
 	h, err := f.proc.New(task)
 	if err != nil {
 		return fmt.Errorf("partition %d: make a handler to compare with: %w", f.p, err)
@@ -189,7 +194,11 @@ func (f *refolder) transaction(h stream.Handler, m *changelogpb.Marker, removed 
 	}
 	var ch stream.Changes
 	ch.SetOutputs(f.proc.Outputs)
-	if err := h.Flush(stream.Commit{NowMs: m.GetWrittenAtMs(), Incarnation: m.GetIncarnation(), OwnerEpoch: m.GetOwnerEpoch(), Sequence: m.GetSequence(), Next: next}, &ch); err != nil {
+	if err := h.Flush(
+		stream.Commit{
+			NowMs: m.GetWrittenAtMs(), Incarnation: m.GetIncarnation(), OwnerEpoch: m.GetOwnerEpoch(), Sequence: m.GetSequence(),
+			Next: next,
+		}, &ch); err != nil {
 		return fmt.Errorf("flush: %w", err)
 	}
 	if err := ch.Err(); err != nil {

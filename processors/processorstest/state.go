@@ -73,7 +73,9 @@ func (h *Harness) Behind(without ...int32) string {
 			next := proc.stored(p)
 			for _, topic := range h.options.Processor.Inputs {
 				if end, _ := ends.Lookup(topic, p); next[topic] < end.Offset {
-					list = append(list, fmt.Sprintf("the store of process %s is at %d of %s[%d], which ends at %d", proc.name, next[topic], topic, p, end.Offset))
+					list = append(list,
+						fmt.Sprintf("the store of process %s is at %d of %s[%d], which ends at %d", proc.name, next[topic], topic, p,
+							end.Offset))
 				}
 			}
 		}

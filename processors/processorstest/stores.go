@@ -50,7 +50,9 @@ func (h *Harness) readStores(read func(storeReader, int32) (invariant.Store, err
 	return list, nil
 }
 
-func (h *Harness) readPartitions(process string, r storeReader, read func(storeReader, int32) (invariant.Store, error)) (storeContents, error) {
+func (h *Harness) readPartitions(process string, r storeReader,
+	read func(storeReader, int32) (invariant.Store, error),
+) (storeContents, error) {
 	c := storeContents{process, map[int32]invariant.Store{}}
 	for p := range h.parts {
 		s, err := read(r, p)
@@ -89,7 +91,10 @@ func (h *Harness) readClosedStores() (list []storeContents, err error) {
 			continue
 		}
 		nop := zerolog.Nop()
-		s, err := store.Open(&store.Options{FS: p.fs, Dir: StateDir, Instance: "checks", Log: &nop, CacheBytes: 1 << 20, MemtableBytes: 1 << 20, BallastBytes: -1}, p.rt.App())
+		s, err := store.Open(
+			&store.Options{
+				FS: p.fs, Dir: StateDir, Instance: "checks", Log: &nop, CacheBytes: 1 << 20, MemtableBytes: 1 << 20, BallastBytes: -1,
+			}, p.rt.App())
 		if err != nil {
 			return nil, fmt.Errorf("open the store that process %s left: %w", name, err)
 		}

@@ -43,7 +43,8 @@ type settings struct {
 
 func (c *Config) setDefaults() error {
 	if c.Grace < 0 || c.CommitInterval < 0 || c.SessionTimeout < 0 {
-		return fmt.Errorf("sink: Config.Grace is %s, CommitInterval %s and SessionTimeout %s: none may be negative; 0 is the default", c.Grace, c.CommitInterval, c.SessionTimeout)
+		return fmt.Errorf("sink: Config.Grace is %s, CommitInterval %s and SessionTimeout %s: none may be negative; 0 is the default",
+			c.Grace, c.CommitInterval, c.SessionTimeout)
 	}
 	c.Instance = cmp.Or(c.Instance, instance.Default())
 	c.Grace = cmp.Or(c.Grace, 3*time.Second)

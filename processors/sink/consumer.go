@@ -41,7 +41,9 @@ type partition struct {
 }
 
 func newPartition(life context.Context, n int32) *partition {
-	p := &partition{partitionQueue: newPartitionQueue(), n: n, idle: make(chan struct{}), committed: -1, failed: kafka.FailedFetch{AwaitRight: true}}
+	p := &partition{
+		partitionQueue: newPartitionQueue(), n: n, idle: make(chan struct{}), committed: -1, failed: kafka.FailedFetch{AwaitRight: true},
+	}
 	p.ctx, p.cancel = context.WithCancel(life)
 	return p
 }
@@ -97,9 +99,11 @@ func (c *Consumer) Run(ctx context.Context) error {
 	cl, err := c.cfg.Kafka.Client(
 		kgo.ConsumerGroup(c.cfg.Group), kgo.InstanceID(c.cfg.Instance), kgo.ConsumeTopics(c.cfg.Topic), kgo.DisableAutoCommit(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.AdjustFetchOffsetsFn(c.cfg.Kafka.ExplicitStarts), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.AdjustFetchOffsetsFn(c.cfg.Kafka.ExplicitStarts),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.BlockRebalanceOnPoll(),
-		kgo.SessionTimeout(c.cfg.SessionTimeout), kgo.HeartbeatInterval(c.cfg.SessionTimeout/6), kgo.RebalanceTimeout(30*time.Second+c.cfg.Grace),
+		kgo.SessionTimeout(c.cfg.SessionTimeout), kgo.HeartbeatInterval(c.cfg.SessionTimeout/6),
+		kgo.RebalanceTimeout(30*time.Second+c.cfg.Grace),
 		kgo.FetchMaxWait(250*time.Millisecond), kgo.FetchMaxBytes(fetchBytes), kgo.FetchMaxPartitionBytes(fetchBytes/4),
 		kgo.OnPartitionsAssigned(c.onAssigned), kgo.OnPartitionsRevoked(c.onRevoked), kgo.OnPartitionsLost(c.onLost),
 	)
@@ -208,7 +212,9 @@ func (c *Consumer) take(fetches kgo.Fetches) {
 }
 
 func sinkRecord(r *kgo.Record) stream.SinkRecord {
-	out := stream.SinkRecord{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, TimeMs: r.Timestamp.UnixMilli()}
+	out := stream.SinkRecord{
+		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, TimeMs: r.Timestamp.UnixMilli(),
+	}
 	for _, h := range r.Headers {
 		out.Headers = append(out.Headers, stream.Header(h))
 	}
@@ -257,7 +263,8 @@ func (c *Consumer) call(p *partition, e *entry) {
 	default:
 		if givesUp {
 			p.givenUp++
-			c.cfg.Log.Warn().Err(e.err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Msg("sink_gave_up")
+			c.cfg.Log.Warn().Err(e.err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).
+				Int("attempt", e.Attempt).Msg("sink_gave_up")
 		}
 		c.done(p, e, !givesUp)
 	}

@@ -34,13 +34,16 @@ func (c *Consumer) failed(p *partition, e *entry, err error) {
 func (c *Consumer) logOutage(p *partition, e *entry, err error) {
 	log := c.cfg.Log
 	if raw := interface{ Raw() string }(nil); errors.As(err, &raw) {
-		log.Debug().Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Str("raw", raw.Raw()).Msg("sink_attempt_failed")
+		log.Debug().Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).
+			Str("raw", raw.Raw()).Msg("sink_attempt_failed")
 	}
 	switch n := c.outage.Failure(time.Now()); n.Kind {
 	case logthrottle.Begin:
-		log.Warn().Err(err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).Int("waiting", c.pendingRecords()).Msg("sink_failed")
+		log.Warn().Err(err).Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("offset", e.Offset).Int("attempt", e.Attempt).
+			Int("waiting", c.pendingRecords()).Msg("sink_failed")
 	case logthrottle.Continue:
-		log.Warn().Err(err).Str("topic", c.cfg.Topic).Dur("for_ms", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("sink_still_failing")
+		log.Warn().Err(err).Str("topic", c.cfg.Topic).Dur("for_ms", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).
+			Msg("sink_still_failing")
 	default:
 	}
 }
@@ -57,7 +60,8 @@ func (c *Consumer) recovered(well bool) {
 		return
 	}
 	if n := c.outage.Success(time.Now()); n.Kind == logthrottle.End {
-		c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Dur("for_ms", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).Msg("sink_recovered")
+		c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Dur("for_ms", n.For).Int("failures", n.Failures).Int("waiting", c.pendingRecords()).
+			Msg("sink_recovered")
 	}
 }
 

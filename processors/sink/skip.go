@@ -69,7 +69,8 @@ func (p *partition) hasSkipped(s kafka.SkippedRange) bool {
 // skip continues a stopped partition behind a range. The next commit has the position, and the
 // range in its metadata.
 func (c *Consumer) skip(p *partition, s kafka.SkippedRange) {
-	c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("from", s.From).Int64("to", s.To).Str("who", s.Who).Str("why", s.Why).Msg("range_skipped")
+	c.cfg.Log.Warn().Str("topic", c.cfg.Topic).Int32("partition", p.n).Int64("from", s.From).Int64("to", s.To).Str("who", s.Who).
+		Str("why", s.Why).Msg("range_skipped")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.skipped = append(p.skipped, s)

@@ -36,7 +36,10 @@ func (c *Consumer) Status() []Status {
 	defer c.mu.Unlock()
 	list := make([]Status, 0, len(c.order))
 	for _, p := range c.order {
-		s := Status{Partition: p.n, Running: p.running, Retrying: p.retrying, GivenUp: p.givenUp, Paused: p.paused, Err: p.lastErr, Stopped: p.stopped, Skipped: slices.Clone(p.skipped)}
+		s := Status{
+			Partition: p.n, Running: p.running, Retrying: p.retrying, GivenUp: p.givenUp, Paused: p.paused, Err: p.lastErr,
+			Stopped: p.stopped, Skipped: slices.Clone(p.skipped),
+		}
 		for _, e := range p.entries {
 			if !e.done {
 				s.Pending++
@@ -58,7 +61,8 @@ func (c *Consumer) fatal(fetches kgo.Fetches) (failed error) {
 		case errors.Is(err, kgo.ErrClientClosed):
 			failed = fmt.Errorf("read %s: %w", c.cfg.Topic, err)
 		case errors.Is(err, kerr.FencedInstanceID):
-			failed = fmt.Errorf("%w: another process joined group %s as %s: each process needs an instance name of its own", kafka.ErrInstance, c.cfg.Group, c.cfg.Instance)
+			failed = fmt.Errorf("%w: another process joined group %s as %s: each process needs an instance name of its own",
+				kafka.ErrInstance, c.cfg.Group, c.cfg.Instance)
 		}
 	})
 	return failed

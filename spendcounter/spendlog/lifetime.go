@@ -60,7 +60,8 @@ func addSpend(sum, s *eventspb.Spend) {
 	sum.AsOfMs = max(sum.AsOfMs, s.GetAsOfMs())
 	sum.Duplicates += s.GetDuplicates()
 	for _, by := range s.GetByDc() {
-		i, found := slices.BinarySearchFunc(sum.ByDc, by.GetServingDc(), func(x *eventspb.SpendByDC, dc string) int { return cmp.Compare(x.GetServingDc(), dc) })
+		i, found := slices.BinarySearchFunc(sum.ByDc, by.GetServingDc(),
+			func(x *eventspb.SpendByDC, dc string) int { return cmp.Compare(x.GetServingDc(), dc) })
 		if !found {
 			sum.ByDc = slices.Insert(sum.ByDc, i, &eventspb.SpendByDC{ServingDc: by.GetServingDc()})
 		}
@@ -68,7 +69,8 @@ func addSpend(sum, s *eventspb.Spend) {
 		to.ChargedMicros += by.GetChargedMicros()
 		to.RefundedMicros += by.GetRefundedMicros()
 		for _, n := range by.GetEvents() {
-			j, found := slices.BinarySearchFunc(to.Events, n.GetType(), func(x *eventspb.TypeCount, typ eventspb.EventType) int { return cmp.Compare(x.GetType(), typ) })
+			j, found := slices.BinarySearchFunc(to.Events, n.GetType(),
+				func(x *eventspb.TypeCount, typ eventspb.EventType) int { return cmp.Compare(x.GetType(), typ) })
 			if !found {
 				to.Events = slices.Insert(to.Events, j, &eventspb.TypeCount{Type: n.GetType()})
 			}

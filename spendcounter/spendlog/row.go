@@ -87,7 +87,8 @@ func Decode(key, value []byte) (row Row, ok bool, err error) {
 		return Row{Key: row.Key}, true, nil
 	}
 	if err := proto.Unmarshal(value, m); err != nil {
-		return Row{}, false, fmt.Errorf("row of %s, campaign %s: %w: read the topic with read_committed and without a converter", row.Account, row.Campaign, err)
+		return Row{}, false, fmt.Errorf("row of %s, campaign %s: %w: read the topic with read_committed and without a converter",
+			row.Account, row.Campaign, err)
 	}
 	return row, true, checkSchema(m.GetSchema())
 }

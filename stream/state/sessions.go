@@ -48,7 +48,9 @@ type Sessions[K, V any] struct {
 // value or a list, depends on the order in which the values came.
 //
 // A processor does not start with a gap below 1 ms or without merge.
-func NewSessions[K, V any](number byte, name string, keys Codec[K], gap time.Duration, merge func(a, b V) V) *Sessions[K, V] { //nolint:revive // all five are needed, each has a type of its own
+func NewSessions[K, V any](number byte, name string, keys Codec[K], gap time.Duration, //nolint:revive // each has a type of its own
+	merge func(a, b V) V,
+) *Sessions[K, V] {
 	return &Sessions[K, V]{Named(number, name, keys, JSON[[]Session[V]]{}), gap.Milliseconds(), merge, stream.TimerKind(name)}
 }
 
@@ -144,7 +146,8 @@ func (s *Sessions[K, V]) OnEnd(fn func(c *stream.Context, key K, ended Session[V
 		return nil
 	})
 	if cb.Err == nil && (s.gapMs < 1 || s.merge == nil || fn == nil) {
-		cb.Err = fmt.Errorf("sessions %s have a gap of %d ms, merge is set: %t, and the function of OnEnd: %t: give a gap of at least 1ms and both functions", s.open, s.gapMs, s.merge != nil, fn != nil)
+		cb.Err = fmt.Errorf(
+			"sessions %s have a gap of %d ms, merge is set: %t, and the function of OnEnd: %t: give a gap of at least 1ms and both functions", s.open, s.gapMs, s.merge != nil, fn != nil)
 	}
 	return cb
 }

@@ -68,7 +68,8 @@ func (r *region) mayRenewOwn(now int64) bool {
 	if r.items[w.homeRow()].count != int64(r.id) {
 		return false
 	}
-	return r.items[w.writeLeaseRow(r.id, r.id)].count >= now+agentTimeout+w.s.Skew || r.confirmHome() || w.mutation == "returned home renews its own write lease"
+	return r.items[w.writeLeaseRow(r.id, r.id)].count >= now+agentTimeout+w.s.Skew || r.confirmHome() ||
+		w.mutation == "returned home renews its own write lease"
 }
 
 // confirmHome asks the other regions that were not adopted which region is the home. At least one
@@ -224,7 +225,8 @@ func (f *faults) adopt(dead int, by *region, until, off int64) {
 			last = max(last, row.Expires)
 		}
 		wr := lease.Write{
-			Rule: &w.rules.Adopt, Args: lease.Row{Version: row.Version, Owner: by.name, Available: last + w.s.quarantine()}, Now: w.now + off, Skew: w.s.Skew,
+			Rule: &w.rules.Adopt, Args: lease.Row{Version: row.Version, Owner: by.name, Available: last + w.s.quarantine()},
+			Now: w.now + off, Skew: w.s.Skew,
 		}
 		w.after(2*w.s.Skew+1, func() {
 			var own writeLease

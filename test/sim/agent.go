@@ -156,20 +156,21 @@ func (o *op) do() {
 // ask sends a request, at most three times.
 func (o *op) ask(region int, do, done func()) {
 	a := o.a
-	a.w.ask(a.rng, call{from: a.region, to: a.w.regions[region], timeout: agentTimeout / 3, late: a.w.maxDelay(), do: do, done: func(answered bool) {
-		switch {
-		case o.life != a.life:
-		case answered:
-			o.tries = 0
-			done()
-		default:
-			if o.tries++; o.tries < 3 {
-				o.ask(region, do, done)
-				return
+	a.w.ask(a.rng,
+		call{from: a.region, to: a.w.regions[region], timeout: agentTimeout / 3, late: a.w.maxDelay(), do: do, done: func(answered bool) {
+			switch {
+			case o.life != a.life:
+			case answered:
+				o.tries = 0
+				done()
+			default:
+				if o.tries++; o.tries < 3 {
+					o.ask(region, do, done)
+					return
+				}
+				o.finish(o.step, false)
 			}
-			o.finish(o.step, false)
-		}
-	}})
+		}})
 }
 
 func (o *op) write() {

@@ -103,14 +103,16 @@ func (b *bridge) emit(s *streamed, scanned bool) {
 		return
 	case w.isResource(s.id):
 		c.Row = &eventspb.LeaseChange_Resource{Resource: &eventspb.LeaseResource{
-			Resource: resourceName(int(s.id)), Version: it.Version, Owner: it.Owner, Holder: it.Holder, ExpiresMs: it.Expires, AvailableMs: it.Available,
+			Resource: resourceName(int(s.id)), Version: it.Version, Owner: it.Owner, Holder: it.Holder, ExpiresMs: it.Expires,
+			AvailableMs: it.Available,
 		}}
 	case w.isLease(s.id):
 		k, r := w.keyOf(s.id)
 		c.Row = keyChange(keyName(k), regionNames[r], &it.Row, it.granted)
 	case s.id == w.poolRow():
 		c.Row = &eventspb.LeaseChange_Settings{Settings: &eventspb.LeasePool{
-			Version: it.settings.version, LongestLeaseMs: w.s.longest(), QuarantineMs: it.settings.quarantine, Buckets: it.settings.buckets, Duplicates: w.s.Mode,
+			Version: it.settings.version, LongestLeaseMs: w.s.longest(), QuarantineMs: it.settings.quarantine, Buckets: it.settings.buckets,
+			Duplicates: w.s.Mode,
 		}}
 	case s.id < w.heartbeatRow(0):
 		c.Row = &eventspb.LeaseChange_RegionRow{RegionRow: &eventspb.LeaseRegion{

@@ -25,7 +25,8 @@ func Check(h *History) (list []Violation) {
 		return []Violation{{Invariant: "broken", Text: h.Broken.Error()}}
 	}
 	for _, check := range []func(*History) (Violation, bool){
-		oneKey, oneResource, neverEarly, rowConsistent, noLostWrite, notOffered, oneWinner, conserved, counted, onceInFlight, commandOnce, trueResults, nothingRefused, liveness, emptied, oneHome,
+		oneKey, oneResource, neverEarly, rowConsistent, noLostWrite, notOffered, oneWinner, conserved, counted, onceInFlight, commandOnce,
+		trueResults, nothingRefused, liveness, emptied, oneHome,
 	} {
 		if v, bad := check(h); bad {
 			list = append(list, v)

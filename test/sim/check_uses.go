@@ -27,7 +27,8 @@ func overlap(h *History, invariant string, both func(a, b *Use) bool) (Violation
 		for _, o := range now {
 			if both(o, u) && u.Until > u.From {
 				return violated(invariant, u.From, []string{o.Resource, u.Resource, keyName(o.Key), keyName(u.Key)},
-					"%s uses %s for %s until %s, and %s begins to use %s for %s", o.Agent, o.Resource, keyName(o.Key), clock(o.Until-epoch), u.Agent, u.Resource, keyName(u.Key))
+					"%s uses %s for %s until %s, and %s begins to use %s for %s", o.Agent, o.Resource, keyName(o.Key), clock(o.Until-epoch),
+					u.Agent, u.Resource, keyName(u.Key))
 			}
 		}
 		now = append(now, u)

@@ -41,11 +41,14 @@ func (w *simulation) newTasks() []*task {
 			if w.mutation == "dedup prefers the last lease" {
 				return &lastWins{output: output}, nil
 			}
-			return dedup.New(dedup.Config{Output: output, Skew: ms(w.s.Skew), Margin: 20 * time.Second, Retry: ms(firstRetry), MaxRetry: ms(maxRetry)}, t)
+			return dedup.New(
+				dedup.Config{Output: output, Skew: ms(w.s.Skew), Margin: 20 * time.Second, Retry: ms(firstRetry), MaxRetry: ms(maxRetry)},
+				t)
 		}},
 		{name: "balancer", make: func(t stream.Task) (core, error) {
 			return balancer.New(balancer.Config{
-				Regions: regionNames[:w.s.Regions], PlanInterval: 3 * time.Second, TickInterval: time.Second, HeartbeatTimeout: 4 * time.Second, TransferTimeout: ms(balancerTakes),
+				Regions: regionNames[:w.s.Regions], PlanInterval: 3 * time.Second, TickInterval: time.Second,
+				HeartbeatTimeout: 4 * time.Second, TransferTimeout: ms(balancerTakes),
 				Limits: plan.Limits{DeadBand: 1, Cover: 20 * time.Second, LowWater: 5 * time.Second, MaxLag: 3 * time.Second},
 			}, t)
 		}},
@@ -134,7 +137,8 @@ func commandText(m *eventspb.LeaseCommand) string {
 	case m.GetTransfer() != nil:
 		return fmt.Sprintf("transfer %s at version %d to %s (%s)", o.Resource, m.GetTransfer().Version, m.GetTransfer().To, m.Id)
 	case m.GetSupersede() != nil:
-		return fmt.Sprintf("supersede %s@%s at version %d, which leases %s: %s", o.Key, m.Region, m.GetSupersede().Version, o.Resource, m.Why)
+		return fmt.Sprintf("supersede %s@%s at version %d, which leases %s: %s", o.Key, m.Region, m.GetSupersede().Version, o.Resource,
+			m.Why)
 	case m.GetRevoke() != nil:
 		return fmt.Sprintf("revoke %s at version %d from %s: %s", o.Resource, m.GetRevoke().Version, o.Key, m.Why)
 	}

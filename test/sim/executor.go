@@ -41,7 +41,8 @@ func (w *simulation) newExecutor(i int) *executor {
 	e := &executor{w: w, r: w.regions[i], name: "executor " + regionNames[i], rng: w.newRand("executor" + regionNames[i])}
 	e.off = w.off(e.rng)
 	e.terms = command.Config{
-		Region: e.r.name, Regions: regionNames[:w.s.Regions], Rules: w.rules, Skew: w.s.Skew, TransferWait: 4*w.s.Skew + executorTimeout, DrawBucket: e.rng.IntN,
+		Region: e.r.name, Regions: regionNames[:w.s.Regions], Rules: w.rules, Skew: w.s.Skew, TransferWait: 4*w.s.Skew + executorTimeout,
+		DrawBucket: e.rng.IntN,
 	}
 	if w.mutation == "transfer has no wait" {
 		e.terms.TransferWait = 1
@@ -119,13 +120,15 @@ func (e *executor) attempt(row lease.PrimaryKey, j *job) {
 			again()
 			return
 		}
-		e.result(j, &command.Request{Target: command.TargetOf(j.c)}, answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: "the region was adopted"})
+		e.result(j, &command.Request{Target: command.TargetOf(j.c)},
+			answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_STALE, detail: "the region was adopted"})
 		e.finish(row, j)
 		return
 	}
 	o, err := e.terms.Make(j.c, now)
 	if err != nil {
-		e.result(j, &command.Request{Target: command.TargetOf(j.c)}, answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID, detail: err.Error()})
+		e.result(j, &command.Request{Target: command.TargetOf(j.c)},
+			answer{outcome: eventspb.LeaseOutcome_LEASE_OUTCOME_INVALID, detail: err.Error()})
 		e.finish(row, j)
 		return
 	}
@@ -187,8 +190,9 @@ func (e *executor) write(o *command.Request, late bool) (a answer) {
 func (e *executor) result(j *job, o *command.Request, a answer) {
 	w := e.w
 	m := &eventspb.LeaseResult{
-		Id: j.c.Id, Client: client, Pool: pool, Region: e.r.name, By: j.c.By, Kind: o.Kind, Resource: o.Resource, Key: o.Key, Outcome: a.outcome,
-		Detail: a.detail, Version: a.version, DoneMs: w.now + e.off, DecidedMs: j.c.DecidedMs,
+		Id: j.c.Id, Client: client, Pool: pool, Region: e.r.name, By: j.c.By, Kind: o.Kind, Resource: o.Resource, Key: o.Key,
+		Outcome: a.outcome,
+		Detail:  a.detail, Version: a.version, DoneMs: w.now + e.off, DecidedMs: j.c.DecidedMs,
 	}
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {

@@ -8,7 +8,9 @@ type faults struct {
 	rng    *rand.Rand
 	half   [len(regionNames)]int
 	closed [len(regionNames)]bool // regions that are adopted or will be
-	adopts [len(regionNames)]bool // regions that adopt another region; the loss of such a region needs a decision of an operator and is not simulated
+	// adopts has the regions that adopt another region. The loss of such a region needs a decision
+	// of an operator and is not simulated.
+	adopts [len(regionNames)]bool
 	off    [len(regionNames)]bool // regions without power
 	active [faultKinds][len(regionNames)]int
 }

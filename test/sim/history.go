@@ -114,7 +114,8 @@ func (h *History) wrote(r *region, id rowID, wr *lease.Write, before, after *ite
 	}
 	last := h.newest[id]
 	w := Write{
-		At: r.w.now, Region: r.id, Row: id, Name: r.w.rowName(id), Rule: wr.Rule.Name, Before: before.Row, After: after.Row, Newest: last.version,
+		At: r.w.now, Region: r.id, Row: id, Name: r.w.rowName(id), Rule: wr.Rule.Name, Before: before.Row, After: after.Row,
+		Newest: last.version,
 	}
 	for i, other := range r.w.regions {
 		if last.row.Owner == regionNames[i] && other.items[id].Row.Version == last.version {

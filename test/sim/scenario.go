@@ -54,7 +54,8 @@ const (
 
 //nolint:gochecknoglobals // a table: internal/lint complains about writes to it
 var faultNames = [...]string{
-	"cut", "stalled shard", "replay", "lost records", "slow copies", "executor killed", "throttling", "bad network", "cores killed", "agents killed",
+	"cut", "stalled shard", "replay", "lost records", "slow copies", "executor killed", "throttling", "bad network", "cores killed",
+	"agents killed",
 	"evacuation", "contention", "adoption", "settings",
 }
 
@@ -116,7 +117,8 @@ func Draw(seed uint64) *Scenario {
 // String returns the scenario as text.
 func (s *Scenario) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %d regions, %d agents, %d keys, %d resources; clock skew up to %d ms, quarantine %d ms, leases up to %d ms, a request each %d ms, replication lag %d ms, duplicates %q\n",
+	fmt.Fprintf(&b,
+		"seed %d: %d regions, %d agents, %d keys, %d resources; clock skew up to %d ms, quarantine %d ms, leases up to %d ms, a request each %d ms, replication lag %d ms, duplicates %q\n",
 		s.Seed, s.Regions, s.Agents, s.Keys, s.Resources, s.Skew, s.Quarantine, s.Lease, s.ThinkTime, s.Lag, s.Mode)
 	for _, f := range s.Faults {
 		fmt.Fprintf(&b, "  %v\n", f)

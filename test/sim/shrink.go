@@ -93,5 +93,6 @@ func Explain(s *Scenario, mutation Mutation, v Violation) string {
 	if n := len(lines) - maxLines; n > 0 {
 		lines = slices.Insert(lines[n:], 0, fmt.Sprintf("  ... %d earlier lines\n", n))
 	}
-	return fmt.Sprintf("seed %d: %v\n\nIn a smaller scenario of the same seed: %v\n%v\n%s\nThe whole transcript: %s", s.Seed, v, bad[i], small, strings.Join(lines, ""), again)
+	return fmt.Sprintf("seed %d: %v\n\nIn a smaller scenario of the same seed: %v\n%v\n%s\nThe whole transcript: %s", s.Seed, v, bad[i],
+		small, strings.Join(lines, ""), again)
 }

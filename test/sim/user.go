@@ -219,7 +219,8 @@ func (a *agent) hold(key int, g lease.Grant) {
 	} else {
 		h.use = a.w.h.use(Use{Agent: a.name, Key: key, Resource: g.Resource, Region: g.Region, From: a.w.now, Until: until})
 	}
-	a.w.transcribe(a.name, "has %s for %s of %s, token %d, and uses it until %s", g.Resource, keyName(key), g.Region, g.Token, clock(until-epoch))
+	a.w.transcribe(a.name, "has %s for %s of %s, token %d, and uses it until %s", g.Resource, keyName(key), g.Region, g.Token,
+		clock(until-epoch))
 }
 
 // drop ends the use of a key's lease.

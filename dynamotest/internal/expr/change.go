@@ -169,7 +169,8 @@ func (c Change) CheckKeys(keys ...string) error {
 	for _, key := range keys {
 		for _, p := range c.update.targets {
 			if c.binding.name(&p[0]) == key {
-				return item.Invalid("One or more parameter values were invalid: Cannot update attribute " + key + ". This attribute is part of the key")
+				return item.Invalid("One or more parameter values were invalid: Cannot update attribute " + key +
+					". This attribute is part of the key")
 			}
 		}
 	}

@@ -104,7 +104,8 @@ func (b *binding) checkLeaf(refs Refs, l *leaf, complete bool) string {
 		return l.count
 	}
 	for _, c := range l.calls {
-		if c.op != opBetween && c.op != opIn && len(c.args) == 2 && c.args[0].op == opPath && c.args[1].op == opPath && b.same(c.args[0].path, c.args[1].path) {
+		if c.op != opBetween && c.op != opIn && len(c.args) == 2 && c.args[0].op == opPath && c.args[1].op == opPath &&
+			b.same(c.args[0].path, c.args[1].path) {
 			return "The first operand must be distinct from the remaining operands for this operator or function; operator: " +
 				c.op.String() + ", first operand: " + b.show(c.args[0].path)
 		}

@@ -66,7 +66,8 @@ func (b *binding) keyTests(n *node, list []keyTest) (tests []keyTest, message st
 		return list, ""
 	case opBetween, opBeginsWith:
 		if n.args[0].op != opPath && n.args[0].op != opSize {
-			return nil, "Invalid condition in KeyConditionExpression: " + n.op.String() + " operator must have the key attribute as its first operand"
+			return nil, "Invalid condition in KeyConditionExpression: " + n.op.String() +
+				" operator must have the key attribute as its first operand"
 		}
 	default: // comparisons
 	}

@@ -46,7 +46,8 @@ func (b *binding) checkKinds(c call) string {
 func (b *binding) only(c call, kinds ...item.Kind) string {
 	for _, x := range c.args {
 		if k := b.kindOf(x); k != item.Missing && !slices.Contains(kinds, k) {
-			return "Incorrect operand type for operator or function; operator or function: " + c.op.String() + ", operand type: " + k.String()
+			return "Incorrect operand type for operator or function; operator or function: " + c.op.String() + ", operand type: " +
+				k.String()
 		}
 	}
 	return ""

@@ -122,7 +122,8 @@ func (p *parser) function() operand {
 		p.checkNested(x.op, arg.op)
 	}
 	if len(x.args) != want {
-		p.count("Incorrect number of operands for operator or function; operator or function: " + name + ", number of operands: " + strconv.Itoa(len(x.args)))
+		p.count("Incorrect number of operands for operator or function; operator or function: " + name + ", number of operands: " +
+			strconv.Itoa(len(x.args)))
 	}
 	p.calls = append(p.calls, call{x.op, x.args})
 	return x

@@ -70,7 +70,8 @@ func (b *binding) checkScalars(paths []path, label string, keys []string) error 
 	for _, key := range keys {
 		for _, p := range paths {
 			if len(p) > 1 && b.name(&p[0]) == key {
-				return item.Invalid("Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: " + label + ": " + key)
+				return item.Invalid("Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: " + label +
+					": " + key)
 			}
 		}
 	}

@@ -61,7 +61,8 @@ func find(tests []keyTest, attr KeyAttr, needed bool) (keyTest, error) {
 		}
 		for _, v := range t.args {
 			if v.Kind() != attr.Kind {
-				return keyTest{}, item.Invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
+				return keyTest{}, item.Invalid(
+					"One or more parameter values were invalid: Condition parameter type does not match schema type")
 			}
 		}
 		return t, nil

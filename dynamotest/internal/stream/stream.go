@@ -130,7 +130,10 @@ func (st *Stream) find(hash uint64) *Shard {
 // openShard adds a shard and keeps the open shards sorted.
 func (st *Stream) openShard(parent *Shard, low, high uint64, now int64) *Shard {
 	st.seq++
-	sh := &Shard{First: st.seq, retention: st.settings.retention(), low: low, high: high, rollAt: now + int64(st.settings.Rollover), visible: now, trimmed: st.seq}
+	sh := &Shard{
+		First: st.seq, retention: st.settings.retention(), low: low, high: high, rollAt: now + int64(st.settings.Rollover), visible: now,
+		trimmed: st.seq,
+	}
 	if parent != nil {
 		sh.Parent = parent.ID
 		// A child must not show later records while its parent hides earlier ones.

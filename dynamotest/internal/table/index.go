@@ -96,13 +96,16 @@ func (in *Index) CheckItem(it item.Item) error {
 			continue
 		}
 		if v.Kind() != a.Kind {
-			return wire.InvalidParameter("Type mismatch for Index Key " + a.Name + " Expected: " + a.Kind.String() + " Actual: " + v.Kind().String() + " IndexName: " + in.Definition.IndexName)
+			return wire.InvalidParameter("Type mismatch for Index Key " + a.Name + " Expected: " + a.Kind.String() + " Actual: " +
+				v.Kind().String() + " IndexName: " + in.Definition.IndexName)
 		}
 		if empty := emptyKind(v); empty != "" {
-			return wire.Invalid("One or more parameter values are not valid. A value specified for a secondary index key is not supported. The AttributeValue for a key attribute cannot contain an empty " + empty + " value. IndexName: " + in.Definition.IndexName + ", IndexKey: " + a.Name)
+			return wire.Invalid(
+				"One or more parameter values are not valid. A value specified for a secondary index key is not supported. The AttributeValue for a key attribute cannot contain an empty " + empty + " value. IndexName: " + in.Definition.IndexName + ", IndexKey: " + a.Name)
 		}
 		if limit := [...]int{item.MaxHashKey, item.MaxRangeKey}[i]; a.Kind != item.N && v.Size() > limit {
-			return wire.InvalidParameter("Size of " + [...]string{"hashkey", "rangekey"}[i] + " has exceeded the maximum size limit of " + [...]string{"2048", "1024"}[i] + " bytes")
+			return wire.InvalidParameter("Size of " + [...]string{"hashkey", "rangekey"}[i] + " has exceeded the maximum size limit of " +
+				[...]string{"2048", "1024"}[i] + " bytes")
 		}
 	}
 	return nil

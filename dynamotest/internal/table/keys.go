@@ -97,13 +97,17 @@ func (k Keys) checkValues(it item.Item) error {
 			continue
 		}
 		if empty := emptyKind(v); empty != "" {
-			return wire.Invalid("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty " + empty + " value. Key: " + a.Name)
+			return wire.Invalid(
+				"One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty " + empty +
+					" value. Key: " + a.Name)
 		}
 		switch {
 		case i == 0 && v.Size() > item.MaxHashKey:
-			return wire.InvalidParameter("Size of hashkey has exceeded the maximum size limit of" + strconv.Itoa(item.MaxHashKey) + " bytes")
+			return wire.InvalidParameter("Size of hashkey has exceeded the maximum size limit of" + strconv.Itoa(item.MaxHashKey) +
+				" bytes")
 		case i == 1 && v.Size() > item.MaxRangeKey:
-			return wire.InvalidParameter("Aggregated size of all range keys has exceeded the size limit of " + strconv.Itoa(item.MaxRangeKey) + " bytes")
+			return wire.InvalidParameter("Aggregated size of all range keys has exceeded the size limit of " +
+				strconv.Itoa(item.MaxRangeKey) + " bytes")
 		}
 	}
 	return nil

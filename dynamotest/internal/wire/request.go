@@ -130,7 +130,10 @@ func (r *Reader) fail(err error) {
 
 // mismatch skips a value of the wrong type.
 func (r *Reader) mismatch(want string) {
-	is := map[byte]string{'{': "START_OBJECT", '[': "START_ARRAY", '"': "STRING_VALUE", 't': "TRUE_VALUE", 'f': "FALSE_VALUE", 'n': "NULL_VALUE", '0': "NUMBER_VALUE"}[r.Peek()]
+	is := map[byte]string{
+		'{': "START_OBJECT", '[': "START_ARRAY", '"': "STRING_VALUE", 't': "TRUE_VALUE", 'f': "FALSE_VALUE", 'n': "NULL_VALUE",
+		'0': "NUMBER_VALUE",
+	}[r.Peek()]
 	r.Skip()
 	if r.shape == nil {
 		r.shape = &Error{Code: Serialization, Message: is + " cannot be converted to " + want}

@@ -144,7 +144,9 @@ func (f *BrokerState) checkTopicIDs(p int32, meta *changelogpb.TaskMeta) error {
 			return Stopped(p, OtherChangelog("the store", was, name))
 		}
 		if now := f.IDs[name]; len(id) > 0 && now != nil && !bytes.Equal(id, now) {
-			return Stopped(p, fmt.Errorf("topic %s was deleted and created again (id %x, was %x): its offsets have another meaning now. Nothing was changed. To begin with empty state, stop the application, delete its group and changelog, and remove the state directory", name, now, id))
+			return Stopped(p,
+				fmt.Errorf(
+					"topic %s was deleted and created again (id %x, was %x): its offsets have another meaning now. Nothing was changed. To begin with empty state, stop the application, delete its group and changelog, and remove the state directory", name, now, id))
 		}
 	}
 	return nil
@@ -152,5 +154,7 @@ func (f *BrokerState) checkTopicIDs(p int32, meta *changelogpb.TaskMeta) error {
 
 // OtherChangelog returns the error of a state that belongs to another changelog than now.
 func OtherChangelog(what, was, now string) error {
-	return fmt.Errorf("%s belongs to changelog %s, and the configuration names %s. Nothing was changed. Set the former name back; delete nothing", what, was, now)
+	return fmt.Errorf(
+		"%s belongs to changelog %s, and the configuration names %s. Nothing was changed. Set the former name back; delete nothing", what,
+		was, now)
 }

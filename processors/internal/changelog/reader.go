@@ -31,7 +31,9 @@ func NewReader(k kafka.Cluster, topic string, at map[int32]kgo.Offset, opts ...k
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	r := &Reader{Client: cl, kafka: k, topic: topic, next: map[int32]int64{}, failed: map[int32]*kafka.FailedFetch{}, held: map[int32]bool{}}
+	r := &Reader{
+		Client: cl, kafka: k, topic: topic, next: map[int32]int64{}, failed: map[int32]*kafka.FailedFetch{}, held: map[int32]bool{},
+	}
 	for p, o := range at {
 		r.next[p] = o.EpochOffset().Offset
 	}
@@ -93,7 +95,8 @@ func (r *Reader) fail(ctx context.Context, p int32, err error, unreadable map[in
 		r.failed[p] = &kafka.FailedFetch{}
 	}
 	// A context that ends the poll early must not end the check, which bounds itself.
-	if final := r.failed[p].Failed(context.WithoutCancel(ctx), r.kafka, kafka.Position{Topic: r.topic, Partition: p, Offset: r.next[p]}, err); final != nil {
+	if final := r.failed[p].Failed(context.WithoutCancel(ctx), r.kafka, kafka.Position{Topic: r.topic, Partition: p, Offset: r.next[p]},
+		err); final != nil {
 		unreadable[p] = final
 	}
 	r.PauseFetchPartitions(map[string][]int32{r.topic: {p}})

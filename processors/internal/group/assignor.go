@@ -125,7 +125,10 @@ func (s syncAssignment) IntoSyncAssignment() []kmsg.SyncGroupRequestGroupAssignm
 			a.Topics = append(a.Topics, t)
 		}
 		d := s.plan.StandbyTasks[m.ID]
-		a.UserData = userData(&changelogpb.WorkerAssignment{Standbys: d.Standbys, Warmups: d.Warmups, Incomplete: s.plan.Incomplete, Processes: int32(s.plan.Instances)})
+		a.UserData = userData(
+			&changelogpb.WorkerAssignment{
+				Standbys: d.Standbys, Warmups: d.Warmups, Incomplete: s.plan.Incomplete, Processes: int32(s.plan.Instances),
+			})
 		r := kmsg.NewSyncGroupRequestGroupAssignment()
 		r.MemberID, r.MemberAssignment = m.ID, a.AppendTo(nil)
 		out = append(out, r)

@@ -122,7 +122,8 @@ func (v *Builder) rebuildAll(ctx context.Context, rebuilder stream.Rebuilder) er
 	for topic, from := range rebuilder.RebuildFrom() {
 		if start := v.InputStarts[topic]; from < start && from < v.Task.Next[topic] {
 			// Retention deleted the first records of the range. What only they held is lost.
-			v.Log.Warn().Int32("partition", p).Str("topic", topic).Int64("from", from).Int64("log_start", start).Msg("rebuild_range_trimmed")
+			v.Log.Warn().Int32("partition", p).Str("topic", topic).Int64("from", from).Int64("log_start", start).
+				Msg("rebuild_range_trimmed")
 			from = start
 		}
 		for at := v.Skips.Past(topic, from); at < v.Task.Next[topic]; { // without the skipped ranges

@@ -42,7 +42,8 @@ func BuildWarm(ctx context.Context, v *Builder, meta *changelogpb.TaskMeta) (w *
 	_, rebuilds := h.(stream.Rebuilder)
 	var ok bool
 	if w.handler, ok = h.(stream.StandbyHandler); !ok || rebuilds {
-		err = NewError(v.Task.Partition, fmt.Errorf("Processor.WarmStandbys is set, and %T is not a stream.StandbyHandler, or is a stream.Rebuilder", h))
+		err = NewError(v.Task.Partition,
+			fmt.Errorf("Processor.WarmStandbys is set, and %T is not a stream.StandbyHandler, or is a stream.Rebuilder", h))
 	}
 	w.checkTimers("New")
 	if err = cmp.Or(err, w.err); err != nil {

@@ -41,7 +41,8 @@ func NewWithBrokers(brokers int, partitions int32, topics ...string) (*Cluster, 
 		return nil, fmt.Errorf("start the fake cluster: %d brokers: 1 to %d are possible", brokers, len(ports))
 	}
 	var err error
-	c.Cluster, err = kfake.NewCluster(kfake.NumBrokers(brokers), kfake.Ports(ports[:brokers]...), kfake.ListenFn(c.net.Listen), kfake.SeedTopics(partitions, topics...))
+	c.Cluster, err = kfake.NewCluster(kfake.NumBrokers(brokers), kfake.Ports(ports[:brokers]...), kfake.ListenFn(c.net.Listen),
+		kfake.SeedTopics(partitions, topics...))
 	if err != nil {
 		return nil, fmt.Errorf("start the fake cluster: %w", err)
 	}

@@ -26,7 +26,8 @@ func IsDamage(err error) bool {
 	// The comparer, the merger and the WAL directory never change: a mismatch is a flipped bit in
 	// the options file.
 	text := err.Error()
-	return strings.Contains(text, "name from file") && strings.Contains(text, "name from options") || strings.Contains(text, "WALDir changed")
+	return strings.Contains(text, "name from file") && strings.Contains(text, "name from options") ||
+		strings.Contains(text, "WALDir changed")
 }
 
 // openError explains why the database in dir was not opened. Pebble does not mark a file that is

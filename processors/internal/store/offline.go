@@ -26,7 +26,8 @@ func OpenOffline(o *Options, app, dir string) (*Offline, error) {
 	}
 	p := &Offline{app: app, cache: pebble.NewCache(o.CacheBytes)}
 	var err error
-	p.DB, err = pebble.Open(dir, &pebble.Options{FS: o.FS, Cache: p.cache, Logger: pebbleLog{*o.Log}, ReadOnly: true, ErrorIfNotExists: true})
+	p.DB, err = pebble.Open(dir,
+		&pebble.Options{FS: o.FS, Cache: p.cache, Logger: pebbleLog{*o.Log}, ReadOnly: true, ErrorIfNotExists: true})
 	if err != nil {
 		p.cache.Unref()
 		return nil, fmt.Errorf("open %s: %w", dir, err)
@@ -42,7 +43,8 @@ func CreateOffline(o *Options, app, dir string) (*Offline, error) {
 	p := &Offline{app: app, cache: pebble.NewCache(o.CacheBytes)}
 	var err error
 	// Without a log: after a crash the database is created again.
-	p.DB, err = pebble.Open(dir, &pebble.Options{FS: o.FS, Cache: p.cache, Logger: pebbleLog{*o.Log}, FormatMajorVersion: pebble.FormatNewest, DisableWAL: true})
+	p.DB, err = pebble.Open(dir,
+		&pebble.Options{FS: o.FS, Cache: p.cache, Logger: pebbleLog{*o.Log}, FormatMajorVersion: pebble.FormatNewest, DisableWAL: true})
 	if err != nil {
 		p.cache.Unref()
 		return nil, fmt.Errorf("create %s: %w", dir, err)

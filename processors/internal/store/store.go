@@ -66,7 +66,8 @@ func Open(o *Options, app string) (*Store, error) {
 	}
 	s := &Store{
 		App: app, lock: lock, dir: dir, Log: *o.Log, cache: newCache(o),
-		owners: map[int32]chan struct{}{}, OnRelease: func() {}, slots: make(chan struct{}, 8), stop: make(chan struct{}), done: make(chan struct{}),
+		owners: map[int32]chan struct{}{}, OnRelease: func() {}, slots: make(chan struct{}, 8), stop: make(chan struct{}),
+		done:   make(chan struct{}),
 		damage: damage{found: make(chan struct{})}, disk: newDisk(o, dir), memtableBytes: o.MemtableBytes,
 	}
 	err = s.open(path.Join(dir, "db"))
@@ -409,9 +410,11 @@ func (s *Store) Meta(r pebble.Reader, p int32) (*changelogpb.TaskMeta, error) {
 	case err != nil:
 		return nil, err
 	case m.Format > metaFormat:
-		return nil, fmt.Errorf("%w: partition %d has format %d, this binary reads up to %d: run the newer binary, or remove the state directory to rebuild from the changelog", ErrNewer, p, m.Format, metaFormat)
+		return nil, fmt.Errorf(
+			"%w: partition %d has format %d, this binary reads up to %d: run the newer binary, or remove the state directory to rebuild from the changelog", ErrNewer, p, m.Format, metaFormat)
 	case m.App != s.App:
-		return nil, fmt.Errorf("%w: partition %d belongs to %q, this is %q: give each application its own state directory", ErrForeign, p, m.App, s.App)
+		return nil, fmt.Errorf("%w: partition %d belongs to %q, this is %q: give each application its own state directory", ErrForeign, p,
+			m.App, s.App)
 	}
 	return m, nil
 }

@@ -68,7 +68,8 @@ func check(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n Count,
 			return n, err
 		}
 		if state > 0 && state != n.Tasks {
-			return n, fmt.Errorf("%w: the state has %d partitions, %s %d: partition p of each topic of %s belongs to task p. Nothing was changed. Set the number back to %d; another number needs new topics, and the state moved to them", ErrTopics, state, source, want, p.App, state)
+			return n, fmt.Errorf(
+				"%w: the state has %d partitions, %s %d: partition p of each topic of %s belongs to task p. Nothing was changed. Set the number back to %d; another number needs new topics, and the state moved to them", ErrTopics, state, source, want, p.App, state)
 		}
 	}
 	for _, t := range list.Sorted() {
@@ -79,7 +80,8 @@ func check(ctx context.Context, p *stream.Processor, adm *kadm.Client) (n Count,
 		case has > want && p.Partitions > 0 && (t.Topic != p.Changelog || state > 0):
 			n.Ignored = append(n.Ignored, Added{t.Topic, n.Tasks, int32(has)})
 		default:
-			return n, fmt.Errorf("%w: %s has %d partitions, %s %d: they must be equal, because partition p of each belongs to task p. Nothing was changed. Another number of partitions needs new topics, and the state moved to them", ErrTopics, t.Topic, has, source, want)
+			return n, fmt.Errorf(
+				"%w: %s has %d partitions, %s %d: they must be equal, because partition p of each belongs to task p. Nothing was changed. Another number of partitions needs new topics, and the state moved to them", ErrTopics, t.Topic, has, source, want)
 		}
 	}
 	return n, nil
@@ -99,6 +101,7 @@ func missing(list kadm.TopicDetails, app string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: topics of %s do not exist: %s. Create them first: kafkaadmin.CreateMissing does it, package program creates them at its start, and `weir topics apply` creates those of weir's own applications (%w)",
+	return fmt.Errorf(
+		"%w: topics of %s do not exist: %s. Create them first: kafkaadmin.CreateMissing does it, package program creates them at its start, and `weir topics apply` creates those of weir's own applications (%w)",
 		ErrTopics, app, strings.Join(names, ", "), kerr.UnknownTopicOrPartition)
 }

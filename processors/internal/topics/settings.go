@@ -56,7 +56,8 @@ func Differing(configs, want map[string]string) (list []Setting) {
 // Deletes reports whether Kafka deletes the records of a topic with this configuration by their age
 // or by the size of the topic, also those that are the last of their keys.
 func Deletes(configs map[string]string) bool {
-	return slices.Contains(list(configs["cleanup.policy"]), "delete") && (configs["retention.ms"] != "-1" || configs["retention.bytes"] != "-1")
+	return slices.Contains(list(configs["cleanup.policy"]), "delete") &&
+		(configs["retention.ms"] != "-1" || configs["retention.bytes"] != "-1")
 }
 
 // CheckChangelog returns ErrTopics if a changelog with this configuration loses records.
@@ -64,7 +65,8 @@ func CheckChangelog(topic string, configs map[string]string) error {
 	if !Deletes(configs) {
 		return nil
 	}
-	return fmt.Errorf("%w: changelog %s has cleanup.policy=%s, retention.ms=%s and retention.bytes=%s: Kafka deletes records that are the only copy of the state. Set cleanup.policy=compact, then start the process again; if records are older than the retention, parts of the state may be missing", ErrTopics, topic, configs["cleanup.policy"], configs["retention.ms"], configs["retention.bytes"])
+	return fmt.Errorf(
+		"%w: changelog %s has cleanup.policy=%s, retention.ms=%s and retention.bytes=%s: Kafka deletes records that are the only copy of the state. Set cleanup.policy=compact, then start the process again; if records are older than the retention, parts of the state may be missing", ErrTopics, topic, configs["cleanup.policy"], configs["retention.ms"], configs["retention.bytes"])
 }
 
 // same compares values of a configuration entry: numbers by value, lists as sets.

@@ -89,5 +89,6 @@ func (a Added) String() string {
 
 // Remedy returns what to do about them.
 func (a Added) Remedy() string {
-	return fmt.Sprintf("set the producers back to %d partitions, send the records of the added partitions again, then delete these records with kafka-delete-records.sh; Kafka cannot remove partitions", a.State)
+	return fmt.Sprintf(
+		"set the producers back to %d partitions, send the records of the added partitions again, then delete these records with kafka-delete-records.sh; Kafka cannot remove partitions", a.State)
 }

@@ -53,7 +53,9 @@ func (p *Partitioner) choose(o *stream.Output, r *kgo.Record, n int32) (partitio
 	}()
 	if r.Partition >= 0 {
 		if r.Partition >= n && o != nil {
-			return p.fail(r, fmt.Sprintf("emit to partition %d of output %q: its topic %s has %d partitions, numbered from 0", r.Partition, o.Name, o.Topic, n))
+			return p.fail(r,
+				fmt.Sprintf("emit to partition %d of output %q: its topic %s has %d partitions, numbered from 0", r.Partition, o.Name,
+					o.Topic, n))
 		}
 		return int(r.Partition)
 	}
@@ -90,7 +92,10 @@ func (p *Partitioner) Explain(r *kgo.Record, err error) error {
 // Emitted returns the record of an OpEmit of task p. If the output's partitioner has to choose the
 // partition, the record's partition is the complement of p, which choose reads.
 func Emitted(c *stream.Change, p int32, commitMs int64) kgo.Record {
-	r := kgo.Record{Topic: c.To.Output.Topic, Partition: c.To.Partition, Key: c.Key, Value: c.Value, Timestamp: time.UnixMilli(cmp.Or(c.To.TimeMs, commitMs))}
+	r := kgo.Record{
+		Topic: c.To.Output.Topic, Partition: c.To.Partition, Key: c.Key, Value: c.Value,
+		Timestamp: time.UnixMilli(cmp.Or(c.To.TimeMs, commitMs)),
+	}
 	if r.Partition == stream.ByPartitioner {
 		r.Partition = ^p
 	}

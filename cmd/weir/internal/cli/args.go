@@ -18,14 +18,16 @@ func checkArgs(c *cobra.Command) {
 			return nil
 		}
 		names := argNames(cmd.Use)
-		help := fmt.Sprintf("write `%s`; `%s --help` describes the command", strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.CommandPath())
+		help := fmt.Sprintf("write `%s`; `%s --help` describes the command", strings.TrimSuffix(cmd.UseLine(), " [flags]"),
+			cmd.CommandPath())
 		switch {
 		case len(names) == 0:
 			return UsageError(fmt.Sprintf("%q is not expected: `%s` takes flags and no arguments", args[0], cmd.CommandPath()), help)
 		case len(args) < len(names):
 			return UsageError(fmt.Sprintf("the argument %s is missing", names[len(args)]), help)
 		}
-		return UsageError(fmt.Sprintf("%q is not expected: `%s` takes %s", args[len(names)], cmd.CommandPath(), strings.Join(names, " ")), help)
+		return UsageError(fmt.Sprintf("%q is not expected: `%s` takes %s", args[len(names)], cmd.CommandPath(), strings.Join(names, " ")),
+			help)
 	}
 }
 

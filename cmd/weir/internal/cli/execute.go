@@ -29,7 +29,8 @@ func (a *App) SetUp(root *cobra.Command) {
 func (a *App) addGlobalFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&a.ConfigFile, "config", "f", "", "configuration file (default: "+config.EnvFile+")")
 	flags.VarP(&a.Format, "output", "o", "output format: "+outputFormats())
-	flags.StringVar(&a.server, "server", "", "server of client commands, host:port or URL; other commands use its lease table, and its brokers if none are set; commands that ask no server refuse the flag (default: "+config.EnvServer+", then api.listen)")
+	flags.StringVar(&a.server, "server", "",
+		"server of client commands, host:port or URL; other commands use its lease table, and its brokers if none are set; commands that ask no server refuse the flag (default: "+config.EnvServer+", then api.listen)")
 	flags.StringSlice("brokers", nil, "Kafka brokers, host:port,... (default: kafka.brokers, then those of a server that is named)")
 	flags.String("log-level", "", "minimum log level: trace, debug, info, warn or error (default: log.level)")
 	flags.String("ca-file", "", "PEM file of the certificate authorities of the server (default: api.ca_file)")

@@ -79,7 +79,10 @@ func Explain(err error) *Failure {
 	}
 	var ce *config.Error
 	if errors.As(err, &ce) {
-		return &Failure{Code: ExitConfig, What: "the configuration is not valid", Why: err.Error(), Do: "correct the settings; `weir config check` checks them", err: err}
+		return &Failure{
+			Code: ExitConfig, What: "the configuration is not valid", Why: err.Error(),
+			Do: "correct the settings; `weir config check` checks them", err: err,
+		}
 	}
 	f = &Failure{
 		Code: ExitFailed, What: "the command failed", Why: err.Error(),
@@ -92,11 +95,13 @@ func Explain(err error) *Failure {
 	case errors.As(err, &rpc):
 		explainRPC(f, rpc)
 	case errors.Is(err, context.Canceled):
-		f.Code, f.What, f.Why, f.Do = ExitInterrupted, "interrupted", "a signal stopped the command", "run the command again: completed steps are kept"
+		f.Code, f.What, f.Why, f.Do = ExitInterrupted, "interrupted", "a signal stopped the command",
+			"run the command again: completed steps are kept"
 	case errors.Is(err, context.DeadlineExceeded):
 		f.Code, f.What, f.Do = ExitUnavailable, "no answer in time", "check that the server or the brokers run, then try again"
 	case errors.As(err, &ie) && ie.Op == "listen":
-		f.Code, f.What, f.Do = ExitUnavailable, "cannot listen", "stop the process that has the address, or choose another: --listen and --ops-listen, or api.listen and api.ops_listen; port 0 is any free port"
+		f.Code, f.What, f.Do = ExitUnavailable, "cannot listen",
+			"stop the process that has the address, or choose another: --listen and --ops-listen, or api.listen and api.ops_listen; port 0 is any free port"
 	case errors.As(err, &ie), errors.As(err, &dns):
 		f.Code, f.What, f.Do = ExitUnavailable, "cannot connect", "check the address, and that the server or the brokers run"
 	case errors.Is(err, fs.ErrPermission):
@@ -125,9 +130,11 @@ func explainRPC(f *Failure, err *connect.Error) {
 	f.Why = err.Message()
 	switch err.Code() {
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeResourceExhausted:
-		f.Code, f.What, f.Do = ExitUnavailable, "the server cannot answer now", "`weir doctor` checks the partitions and what they need; `weir lag` shows their owners and how far they are"
+		f.Code, f.What, f.Do = ExitUnavailable, "the server cannot answer now",
+			"`weir doctor` checks the partitions and what they need; `weir lag` shows their owners and how far they are"
 	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
-		f.Code, f.What, f.Do = ExitAuth, "the server denies access", "set --token-file or api.token_file to a file with the token of the server"
+		f.Code, f.What, f.Do = ExitAuth, "the server denies access",
+			"set --token-file or api.token_file to a file with the token of the server"
 	case connect.CodeInvalidArgument, connect.CodeOutOfRange:
 		f.Code, f.What, f.Do = ExitUsage, "the server rejects the request", fieldRemedy
 	case connect.CodeNotFound:
@@ -135,7 +142,8 @@ func explainRPC(f *Failure, err *connect.Error) {
 	case connect.CodeDataLoss:
 		f.Code, f.What, f.Do = ExitData, "the server found damaged data", "see the log of the server"
 	case connect.CodeInternal, connect.CodeUnknown, connect.CodeUnimplemented:
-		f.Code, f.What, f.Do = ExitSoftware, "the server failed", "see the log of the server; client and server should have the same version"
+		f.Code, f.What, f.Do = ExitSoftware, "the server failed",
+			"see the log of the server; client and server should have the same version"
 	case connect.CodeCanceled:
 		f.Code, f.What, f.Do = ExitInterrupted, "interrupted", "run the command again"
 	case connect.CodeFailedPrecondition:
@@ -151,12 +159,15 @@ func explainNoAnswer(f *Failure, err *connect.Error) bool {
 	var certificate *tls.CertificateVerificationError
 	switch err.Code() {
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded:
-		f.Code, f.What, f.Do = ExitUnavailable, "the server does not answer", "check --server, and that `weir run` or `weir dev` is running and ready; `weir lag` shows the partitions"
+		f.Code, f.What, f.Do = ExitUnavailable, "the server does not answer",
+			"check --server, and that `weir run` or `weir dev` is running and ready; `weir lag` shows the partitions"
 		if errors.As(err, &certificate) {
-			f.What, f.Do = "the certificate of the server is not trusted", "set --ca-file or api.ca_file to the certificate authority of the server, or to the certificate itself if it is self-signed; the name in --server must be in the certificate"
+			f.What, f.Do = "the certificate of the server is not trusted",
+				"set --ca-file or api.ca_file to the certificate authority of the server, or to the certificate itself if it is self-signed; the name in --server must be in the certificate"
 		}
 	case connect.CodeUnimplemented, connect.CodeUnknown, connect.CodeInternal:
-		f.Code, f.What, f.Do = ExitUnavailable, "no weir API answers at this address", "set --server to the address that `weir run` or `weir dev` prints after \"API\", with https:// if the server has TLS"
+		f.Code, f.What, f.Do = ExitUnavailable, "no weir API answers at this address",
+			"set --server to the address that `weir run` or `weir dev` prints after \"API\", with https:// if the server has TLS"
 	default:
 		return false
 	}

@@ -27,7 +27,8 @@ type Result struct {
 func Run(t *testing.T, commands CommandFunc, environ []string, args ...string) Result {
 	t.Helper()
 	var out, talk bytes.Buffer
-	code := Execute(t.Context(), commands, cli.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &talk})
+	code := Execute(t.Context(), commands,
+		cli.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &talk})
 	return Result{code, out.String(), talk.String()}
 }
 
@@ -87,7 +88,10 @@ func DynamoDB(t *testing.T) []string {
 			t.Error(err)
 		}
 	})
-	return []string{"WEIR_LEASES_REGIONS=" + strings.Join(regions, ","), "AWS_EC2_METADATA_DISABLED=true", "WEIR_LEASES_TIMEOUT=30s", "WEIR_KAFKA_BROKERS=127.0.0.1:1"}
+	return []string{
+		"WEIR_LEASES_REGIONS=" + strings.Join(regions, ","), "AWS_EC2_METADATA_DISABLED=true", "WEIR_LEASES_TIMEOUT=30s",
+		"WEIR_KAFKA_BROKERS=127.0.0.1:1",
+	}
 }
 
 // Listen listens on a free port of 127.0.0.1.

@@ -115,7 +115,8 @@ func ServerAppFailure(a *cli.App, name string, err error) error {
 func DeadLetterTopic(c *config.Config, app, group string) (string, node.App, error) {
 	if group != "" {
 		if app != "" {
-			return "", node.App{}, cli.UsageError("both --app and --group are given", "give --app for an application of weir, --group for one of your own")
+			return "", node.App{}, cli.UsageError("both --app and --group are given",
+				"give --app for an application of weir, --group for one of your own")
 		}
 		return group + ".dlq", node.App{Name: group}, nil
 	}

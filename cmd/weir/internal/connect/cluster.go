@@ -48,7 +48,8 @@ func noteDefaults(a *cli.App, cfg *config.Config) {
 		list = []string{strings.Join(list[:last], ", ") + " and " + list[last]}
 	}
 	if len(list) > 0 {
-		a.Notef("the server does not run the role spendcounter and does not know its settings: %s are defaults; set them if the counter has others", list[0])
+		a.Notef(
+			"the server does not run the role spendcounter and does not know its settings: %s are defaults; set them if the counter has others", list[0])
 	}
 }
 
@@ -64,7 +65,8 @@ func OwnCluster(a *cli.App) (*config.Config, kafka.Cluster, error) {
 	if err == nil && a.NamesServer() && entryOf(cfg, brokersKey).Origin == config.OriginDefault {
 		err = &cli.Failure{
 			Code: cli.ExitUsage, What: "no brokers are set", Do: "set --brokers or kafka.brokers",
-			Why: "a server is named (--server or " + config.EnvServer + "), and this command asks none for its brokers: it needs the whole configuration",
+			Why: "a server is named (--server or " + config.EnvServer +
+				"), and this command asks none for its brokers: it needs the whole configuration",
 		}
 	}
 	return cfg, k, err
@@ -102,7 +104,8 @@ func clusterConfig(ctx context.Context, a *cli.App) (*config.Config, *weirpb.Get
 	}
 	server, theirs, err := askServer(ctx, a)
 	if err != nil {
-		return nil, nil, cli.Fail(0, "cannot ask the server for its brokers", err, "check --server and WEIR_SERVER, or set --brokers: then no server is asked")
+		return nil, nil, cli.Fail(0, "cannot ask the server for its brokers", err,
+			"check --server and WEIR_SERVER, or set --brokers: then no server is asked")
 	}
 	if err := CheckNamedBrokers(a, own, theirs.GetBrokers()); err != nil {
 		return nil, nil, err
@@ -114,7 +117,8 @@ func clusterConfig(ctx context.Context, a *cli.App) (*config.Config, *weirpb.Get
 // StatePartitions returns the number of partitions of the state of the spend counter of a
 // datacentre with layout l; 0 if no spend counter has run.
 func StatePartitions(ctx context.Context, k kafka.Cluster, l events.Layout, dc string) (int32, error) {
-	n, err := kafkaadmin.StatePartitions(ctx, k, &stream.Processor{App: l.Name(spendcounter.App), Changelog: l.Name(events.SpendTopic(dc)), Partitions: l.Partitions()})
+	n, err := kafkaadmin.StatePartitions(ctx, k,
+		&stream.Processor{App: l.Name(spendcounter.App), Changelog: l.Name(events.SpendTopic(dc)), Partitions: l.Partitions()})
 	return n, TopicFailure(cli.ExitUnavailable, "cannot read the partitions of the state", err)
 }
 

@@ -11,7 +11,8 @@ const MaxStalenessHelp = "if the owner does not answer, accept a standby whose s
 
 // LeaseFlags adds the flags of every command that uses the lease table.
 func LeaseFlags(a *cli.App, f *pflag.FlagSet) {
-	f.StringSlice("regions", nil, "regions of the lease table, name or name=URL, in the same order in all processes (default: leases.regions)")
+	f.StringSlice("regions", nil,
+		"regions of the lease table, name or name=URL, in the same order in all processes (default: leases.regions)")
 	a.Bind(f, "regions", "leases.regions")
 	f.String("home", "", "home region, the same in all processes (default: leases.home, then the first of leases.regions)")
 	a.Bind(f, "home", "leases.home")

@@ -38,7 +38,10 @@ func leaseRemedies() []leaseRemedy {
 		{admin.ErrExists, cli.ExitFailed, "`update` changes it; `weir resource update --revive` makes a retired resource available again"},
 		{admin.ErrInUse, cli.ExitFailed, "end the use first: `weir lease release`, `weir resource delete` or `weir pool delete`"},
 		{admin.ErrEarly, cli.ExitTempFail, "run the command again after that time, or with --wait"},
-		{agent.ErrNoWriteLease, cli.ExitTempFail, "use another region; `weir region get` shows the write lease, `weir region adopt --undo` ends an adoption"},
+		{
+			agent.ErrNoWriteLease, cli.ExitTempFail,
+			"use another region; `weir region get` shows the write lease, `weir region adopt --undo` ends an adoption",
+		},
 		{admin.ErrVersionConflict, cli.ExitTempFail, "check the new value, then run the command again"},
 		{
 			admin.ErrHome, cli.ExitConfig,
@@ -47,7 +50,10 @@ func leaseRemedies() []leaseRemedy {
 		},
 		{agent.ErrExhausted, cli.ExitTempFail, "try again later, or add resources with `weir resource import`"},
 		{agent.ErrThrottled, cli.ExitTempFail, "try again in a moment"},
-		{agent.ErrTable, cli.ExitConfig, "`weir table plan` shows what is missing, `weir table apply` creates it; `weir pool update` raises a quarantine that is too short"},
+		{
+			agent.ErrTable, cli.ExitConfig,
+			"`weir table plan` shows what is missing, `weir table apply` creates it; `weir pool update` raises a quarantine that is too short",
+		},
 		{agent.ErrDenied, cli.ExitAuth, "give credentials as for any AWS tool; `weir table policy` prints the policy that they need"},
 		{agent.ErrClock, cli.ExitConfig, "set the clock of this machine (NTP), or raise leases.skew in all processes"},
 		{agent.ErrUnavailable, cli.ExitUnavailable, "check leases.regions and that DynamoDB can be reached; `weir dev` serves one"},

@@ -56,5 +56,6 @@ func ownLeaseConfig(a *cli.App, server string, err error) (*config.Config, error
 		return cfg, nil
 	}
 	return nil, cli.Fail(0, "cannot ask the server for the settings of its lease table", err,
-		fmt.Sprintf("set %s, or name no server: without --server and WEIR_SERVER the configuration alone counts", strings.Join(missing, ", ")))
+		fmt.Sprintf("set %s, or name no server: without --server and WEIR_SERVER the configuration alone counts",
+			strings.Join(missing, ", ")))
 }

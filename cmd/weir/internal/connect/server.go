@@ -32,7 +32,9 @@ func askServer(ctx context.Context, a *cli.App) (server string, settings *weirpb
 
 // serverConfig returns the configuration with settings of the server in place of those that are not
 // set. One that is set and differs is an error. list selects the settings.
-func serverConfig(a *cli.App, server string, theirs *weirpb.GetClusterResponse, list func(*weirpb.GetClusterResponse) []setting) (*config.Config, error) {
+func serverConfig(a *cli.App, server string, theirs *weirpb.GetClusterResponse,
+	list func(*weirpb.GetClusterResponse) []setting,
+) (*config.Config, error) {
 	given := map[string]config.Flag{}
 	for _, s := range list(theirs) {
 		given[s.key] = config.Flag{Name: "server " + server, Value: s.value}
@@ -83,7 +85,8 @@ func clusterSettings(c *weirpb.GetClusterResponse) []setting {
 	list := []setting{{brokersKey, strings.Join(c.GetBrokers(), ",")}}
 	if c.GetPartitions() > 0 {
 		list = append(list, setting{"dc", c.GetDc()}, setting{dcsKey, strings.Join(c.GetDcs(), ",")},
-			setting{"spend.partitions", strconv.Itoa(int(c.GetPartitions()))}, setting{"spend.generation", strconv.Itoa(int(c.GetGeneration()))})
+			setting{"spend.partitions", strconv.Itoa(int(c.GetPartitions()))},
+			setting{"spend.generation", strconv.Itoa(int(c.GetGeneration()))})
 	}
 	if c.GetLeases() != nil {
 		list = append(list, leaseLoopSettings(c)...)
@@ -100,7 +103,10 @@ func leaseLoopSettings(c *weirpb.GetClusterResponse) []setting {
 func leaseSettings(c *weirpb.GetClusterResponse) []setting {
 	s := c.GetLeases()
 	return []setting{
-		{"leases.table", s.GetTable()}, {regionsKey, strings.Join(s.GetRegions(), ",")}, {"leases.home", s.GetHome()}, {"leases.skew", s.GetSkew()},
+		{"leases.table", s.GetTable()},
+		{regionsKey, strings.Join(s.GetRegions(), ",")},
+		{"leases.home", s.GetHome()},
+		{"leases.skew", s.GetSkew()},
 	}
 }
 

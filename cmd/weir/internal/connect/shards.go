@@ -32,7 +32,8 @@ func (t ShardedTopic) Check(ctx context.Context, a *cli.App, state int32) error 
 		return &cli.Failure{
 			Code: cli.ExitConfig, What: "cannot produce to " + t.Name,
 			Why: fmt.Sprintf("%s, and the configuration %d: the spend counter would reject the records", why, t.Shards),
-			Do:  fmt.Sprintf("set spend.partitions to %d, or spend.generation to the generation of the topics with %d partitions", right, t.Shards),
+			Do: fmt.Sprintf("set spend.partitions to %d, or spend.generation to the generation of the topics with %d partitions", right,
+				t.Shards),
 		}
 	}
 	if has > right {

@@ -38,7 +38,8 @@ func CheckFor(groups []string) error {
 	known := node.GroupNames()
 	for _, g := range groups {
 		if !slices.Contains(known, g) {
-			return cli.UsageError(fmt.Sprintf("--for %s: no group of roles has this name", g), "give one or more of "+strings.Join(known, ", "))
+			return cli.UsageError(fmt.Sprintf("--for %s: no group of roles has this name", g),
+				"give one or more of "+strings.Join(known, ", "))
 		}
 	}
 	if len(groups) == 0 {

@@ -89,7 +89,8 @@ func (d *demo) prepare(ctx context.Context) error {
 	_, e := admin.Create(ctx, d.table.Admin, admin.Client{Client: demoName, StoredRow: by})
 	err = errors.Join(err, ignoreExisting(e))
 	_, e = admin.Create(ctx, d.table.Admin, admin.Pool{
-		Client: demoName, Pool: demoName, LongestLease: admin.Duration(demoLongest), Quarantine: admin.Duration(demoQuarantine), StoredRow: by,
+		Client: demoName, Pool: demoName, LongestLease: admin.Duration(demoLongest), Quarantine: admin.Duration(demoQuarantine),
+		StoredRow: by,
 	})
 	if err = errors.Join(err, ignoreExisting(e)); err != nil {
 		return err
@@ -99,7 +100,8 @@ func (d *demo) prepare(ctx context.Context) error {
 		for i := range demoResources {
 			fmt.Fprintf(&names, "%s-%03d\n", r, i)
 		}
-		_, err := d.table.ImportResources(ctx, strings.NewReader(names.String()), admin.ResourceImport{Client: demoName, Pool: demoName, Region: r})
+		_, err := d.table.ImportResources(ctx, strings.NewReader(names.String()),
+			admin.ResourceImport{Client: demoName, Pool: demoName, Region: r})
 		if err != nil {
 			return err
 		}

@@ -72,8 +72,10 @@ func newDevCmd(a *cli.App) *cobra.Command {
 	f.BoolVar(&d.noLoad, "no-load", false, "produce no events and use no leases; heartbeats continue")
 	f.Int64Var(&d.rate, "rate", 1000, "events per second of the load generator")
 	f.IntVar(&d.port, "kafka-port", 0, "port of the dev broker (default: 9092 if it is free, else any free port)")
-	f.IntVar(&d.dbPort, "dynamodb-port", 0, "port of DynamoDB in the first region; each further region has the next port (default: the ports of leases.regions, 8000 to 8002, and free ports in place of those in use)")
-	f.StringArrayVar(&d.fault, "fault", nil, "fault to inject: duplicate, or region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; repeatable")
+	f.IntVar(&d.dbPort, "dynamodb-port", 0,
+		"port of DynamoDB in the first region; each further region has the next port (default: the ports of leases.regions, 8000 to 8002, and free ports in place of those in use)")
+	f.StringArrayVar(&d.fault, "fault", nil,
+		"fault to inject: duplicate, or region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; repeatable")
 	f.String("data-dir", "", "directory of the data (default: a temporary one, removed at the end)")
 	f.String("listen", "", "address of the API (default: api.listen)")
 	f.String("ops-listen", "", "address of health checks and metrics (default: api.ops_listen)")
@@ -133,7 +135,8 @@ func (d *dev) run(ctx context.Context) (err error) {
 		kafkaDir = filepath.Join(d.cfg.DataDir, "kafka")
 	}
 	//nolint:contextcheck // the broker runs until Close, after everything that uses it has ended
-	d.broker, err = devbroker.Start(devbroker.Config{DataDir: kafkaDir, Port: d.port, Topics: node.Topics(d.cfg, node.DevRoles()), Log: &d.log})
+	d.broker, err = devbroker.Start(
+		devbroker.Config{DataDir: kafkaDir, Port: d.port, Topics: node.Topics(d.cfg, node.DevRoles()), Log: &d.log})
 	if err != nil {
 		return brokerFailure(err)
 	}
@@ -188,7 +191,8 @@ func portIsFree(ctx context.Context, port int) bool {
 func (d *dev) ready() {
 	addr := d.node.Server.Addr()
 	out := d.print
-	out("ready in %d ms: API %s://%s, Kafka %s, metrics %[2]s://%[5]s/metrics", time.Since(d.started).Milliseconds(), d.node.Server.Scheme(), addr, d.broker.Addrs()[0], d.node.Server.OpsAddr())
+	out("ready in %d ms: API %s://%s, Kafka %s, metrics %[2]s://%[5]s/metrics", time.Since(d.started).Milliseconds(),
+		d.node.Server.Scheme(), addr, d.broker.Addrs()[0], d.node.Server.OpsAddr())
 	out("  tables %s", strings.Join(d.leases.cfg.Regions, ", "))
 	for _, moved := range d.leases.moved {
 		out("  note   %s; --dynamodb-port sets the ports", moved)
@@ -204,7 +208,8 @@ func (d *dev) ready() {
 	}
 	out("  try    weir spend show --campaign %s%s", d.example(), server)
 	out("         weir ingest FILE --format csv|jsonl|ipinyou|openbandit%s", server)
-	out("         curl -s http://%s/weir.v1.SpendService/GetSpend -H 'Content-Type: application/json' -d '{\"campaign\":\"%s\"}'", addr, d.example())
+	out("         curl -s http://%s/weir.v1.SpendService/GetSpend -H 'Content-Type: application/json' -d '{\"campaign\":\"%s\"}'", addr,
+		d.example())
 	leases := d.leases.regionsFlag(d.regions)
 	if d.settings(isLeaseSetting) != "" { // the server has the others, too
 		leases = " --server " + addr + leases

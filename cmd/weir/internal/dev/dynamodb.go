@@ -54,12 +54,15 @@ func newDynamoDBCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&d.regions, "regions", "1", "number of regions, or their names separated by commas")
 	f.IntVar(&d.port, "port", 8000, "port of the first region")
 	f.StringVar(&d.host, "host", "127.0.0.1", "address to listen on")
-	f.StringVar(&d.profile, "profile", "friendly", "behaviour of the regions: ideal, friendly (some lag) or hostile (lag, faults, new shards)")
+	f.StringVar(&d.profile, "profile", "friendly",
+		"behaviour of the regions: ideal, friendly (some lag) or hostile (lag, faults, new shards)")
 	cli.Enum(f, "profile", "ideal", "friendly", "hostile")
 	f.StringVar(&d.dir, "data-dir", "", "directory of the tables (default: in memory)")
 	f.StringVar(&d.access, "access-key-id", "", "the only accepted access key id (default: any); required if --host is not loopback")
-	f.StringSliceVar(&d.hosts, "allowed-hosts", nil, "names in the Host header that are answered beside --host, localhost and IP addresses, such as the name of a service in docker compose")
-	f.StringArrayVar(&d.fault, "fault", nil, "fault to inject, such as region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; repeatable")
+	f.StringSliceVar(&d.hosts, "allowed-hosts", nil,
+		"names in the Host header that are answered beside --host, localhost and IP addresses, such as the name of a service in docker compose")
+	f.StringArrayVar(&d.fault, "fault", nil,
+		"fault to inject, such as region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; repeatable")
 	f.DurationVar(&d.retention, "stream-retention", 24*time.Hour, "time for which the records of a new stream can be read")
 	f.Uint64Var(&d.seed, "seed", 0, "seed of random lags and faults")
 	return c
@@ -84,14 +87,17 @@ func (d *dynamo) run(ctx context.Context) (err error) {
 		return cli.UsageError(fmt.Sprintf("--profile %q does not exist", d.profile), "use ideal, friendly or hostile")
 	}
 	if d.retention <= 0 {
-		return cli.UsageError(fmt.Sprintf("--stream-retention %s is not a time above 0", d.retention), "give a time such as 10m; DynamoDB has 24h")
+		return cli.UsageError(fmt.Sprintf("--stream-retention %s is not a time above 0", d.retention),
+			"give a time such as 10m; DynamoDB has 24h")
 	}
 	cfg.Profile.StreamRetention = d.retention
 	if d.access == "" && !hostcheck.IsLoopback(d.host) {
-		return cli.UsageError(fmt.Sprintf("--host %s can be reached from other machines", d.host), "give --access-key-id, or listen on 127.0.0.1")
+		return cli.UsageError(fmt.Sprintf("--host %s can be reached from other machines", d.host),
+			"give --access-key-id, or listen on 127.0.0.1")
 	}
 	if d.port < 0 || d.port+len(cfg.Regions) > 1<<16 {
-		return cli.UsageError(fmt.Sprintf("--port %d is out of range for %d regions", d.port, len(cfg.Regions)), "use 1 to 65535, or 0 for any free port")
+		return cli.UsageError(fmt.Sprintf("--port %d is out of range for %d regions", d.port, len(cfg.Regions)),
+			"use 1 to 65535, or 0 for any free port")
 	}
 	cloud, err := dynamotest.New(cfg)
 	if err != nil {

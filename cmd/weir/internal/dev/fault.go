@@ -41,7 +41,8 @@ const (
 func parseFault(text string, regions []string) (fault, error) {
 	m := regexp.MustCompile(`^(duplicate|region)(?:=([^@+]+))?(?:@([^+]+))?(?:\+(.+))?$`).FindStringSubmatch(text)
 	if m == nil {
-		return fault{}, cli.UsageError("--fault "+text+" does not exist", "write duplicate or region=NAME; add @30s for the time until it begins and +2m for its duration")
+		return fault{}, cli.UsageError("--fault "+text+" does not exist",
+			"write duplicate or region=NAME; add @30s for the time until it begins and +2m for its duration")
 	}
 	f := fault{kind: m[1], region: m[2], after: duplicateAfter}
 	if f.kind == faultRegion {
@@ -145,7 +146,8 @@ func (f *faultInjector) cut(a, b string, cut bool) error {
 func (f *faultInjector) duplicate(ctx context.Context) error {
 	regions := f.regions
 	if len(regions) < 2 {
-		return cli.Fail(cli.ExitUsage, "cannot inject a duplicate", errors.New("there is one region only"), "set leases.regions to two regions or more")
+		return cli.Fail(cli.ExitUsage, "cannot inject a duplicate", errors.New("there is one region only"),
+			"set leases.regions to two regions or more")
 	}
 	a, b := f.agents[0], f.agents[1]
 	f.mu.Lock()
@@ -168,13 +170,15 @@ func (f *faultInjector) duplicate(ctx context.Context) error {
 		f.report("fault: cannot inject a duplicate: %v, %v", errA, errB)
 		return nil
 	}
-	f.report("fault: while %s and %s were cut from each other, key %s was leased twice: %s and %s", regions[0], regions[1], key, first.Resource, second.Resource)
+	f.report("fault: while %s and %s were cut from each other, key %s was leased twice: %s and %s", regions[0], regions[1], key,
+		first.Resource, second.Resource)
 	healed := time.Now()
 	for pause.For(ctx, healCheck) {
 		first, errA = get(a)
 		second, errB = get(b)
 		if errA == nil && errB == nil && first.Resource == second.Resource {
-			f.report("fault: %.1f s after the cut ended, both regions return %s for key %s", time.Since(healed).Seconds(), first.Resource, key)
+			f.report("fault: %.1f s after the cut ended, both regions return %s for key %s", time.Since(healed).Seconds(), first.Resource,
+				key)
 			return nil
 		}
 	}

@@ -45,7 +45,8 @@ func startLeases(ctx context.Context, cfg config.Leases, port int, dir string) (
 	for i, region := range regions {
 		l, err := d.listen(ctx, region, endpoints[region], port)
 		if err != nil {
-			return nil, cli.Fail(0, "cannot listen for DynamoDB in "+region, errors.Join(err, d.close()), "give another --dynamodb-port: each region needs a port; or stop the process that uses the port")
+			return nil, cli.Fail(0, "cannot listen for DynamoDB in "+region, errors.Join(err, d.close()),
+				"give another --dynamodb-port: each region needs a port; or stop the process that uses the port")
 		}
 		if port > 0 {
 			port++

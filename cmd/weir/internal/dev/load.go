@@ -75,7 +75,8 @@ func generateLoad(ctx context.Context, a *cli.App, rate int64) error {
 			case <-ctx.Done():
 				return nil
 			case now := <-t.C:
-				a.Notef("%s  %d events produced, mostly of campaign %s  %s", now.Format(time.TimeOnly), produced.Load(), loadgen.BusiestCampaign(), d.counts())
+				a.Notef("%s  %d events produced, mostly of campaign %s  %s", now.Format(time.TimeOnly), produced.Load(),
+					loadgen.BusiestCampaign(), d.counts())
 			}
 		}
 	})

@@ -70,7 +70,8 @@ func (s status) log(l *zerolog.Logger) {
 	for _, c := range s.charged {
 		charged.Int64(c.Currency, c.Micros)
 	}
-	l.Info().Int64("events", s.events).Float64("events_per_second", s.perSecond).Dict("charged_micros", charged).Int64("lag_records", s.lag).
+	l.Info().Int64("events", s.events).Float64("events_per_second", s.perSecond).Dict("charged_micros", charged).
+		Int64("lag_records", s.lag).
 		Int("running", s.running).Int("partitions", s.parts).Int64("leases_held", s.leases.held).Msg("dev_status")
 }
 

@@ -89,7 +89,9 @@ func (d adoption) plan(ctx context.Context, o admin.Adoption) error {
 	if err != nil {
 		return connect.LeaseFailure("cannot adopt the region", err)
 	}
-	d.a.Notef("region %s would stop leasing, for good unless --undo readmits it, and %s would get its resources: repeat the command with --yes", o.Region, o.By)
+	d.a.Notef(
+		"region %s would stop leasing, for good unless --undo readmits it, and %s would get its resources: repeat the command with --yes",
+		o.Region, o.By)
 	return printWithPools(d.a, plan, plan.Pools)
 }
 

@@ -134,7 +134,8 @@ func newBalancerBacktestCmd(a *cli.App) *cobra.Command {
 			}
 			report, err := backtest.Run(curves, backtest.Config{Stock: f.stock, Seed: f.seed, Limits: node.BalancerConfig(cfg).Limits})
 			if err != nil {
-				return cli.Fail(cli.ExitData, "cannot simulate this demand", err, "give files of the same length and step, which --days shortens, and a --stock within the limits")
+				return cli.Fail(cli.ExitData, "cannot simulate this demand", err,
+					"give files of the same length and step, which --days shortens, and a --stock within the limits")
 			}
 			if f.svg != "" {
 				if err := writeFile(f.svg, report.SVG); err != nil {

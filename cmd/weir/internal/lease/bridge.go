@@ -50,7 +50,8 @@ func newBridgeScanCmd(a *cli.App) *cobra.Command {
 			if err := requestScans(cmd.Context(), k, regions, args); err != nil {
 				return cli.Fail(cli.ExitUnavailable, "cannot request the scan", err, leaseTopicsRemedy)
 			}
-			a.Notef("requested a scan of %s; when a scan ends, `weir status` has a line of kind scan with the number of rows", strings.Join(args, ", "))
+			a.Notef("requested a scan of %s; when a scan ends, `weir status` has a line of kind scan with the number of rows",
+				strings.Join(args, ", "))
 			return nil
 		},
 	}
@@ -66,7 +67,8 @@ func requestScans(ctx context.Context, k kafka.Cluster, regions, of []string) er
 	if err := k.Reach(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, scanRequestTimeout, fmt.Errorf("no broker accepted the request within %s", scanRequestTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, scanRequestTimeout,
+		fmt.Errorf("no broker accepted the request within %s", scanRequestTimeout))
 	defer cancel()
 	p, err := kafka.NewProducer(k, events.LeaseBridgeTopic)
 	if err != nil {
@@ -109,16 +111,18 @@ func newBridgeRejectedCmd(a *cli.App) *cobra.Command {
 				return err
 			}
 			rows := []rejectRow{}
-			err = kafkaadmin.ReadTopic(cmd.Context(), k, events.LeaseRejectedTopic, time.Now().Add(-since), func(_ int32, r stream.Record) error {
-				var v eventspb.LeaseReject
-				if err := proto.Unmarshal(r.Value, &v); err != nil {
-					return err
-				}
-				rows = append(rows, rejectRow{
-					time.UnixMilli(v.AtMs).UTC(), v.Region, v.Reason, v.Detail, v.PartitionKey, v.SortKey, v.Shard, v.Sequence, v.Record,
+			err = kafkaadmin.ReadTopic(cmd.Context(), k, events.LeaseRejectedTopic, time.Now().Add(-since),
+				func(_ int32, r stream.Record) error {
+					var v eventspb.LeaseReject
+					if err := proto.Unmarshal(r.Value, &v); err != nil {
+						return err
+					}
+					rows = append(rows, rejectRow{
+						time.UnixMilli(v.AtMs).UTC(), v.Region, v.Reason, v.Detail, v.PartitionKey, v.SortKey, v.Shard, v.Sequence,
+						v.Record,
+					})
+					return nil
 				})
-				return nil
-			})
 			if err != nil {
 				return cli.Fail(cli.ExitUnavailable, "cannot read the rejected records", err, leaseTopicsRemedy)
 			}

@@ -68,7 +68,8 @@ func newRegionHomeCmd(a *cli.App) *cobra.Command {
 			return showHome(a, h)
 		},
 	}
-	c.Flags().StringVar(&since, "dead-since", "", "time since which nothing was written through the old home, as RFC 3339; for an old home that is lost")
+	c.Flags().StringVar(&since, "dead-since", "",
+		"time since which nothing was written through the old home, as RFC 3339; for an old home that is lost")
 	c.Flags().BoolVar(&wait, "wait", false, "wait for the end of the old home's write lease, in place of an error with that time")
 	connect.LeaseFlags(a, c.Flags())
 	return c

@@ -49,7 +49,8 @@ func newResourceImportCmd(a *cli.App) *cobra.Command {
 				return cli.UsageError(fmt.Sprintf("--rate %d is negative", rate), "give resources per second, or 0 for no limit")
 			}
 			if maxOutage <= 0 {
-				return cli.UsageError(fmt.Sprintf("--max-outage %v is not positive", maxOutage), "give how long the import may wait, such as 1h")
+				return cli.UsageError(fmt.Sprintf("--max-outage %v is not positive", maxOutage),
+					"give how long the import may wait, such as 1h")
 			}
 			if file == "" {
 				file = ingest.RejectsName(filepath.Base(args[0]))
@@ -95,7 +96,8 @@ func (r *resources) load(cmd *cobra.Command, name string, from admin.ResourceImp
 	done()
 	bad.note()
 	if err == nil || sum.Lines > 0 {
-		r.a.Notef("%d resources added in %v, %.0f a second", sum.Created, time.Since(begun).Round(time.Millisecond), float64(sum.Created)/time.Since(begun).Seconds())
+		r.a.Notef("%d resources added in %v, %.0f a second", sum.Created, time.Since(begun).Round(time.Millisecond),
+			float64(sum.Created)/time.Since(begun).Seconds())
 		if err := printImport(r.a, sum); err != nil {
 			return err
 		}
@@ -177,7 +179,8 @@ func countBar(a *cli.App, total int64, at func(admin.ImportProgress) int64) (pro
 	if !a.IsTerminal() {
 		return nil, func() {}
 	}
-	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.Stderr), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.Stderr), progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
 		progressbar.OptionSetDescription("import"), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
 		progressbar.OptionEnableColorCodes(a.Color()))
 	return func(s admin.ImportProgress) { _ = bar.Set64(at(s)) }, func() { _ = bar.Finish() }

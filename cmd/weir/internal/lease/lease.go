@@ -59,7 +59,8 @@ func rowOfLease(l agent.Lease) leaseRow {
 // newLeaseCmd returns `weir lease`.
 func newLeaseCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "lease", Short: "Get, show and release leases"}
-	c.AddCommand(newLeaseGetCmd(a), newLeaseListCmd(a), newLeaseShowCmd(a), newLeaseReleaseCmd(a), newLeaseHistoryCmd(a), newLeaseHeadroomCmd(a))
+	c.AddCommand(newLeaseGetCmd(a), newLeaseListCmd(a), newLeaseShowCmd(a), newLeaseReleaseCmd(a), newLeaseHistoryCmd(a),
+		newLeaseHeadroomCmd(a))
 	return c
 }
 
@@ -110,17 +111,19 @@ func (o *leaseCmd) get(ctx context.Context, l *node.LeaseTable) error {
 
 func newLeaseShowCmd(a *cli.App) *cobra.Command {
 	o := &leaseCmd{a: a}
-	c := o.command("show --client NAME --pool NAME --key KEY", "Show the leases of a key in each region, and whether the rows of their resources agree", func(ctx context.Context, l *node.LeaseTable) error {
-		list, err := l.Lease(ctx, o.client, o.pool, o.key)
-		if err != nil {
-			return connect.LeaseFailure("cannot show the lease", err)
-		}
-		if len(list) == 0 && !a.Structured() {
-			a.Notef("key %q never had a lease", o.key)
-			return nil
-		}
-		return cli.PrintRows(a, list)
-	})
+	c := o.command("show --client NAME --pool NAME --key KEY",
+		"Show the leases of a key in each region, and whether the rows of their resources agree",
+		func(ctx context.Context, l *node.LeaseTable) error {
+			list, err := l.Lease(ctx, o.client, o.pool, o.key)
+			if err != nil {
+				return connect.LeaseFailure("cannot show the lease", err)
+			}
+			if len(list) == 0 && !a.Structured() {
+				a.Notef("key %q never had a lease", o.key)
+				return nil
+			}
+			return cli.PrintRows(a, list)
+		})
 	o.keyFlag(c)
 	cli.Must(c.MarkFlagRequired("pool"))
 	cli.Must(c.MarkFlagRequired("key"))
@@ -153,10 +156,12 @@ func (o *leaseCmd) release(ctx context.Context, l *node.LeaseTable) error {
 			continue
 		}
 		if n++; k.Problem != "" {
-			return cli.Fail(cli.ExitUnavailable, "cannot release the lease", errors.New(k.Region+" "+k.Problem), "try again when the region answers; without a release the lease ends at its deadline")
+			return cli.Fail(cli.ExitUnavailable, "cannot release the lease", errors.New(k.Region+" "+k.Problem),
+				"try again when the region answers; without a release the lease ends at its deadline")
 		}
 		if !o.dry {
-			if err := o.releaseIn(ctx, l, k); err != nil && !(k.Ended && errors.Is(err, agent.ErrEnded)) { // another key has the resource now
+			// another key has the resource now
+			if err := o.releaseIn(ctx, l, k); err != nil && !(k.Ended && errors.Is(err, agent.ErrEnded)) {
 				return connect.LeaseFailure("cannot release the lease", err)
 			}
 		}
@@ -167,7 +172,8 @@ func (o *leaseCmd) release(ctx context.Context, l *node.LeaseTable) error {
 		if o.region != "" {
 			where = " in " + o.region
 		}
-		return cli.Fail(cli.ExitFailed, "cannot release the lease", fmt.Errorf("key %q has no lease%s", o.key, where), "`weir lease show` shows the earlier leases of the key")
+		return cli.Fail(cli.ExitFailed, "cannot release the lease", fmt.Errorf("key %q has no lease%s", o.key, where),
+			"`weir lease show` shows the earlier leases of the key")
 	}
 	return nil
 }
@@ -194,34 +200,35 @@ func (o *leaseCmd) releaseIn(ctx context.Context, l *node.LeaseTable, k admin.Ke
 func newLeaseListCmd(a *cli.App) *cobra.Command {
 	o := &leaseCmd{a: a}
 	f := admin.ResourceFilter{State: admin.Leased}
-	c := o.command("list --client NAME", "List the leases of a client, from the copy of the home region", func(ctx context.Context, l *node.LeaseTable) error {
-		type row struct {
-			Key      string    `json:"key"`
-			Pool     string    `json:"pool"`
-			Resource string    `json:"resource"`
-			Region   string    `json:"region"`
-			Token    int64     `json:"token"`
-			Until    time.Time `json:"until"`
-			Ended    bool      `json:"ended"`
-		}
-		rows, now := []row{}, time.Now()
-		f.Pool, f.Key = o.pool, o.key
-		var err error
-		if f.ReadRegion, err = answeringRegion(ctx, a, l); err != nil {
-			return connect.LeaseFailure("cannot list the leases", err)
-		}
-		err = l.Resources(ctx, o.client, f, func(r admin.Resource) error {
-			rows = append(rows, row{r.Key, r.Pool, r.Resource, r.Region, r.Token, r.Until, r.Until.Before(now)})
-			return nil
+	c := o.command("list --client NAME", "List the leases of a client, from the copy of the home region",
+		func(ctx context.Context, l *node.LeaseTable) error {
+			type row struct {
+				Key      string    `json:"key"`
+				Pool     string    `json:"pool"`
+				Resource string    `json:"resource"`
+				Region   string    `json:"region"`
+				Token    int64     `json:"token"`
+				Until    time.Time `json:"until"`
+				Ended    bool      `json:"ended"`
+			}
+			rows, now := []row{}, time.Now()
+			f.Pool, f.Key = o.pool, o.key
+			var err error
+			if f.ReadRegion, err = answeringRegion(ctx, a, l); err != nil {
+				return connect.LeaseFailure("cannot list the leases", err)
+			}
+			err = l.Resources(ctx, o.client, f, func(r admin.Resource) error {
+				rows = append(rows, row{r.Key, r.Pool, r.Resource, r.Region, r.Token, r.Until, r.Until.Before(now)})
+				return nil
+			})
+			if err != nil {
+				return connect.LeaseFailure("cannot list the leases", err)
+			}
+			slices.SortFunc(rows, func(x, y row) int {
+				return cmp.Or(cmp.Compare(x.Pool, y.Pool), cmp.Compare(x.Key, y.Key), cmp.Compare(x.Region, y.Region))
+			})
+			return cli.PrintRows(a, rows)
 		})
-		if err != nil {
-			return connect.LeaseFailure("cannot list the leases", err)
-		}
-		slices.SortFunc(rows, func(x, y row) int {
-			return cmp.Or(cmp.Compare(x.Pool, y.Pool), cmp.Compare(x.Key, y.Key), cmp.Compare(x.Region, y.Region))
-		})
-		return cli.PrintRows(a, rows)
-	})
 	o.keyFlag(c)
 	c.Flags().StringVar(&f.Region, "in-region", "", "only leases of this region")
 	cli.Region(c.Flags(), "in-region")

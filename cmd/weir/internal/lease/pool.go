@@ -25,12 +25,18 @@ func newPoolCmd(a *cli.App) *cobra.Command {
 			cli.Must(cobra.MarkFlagRequired(f, "client"))
 		},
 		fields: func(f *pflag.FlagSet, p *admin.Pool) {
-			f.DurationVar((*time.Duration)(&p.LongestLease), "longest-lease", time.Duration(p.LongestLease), "maximum lease term; longer requests get this term (default 1h)")
-			f.DurationVar((*time.Duration)(&p.Quarantine), "quarantine", time.Duration(p.Quarantine), "time after the end of a lease in which no other key gets the resource (default 10s)")
-			f.IntVar(&p.Buckets, "buckets", p.Buckets, "index partitions, one for each 10,000 resources of a region; the number can only grow (default 10)")
-			f.Var(&floorsFlag{&p.Floors}, "floor", "free resources that a region keeps even if other regions need them; none removes all floors")
-			f.StringVar(&p.Balance, "balance", p.Balance, "whether the balancer transfers free resources between regions: on or off (default on)")
-			f.StringVar(&p.Duplicates, "duplicates", p.Duplicates, "what dedup does about a key that two regions lease: observe, supersede or release (default supersede)")
+			f.DurationVar((*time.Duration)(&p.LongestLease), "longest-lease", time.Duration(p.LongestLease),
+				"maximum lease term; longer requests get this term (default 1h)")
+			f.DurationVar((*time.Duration)(&p.Quarantine), "quarantine", time.Duration(p.Quarantine),
+				"time after the end of a lease in which no other key gets the resource (default 10s)")
+			f.IntVar(&p.Buckets, "buckets", p.Buckets,
+				"index partitions, one for each 10,000 resources of a region; the number can only grow (default 10)")
+			f.Var(&floorsFlag{&p.Floors}, "floor",
+				"free resources that a region keeps even if other regions need them; none removes all floors")
+			f.StringVar(&p.Balance, "balance", p.Balance,
+				"whether the balancer transfers free resources between regions: on or off (default on)")
+			f.StringVar(&p.Duplicates, "duplicates", p.Duplicates,
+				"what dedup does about a key that two regions lease: observe, supersede or release (default supersede)")
 			f.StringVar(&p.Forecast, "forecast", p.Forecast, "forecast of demand: auto, ewma, holt or seasonal (default auto)")
 			cli.Enum(f, "balance", "on", "off")
 			cli.Enum(f, "duplicates", "observe", "supersede", "release")
@@ -41,7 +47,8 @@ func newPoolCmd(a *cli.App) *cobra.Command {
 			if p.Quarantine <= p.LongestLease {
 				return ""
 			}
-			return fmt.Sprintf("the quarantine, %v, is longer than the longest lease, %v: resources are idle most of the time", p.Quarantine, p.LongestLease)
+			return fmt.Sprintf("the quarantine, %v, is longer than the longest lease, %v: resources are idle most of the time",
+				p.Quarantine, p.LongestLease)
 		},
 	}, "Create, show, change and delete pools: sets of resources to lease")
 }

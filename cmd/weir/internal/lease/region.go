@@ -21,7 +21,8 @@ func newRegionCmd(a *cli.App) *cobra.Command {
 		name:    func(r *admin.Region) *string { return &r.Region },
 		parents: func(*pflag.FlagSet, *admin.Region) {},
 		fields: func(f *pflag.FlagSet, r *admin.Region) {
-			f.StringVar(&r.SwingTo, "swing-to", r.SwingTo, "region that will get a part of this region's traffic; the balancer transfers resources first")
+			f.StringVar(&r.SwingTo, "swing-to", r.SwingTo,
+				"region that will get a part of this region's traffic; the balancer transfers resources first")
 			cli.Region(f, "swing-to")
 			f.IntVar(&r.SwingPercent, "swing-percent", r.SwingPercent, "percentage of the traffic that moves to --swing-to")
 			f.DurationVar((*time.Duration)(&r.WriteLease), "write-lease", time.Duration(r.WriteLease),

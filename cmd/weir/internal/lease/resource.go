@@ -95,25 +95,28 @@ func newResourceCreateCmd(a *cli.App) *cobra.Command {
 
 func newResourceGetCmd(a *cli.App) *cobra.Command {
 	r := &resources{a: a}
-	return r.command("get NAME...", "Show resources, from the region that owns them", func(ctx context.Context, l *node.LeaseTable, names []string) error {
-		return r.each(names, "cannot show all resources", func(name string) (admin.Resource, error) { return l.Resource(ctx, r.client, name) })
-	})
+	return r.command("get NAME...", "Show resources, from the region that owns them",
+		func(ctx context.Context, l *node.LeaseTable, names []string) error {
+			return r.each(names, "cannot show all resources",
+				func(name string) (admin.Resource, error) { return l.Resource(ctx, r.client, name) })
+		})
 }
 
 func newResourceUpdateCmd(a *cli.App) *cobra.Command {
 	r := &resources{a: a}
 	var revive bool
-	c := r.command("update NAME...", "Move available resources to another pool, or revive retired ones", func(ctx context.Context, l *node.LeaseTable, names []string) error {
-		if revive == (r.pool != "") {
-			return cli.UsageError("give exactly one change", "give --pool or --revive")
-		}
-		return r.each(names, "cannot change all resources", func(name string) (admin.Resource, error) {
-			if revive {
-				return l.Revive(ctx, r.client, name, r.dry)
+	c := r.command("update NAME...", "Move available resources to another pool, or revive retired ones",
+		func(ctx context.Context, l *node.LeaseTable, names []string) error {
+			if revive == (r.pool != "") {
+				return cli.UsageError("give exactly one change", "give --pool or --revive")
 			}
-			return l.SetPool(ctx, r.client, name, r.pool, r.dry)
+			return r.each(names, "cannot change all resources", func(name string) (admin.Resource, error) {
+				if revive {
+					return l.Revive(ctx, r.client, name, r.dry)
+				}
+				return l.SetPool(ctx, r.client, name, r.pool, r.dry)
+			})
 		})
-	})
 	c.Flags().StringVar(&r.pool, "pool", "", "new pool of the resources")
 	c.Flags().BoolVar(&revive, "revive", false, "make retired resources available again")
 	dryRun(c.Flags(), &r.dry)

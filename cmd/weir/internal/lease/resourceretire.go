@@ -16,15 +16,18 @@ func newResourceDeleteCmd(a *cli.App) *cobra.Command {
 	r := &resources{a: a}
 	var file string
 	var yes bool
-	c := r.command("delete NAME...|--file FILE|--pool POOL", "Retire available resources", func(ctx context.Context, l *node.LeaseTable, names []string) error {
-		switch {
-		case len(names) > 0 && (file != "" || r.pool != ""), len(names) == 0 && file == "" && r.pool == "":
-			return cli.UsageError("give either names, or --file or --pool", "--file - reads standard input; --file with --pool retires only resources of that pool")
-		case len(names) > 0:
-			return r.each(names, "cannot retire all resources", func(name string) (admin.Resource, error) { return l.Retire(ctx, r.client, name, r.dry) })
-		}
-		return r.retireAll(ctx, l, file, yes)
-	})
+	c := r.command("delete NAME...|--file FILE|--pool POOL", "Retire available resources",
+		func(ctx context.Context, l *node.LeaseTable, names []string) error {
+			switch {
+			case len(names) > 0 && (file != "" || r.pool != ""), len(names) == 0 && file == "" && r.pool == "":
+				return cli.UsageError("give either names, or --file or --pool",
+					"--file - reads standard input; --file with --pool retires only resources of that pool")
+			case len(names) > 0:
+				return r.each(names, "cannot retire all resources",
+					func(name string) (admin.Resource, error) { return l.Retire(ctx, r.client, name, r.dry) })
+			}
+			return r.retireAll(ctx, l, file, yes)
+		})
 	c.Args = cobra.ArbitraryArgs
 	c.Long = "Retire available resources: they are not leased any more. Their rows stay in the table, because a\n" +
 		"revived resource has to continue with its version, which is the token of its leases.\n" +

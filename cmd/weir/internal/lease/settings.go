@@ -82,29 +82,31 @@ func newSettingsCmd[T any, P admin.Entity[T]](s *settingsCommand[T], short strin
 		noteFallbackRegion(s.a, l, at)
 		return cli.PrintRows(s.a, all)
 	})
-	update := newSettingCmd(s, "update NAME", "Change the given settings of a "+s.noun, func(ctx context.Context, l *node.LeaseTable, cmd *cobra.Command) error {
-		found, err := admin.Get[T, P](ctx, l.Admin, s.value)
-		if err != nil {
-			return connect.LeaseFailure("cannot change the "+s.noun, err)
-		}
-		if err := s.overlay(cmd, &found); err != nil {
-			return err
-		}
-		if found, err = admin.Update[T, P](ctx, l.Admin, found); err != nil {
-			return connect.LeaseFailure("cannot change the "+s.noun, err)
-		}
-		return s.printWhole(&found)
-	})
+	update := newSettingCmd(s, "update NAME", "Change the given settings of a "+s.noun,
+		func(ctx context.Context, l *node.LeaseTable, cmd *cobra.Command) error {
+			found, err := admin.Get[T, P](ctx, l.Admin, s.value)
+			if err != nil {
+				return connect.LeaseFailure("cannot change the "+s.noun, err)
+			}
+			if err := s.overlay(cmd, &found); err != nil {
+				return err
+			}
+			if found, err = admin.Update[T, P](ctx, l.Admin, found); err != nil {
+				return connect.LeaseFailure("cannot change the "+s.noun, err)
+			}
+			return s.printWhole(&found)
+		})
 	s.fields(update.Flags(), new(T))
 	withoutDefaults(update.Flags())
 	var dry bool
-	remove := newSettingCmd(s, "delete NAME", "Delete a "+s.noun+" that is not in use", func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
-		if err := admin.Delete[T, P](ctx, l.Admin, s.value, dry); err != nil {
-			return connect.LeaseFailure("cannot delete the "+s.noun, err)
-		}
-		s.a.Notef("%s %s", P(&s.value), dryRunText(dry, "deleted"))
-		return nil
-	})
+	remove := newSettingCmd(s, "delete NAME", "Delete a "+s.noun+" that is not in use",
+		func(ctx context.Context, l *node.LeaseTable, _ *cobra.Command) error {
+			if err := admin.Delete[T, P](ctx, l.Admin, s.value, dry); err != nil {
+				return connect.LeaseFailure("cannot delete the "+s.noun, err)
+			}
+			s.a.Notef("%s %s", P(&s.value), dryRunText(dry, "deleted"))
+			return nil
+		})
 	dryRun(remove.Flags(), &dry)
 	c.AddCommand(create, get, list, update, remove, newSettingsImportCmd[T, P](s))
 	return c
@@ -133,7 +135,9 @@ func withoutDefaults(f *pflag.FlagSet) {
 
 // newSettingCmd returns a sub-command that connects to the table and calls do. If use has NAME, the
 // argument is the name.
-func newSettingCmd[T any](s *settingsCommand[T], use, short string, do func(context.Context, *node.LeaseTable, *cobra.Command) error) *cobra.Command {
+func newSettingCmd[T any](s *settingsCommand[T], use, short string,
+	do func(context.Context, *node.LeaseTable, *cobra.Command) error,
+) *cobra.Command {
 	n := strings.Count(use, " NAME")
 	c := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(n),
@@ -227,7 +231,8 @@ func readSettings[T any](a *cli.App, name string) ([]T, error) {
 		}
 	}
 	if err != nil {
-		return nil, cli.Fail(cli.ExitData, fmt.Sprintf("cannot read %s at entry %d", name, len(all)+1), err, "use the format of `list -o jsonl`")
+		return nil, cli.Fail(cli.ExitData, fmt.Sprintf("cannot read %s at entry %d", name, len(all)+1), err,
+			"use the format of `list -o jsonl`")
 	}
 	return all, nil
 }

@@ -40,10 +40,16 @@ func NewAccess(c *config.Config) (x Access, err error) {
 		return x, &ConfigError{"cannot read " + keyToken, err, "check the path"}
 	}
 	if x.token = strings.TrimSpace(string(token)); x.token == "" {
-		return x, &ConfigError{"cannot use " + keyToken, errors.New(c.API.TokenFile + " is empty"), "write at least 16 bytes of text to it, for example with `openssl rand -hex 16`"}
+		return x, &ConfigError{
+			"cannot use " + keyToken, errors.New(c.API.TokenFile + " is empty"),
+			"write at least 16 bytes of text to it, for example with `openssl rand -hex 16`",
+		}
 	}
 	if len(x.token) < api.MinToken {
-		return x, &ConfigError{"cannot use " + keyToken, fmt.Errorf("the token in %s has %d bytes and could be guessed", c.API.TokenFile, len(x.token)), "write at least 16 bytes of text to it, for example with `openssl rand -hex 16`"}
+		return x, &ConfigError{
+			"cannot use " + keyToken, fmt.Errorf("the token in %s has %d bytes and could be guessed", c.API.TokenFile, len(x.token)),
+			"write at least 16 bytes of text to it, for example with `openssl rand -hex 16`",
+		}
 	}
 	return x, nil
 }

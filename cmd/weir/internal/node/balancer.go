@@ -20,7 +20,8 @@ func balancerMemory(c *config.Config, share int64) Allocation {
 	a := coreMemory(c, share)
 	if c.Processor.Standbys > 0 {
 		a.Handlers = share / 16
-		a.Uses = append(a.Uses, Use{"standby handlers", a.Handlers, "of partitions that other processes own; without room a takeover reads all rows"})
+		a.Uses = append(a.Uses,
+			Use{"standby handlers", a.Handlers, "of partitions that other processes own; without room a takeover reads all rows"})
 	}
 	return a
 }

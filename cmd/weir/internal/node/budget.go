@@ -53,7 +53,10 @@ func runtimeAllocation(c *config.Config, share int64, workers int, cache int64) 
 	a.Uses = []Use{
 		{"block cache", a.Cache, "of the store"},
 		{"write buffers", a.WriteBuffers, "of the store"},
-		{"fetched records", recordsPerFetch * fetches, fmt.Sprintf("%d bytes of fetches; decoded records take about ten times as much", fetches)},
+		{
+			"fetched records", recordsPerFetch * fetches,
+			fmt.Sprintf("%d bytes of fetches; decoded records take about ten times as much", fetches),
+		},
 		{
 			"open transactions", recordsPerChange * a.Changes,
 			fmt.Sprintf("%d bytes of changes, until the store has them; their records take about four times as much", a.Changes),

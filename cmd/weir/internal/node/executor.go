@@ -91,7 +91,8 @@ func newExecutors(s *Setup) (Part, error) {
 		return nil, err
 	}
 	for _, e := range list {
-		s.API.Apps = append(s.API.Apps, api.App{Name: e.Sink().Group, Instance: s.Config.Instance, Tasks: executorTasks{e, s.Config.Instance}})
+		s.API.Apps = append(s.API.Apps,
+			api.App{Name: e.Sink().Group, Instance: s.Config.Instance, Tasks: executorTasks{e, s.Config.Instance}})
 	}
 	return &executorPart{list, writeLeaseRenewal{s.Table, executorRegions(s.Config), s.Log}, s.brokers}, nil
 }
@@ -123,7 +124,8 @@ func sinkPartition(of *stream.Sink, s sink.Status) *weirpb.Partition {
 		p.Unreadable = &weirpb.UnreadableInput{Topic: u.Topic, Offset: u.Offset, Next: u.Resume}
 	}
 	for _, r := range s.Skipped {
-		p.Skipped = append(p.Skipped, &weirpb.SkippedRange{Topic: of.Topic, From: r.From, To: r.To, Who: r.Who, Why: r.Why, AtMs: r.At.UnixMilli()})
+		p.Skipped = append(p.Skipped,
+			&weirpb.SkippedRange{Topic: of.Topic, From: r.From, To: r.To, Who: r.Who, Why: r.Why, AtMs: r.At.UnixMilli()})
 	}
 	return p
 }

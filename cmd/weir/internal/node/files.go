@@ -34,7 +34,11 @@ func kafkaFiles(section string, k config.Kafka, add func(error)) {
 	add(err)
 	if t := k.TLS; t.CertFile != "" {
 		if _, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile); err != nil {
-			add(&ConfigError{fmt.Sprintf("cannot use %s.tls.cert_file and %s.tls.key_file", section, section), err, "give PEM files of a certificate and its key"})
+			add(
+				&ConfigError{
+					fmt.Sprintf("cannot use %s.tls.cert_file and %s.tls.key_file", section, section), err,
+					"give PEM files of a certificate and its key",
+				})
 		}
 	}
 	if s := k.SASL; s.PasswordFile != "" {

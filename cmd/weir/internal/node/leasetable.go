@@ -35,7 +35,9 @@ func ConnectLeaseTable(ctx context.Context, cfg config.Leases) (*LeaseTable, err
 
 // LeaseSettings returns the settings that all users of the lease table need in common.
 func LeaseSettings(c *config.Leases) *weirpb.LeaseSettings {
-	return &weirpb.LeaseSettings{Table: c.Table, Regions: c.Regions, Home: c.HomeRegion(), Skew: c.Skew.String(), Partitions: int32(c.Partitions)}
+	return &weirpb.LeaseSettings{
+		Table: c.Table, Regions: c.Regions, Home: c.HomeRegion(), Skew: c.Skew.String(), Partitions: int32(c.Partitions),
+	}
 }
 
 // Agent returns an agent of region.

@@ -61,8 +61,13 @@ type Config struct {
 // New makes a node. It starts nothing. Its error is a *ConfigError.
 func New(c *config.Config, cfg Config) (*Node, error) {
 	debug.SetGCPercent(GCPercent)
-	n := &Node{registry: obs.NewRegistry(buildinfo.Read().Version), endpoint: c.API.Advertise, stopTimeout: c.Processor.ShutdownTimeout, log: cfg.Log}
-	serve := api.Config{Listen: c.API.Listen, OpsListen: c.API.OpsListen, Ready: n.ready, Waiting: n.waiting, Registry: n.registry, Log: &cfg.Log}
+	n := &Node{
+		registry: obs.NewRegistry(buildinfo.Read().Version), endpoint: c.API.Advertise, stopTimeout: c.Processor.ShutdownTimeout,
+		log: cfg.Log,
+	}
+	serve := api.Config{
+		Listen: c.API.Listen, OpsListen: c.API.OpsListen, Ready: n.ready, Waiting: n.waiting, Registry: n.registry, Log: &cfg.Log,
+	}
 	x, err := NewAccess(c)
 	if err != nil {
 		return nil, err
@@ -81,7 +86,8 @@ func New(c *config.Config, cfg Config) (*Node, error) {
 	}
 	serve.Cluster, serve.Find, serve.SpendApp = cluster, local.Find(cfg.Kafka), SpendCounter(c).App()
 	setup := Setup{
-		Config: c, Cluster: cluster, Kafka: cfg.Kafka, brokers: &brokers{cluster: cfg.Kafka, log: cfg.Log}, Table: cfg.Table, Log: cfg.Log, Traces: cfg.Traces, StreamPoll: cfg.StreamPoll,
+		Config: c, Cluster: cluster, Kafka: cfg.Kafka, brokers: &brokers{cluster: cfg.Kafka, log: cfg.Log}, Table: cfg.Table, Log: cfg.Log,
+		Traces: cfg.Traces, StreamPoll: cfg.StreamPoll,
 		Access: x, API: &serve, Registry: n.registry, Runtime: processors.NewMetrics(n.registry),
 		LeaseMetrics: sync.OnceValue(func() *metrics.Lease { return metrics.NewLease(n.registry) }),
 		RoleMetrics:  newRoleMetrics(n.registry),

@@ -53,7 +53,9 @@ func (s *Setup) processor(p stream.Processor, check local.StateCheck, adjust fun
 	adjust(&c)
 	rt, err := processors.New(c, p)
 	if err != nil {
-		return processorPart{}, &ConfigError{"cannot set up the processor " + p.App, err, "correct the configuration; `weir config print` shows it"}
+		return processorPart{}, &ConfigError{
+			"cannot set up the processor " + p.App, err, "correct the configuration; `weir config print` shows it",
+		}
 	}
 	s.Registry.MustRegister(rt.Collector())
 	app := local.NewApp(local.AppConfig{Runtime: rt, Kafka: s.Kafka, Check: check, TLS: s.Access.TLS, Roots: s.Access.Roots})
@@ -67,8 +69,9 @@ func processorConfig(c *config.Config, k kafka.Cluster, log *zerolog.Logger, mem
 	return processors.Config{
 		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: log,
 		Workers: memory.Workers, CommitInterval: p.CommitInterval, CommitIntervalMax: p.CommitIntervalMax,
-		CommitRecords: p.CommitRecords, CommitBytes: int(memory.Changes), StandbyHandlerBytes: memory.Handlers, PollRecords: p.PollRecords, PoisonLimit: p.PoisonLimit,
-		Standbys: p.Standbys, SessionTimeout: p.SessionTimeout, TransactionTimeout: p.TransactionTimeout,
+		CommitRecords: p.CommitRecords, CommitBytes: int(memory.Changes), StandbyHandlerBytes: memory.Handlers, PollRecords: p.PollRecords,
+		PoisonLimit: p.PoisonLimit,
+		Standbys:    p.Standbys, SessionTimeout: p.SessionTimeout, TransactionTimeout: p.TransactionTimeout,
 		CacheBytes: memory.Cache, MemtableBytes: memory.WriteBuffers, FetchBytes: int32(memory.Fetch),
 	}
 }

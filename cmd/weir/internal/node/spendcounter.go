@@ -125,7 +125,8 @@ func spendMemory(c *config.Config, share int64) Allocation {
 	a.Uses = append([]Use{{"campaigns", campaignBytes(share), "campaigns that do not fit are read from the store"}}, a.Uses...)
 	a.Outside = []Use{{
 		"event ids", int64(c.Spend.MaxIDs) * idBytes * int64(c.Spend.Partitions),
-		fmt.Sprintf("outside the budget: spend.max_ids in each of %d partitions, if so many events arrive within spend.duplicate_window", c.Spend.Partitions),
+		fmt.Sprintf("outside the budget: spend.max_ids in each of %d partitions, if so many events arrive within spend.duplicate_window",
+			c.Spend.Partitions),
 	}}
 	return a
 }

@@ -192,8 +192,13 @@ func wrongConfig(err error) bool {
 // newRoleMetrics registers the metrics of supervised roles, and returns the function that gives
 // those of one role.
 func newRoleMetrics(r prometheus.Registerer) func(role string) (waiting prometheus.Gauge, failed prometheus.Counter) {
-	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "weir_role_waiting", Help: "1 while a role waits for the other cluster that it depends on, 0 while it works."}, []string{"role"})
-	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "weir_role_failures_total", Help: "Failed tries of a role that depends on another cluster."}, []string{"role"})
+	gauge := prometheus.NewGaugeVec(
+		prometheus.GaugeOpts{
+			Name: "weir_role_waiting", Help: "1 while a role waits for the other cluster that it depends on, 0 while it works.",
+		}, []string{"role"})
+	counter := prometheus.NewCounterVec(
+		prometheus.CounterOpts{Name: "weir_role_failures_total", Help: "Failed tries of a role that depends on another cluster."},
+		[]string{"role"})
 	r.MustRegister(gauge, counter)
 	return func(role string) (prometheus.Gauge, prometheus.Counter) {
 		return gauge.WithLabelValues(role), counter.WithLabelValues(role)

@@ -44,7 +44,8 @@ func Traces(ctx context.Context, getenv func(string) string, cfg *config.Config,
 		name = "weir"
 	}
 	about, err := resource.Merge(resource.Default(), resource.NewSchemaless(
-		attribute.String("service.name", name), attribute.String("service.version", buildinfo.Read().Version), attribute.String("service.instance.id", cfg.Instance),
+		attribute.String("service.name", name), attribute.String("service.version", buildinfo.Read().Version),
+		attribute.String("service.instance.id", cfg.Instance),
 	))
 	if err != nil {
 		return nil, nil, &ConfigError{"cannot set up traces", err, "correct OTEL_RESOURCE_ATTRIBUTES"}

@@ -159,23 +159,26 @@ func newBenchSpendCmd(a *cli.App) *cobra.Command {
 func newBenchAllCmd(a *cli.App) *cobra.Command {
 	s := &broker.Suite{Log: broker.Log{Events: 20_000_000, Campaigns: 100_000}}
 	var keys int64
-	c := figures{a, s}.command("all", "Run all benchmarks and print one table", func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
-		rows, err := s.All(ctx, e, keys)
-		if err != nil {
-			return nil, errors.Join(err, cli.PrintRows(a, rows))
-		}
-		return rows, nil
-	})
-	c.Flags().Int64Var(&keys, "keys", 10_000_000, "number of keys in the store of the restart benchmark; the restore benchmark uses a fifth")
+	c := figures{a, s}.command("all", "Run all benchmarks and print one table",
+		func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
+			rows, err := s.All(ctx, e, keys)
+			if err != nil {
+				return nil, errors.Join(err, cli.PrintRows(a, rows))
+			}
+			return rows, nil
+		})
+	c.Flags().Int64Var(&keys, "keys", 10_000_000,
+		"number of keys in the store of the restart benchmark; the restore benchmark uses a fifth")
 	return c
 }
 
 func newBenchLatencyCmd(a *cli.App) *cobra.Command {
 	b := &broker.LatencyBench{}
 	s := &broker.Suite{Log: broker.Log{Campaigns: 100_000, Zipf: 1.1}}
-	c := figures{a, s}.command("latency", "Measure the time from the production of an event until a query sees it, under load", func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
-		return b.Rows(ctx, e, s.Rounds)
-	})
+	c := figures{a, s}.command("latency", "Measure the time from the production of an event until a query sees it, under load",
+		func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
+			return b.Rows(ctx, e, s.Rounds)
+		})
 	c.Flags().DurationVar(&b.Capacity, "capacity", 8*time.Second, "duration of the run at full speed that finds the sustainable rate")
 	c.Flags().DurationVar(&b.Measure, "measure", 15*time.Second, "duration of the measurement")
 	c.Flags().Float64Var(&b.Share, "share", 0.7, "load of the measurement, as a share of the sustainable rate")
@@ -187,9 +190,10 @@ func newBenchLatencyCmd(a *cli.App) *cobra.Command {
 func newBenchRestartCmd(a *cli.App) *cobra.Command {
 	s := &broker.Suite{Log: broker.Log{Zipf: loadgen.Even}}
 	var keys int64
-	c := figures{a, s}.command("restart", "Measure how long partitions are unavailable after kill -9 of their process", func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
-		return s.Downtime(ctx, e, keys)
-	})
+	c := figures{a, s}.command("restart", "Measure how long partitions are unavailable after kill -9 of their process",
+		func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
+			return s.Downtime(ctx, e, keys)
+		})
 	c.Flags().Int64Var(&keys, "keys", 10_000_000, "number of keys in the store of the process that is killed")
 	_ = c.Flags().MarkHidden("events")
 	return c
@@ -197,10 +201,11 @@ func newBenchRestartCmd(a *cli.App) *cobra.Command {
 
 func newBenchRestoreCmd(a *cli.App) *cobra.Command {
 	b, s := &broker.RestoreBench{}, &broker.Suite{}
-	c := figures{a, s}.command("restore", "Measure the restore of a store from the changelog", func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
-		b.Rounds = s.Rounds
-		return b.Rows(ctx, e)
-	})
+	c := figures{a, s}.command("restore", "Measure the restore of a store from the changelog",
+		func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
+			b.Rounds = s.Rounds
+			return b.Rows(ctx, e)
+		})
 	c.Long = "Measure the restore of a store from the changelog, from the start of the processor until all its\n" +
 		"partitions are running. It fills a changelog with keys of 16 bytes and values of 100 bytes, and\n" +
 		"keeps it for the next run. The names of the topics begin with weir.bench."
@@ -213,9 +218,10 @@ func newBenchRestoreCmd(a *cli.App) *cobra.Command {
 // newBenchGrowthCmd returns `weir bench growth`.
 func newBenchGrowthCmd(a *cli.App) *cobra.Command {
 	s := &broker.Suite{Log: broker.Log{Events: 40_000_000, Zipf: loadgen.Even, Active: 10_000}}
-	c := figures{a, s}.command("growth", "Measure the throughput with 10 thousand, 1 million and 10 million campaigns in the store", func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
-		return s.Growth(ctx, e)
-	})
+	c := figures{a, s}.command("growth", "Measure the throughput with 10 thousand, 1 million and 10 million campaigns in the store",
+		func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
+			return s.Growth(ctx, e)
+		})
 	c.Long = "Measure the throughput of the spend counter with 10 thousand, 1 million and 10 million campaigns in\n" +
 		"the store. The first quarter of each log creates the campaigns, the second quarter is not timed,\n" +
 		"and the second half is timed. The timed events are of --active campaigns, the same for all sizes,\n" +
@@ -228,7 +234,8 @@ func newBenchGrowthCmd(a *cli.App) *cobra.Command {
 // newBenchScaleCmd returns `weir bench scale`.
 func newBenchScaleCmd(a *cli.App) *cobra.Command {
 	s := &broker.Suite{Log: broker.Log{Events: 20_000_000, Campaigns: 100_000, Zipf: loadgen.Even}}
-	return figures{a, s}.command("scale", "Measure the throughput with 1, 2 and 4 processes on this machine", func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
-		return s.Scale(ctx, e)
-	})
+	return figures{a, s}.command("scale", "Measure the throughput with 1, 2 and 4 processes on this machine",
+		func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
+			return s.Scale(ctx, e)
+		})
 }

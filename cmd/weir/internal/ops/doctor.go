@@ -61,7 +61,8 @@ func newDoctorCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	connect.ForFlag(c.Flags(), &groups)
-	c.Flags().BoolVar(&acls, "acls", false, "also list the ACLs that the roles, and the move to this generation, need on a cluster with an authorizer")
+	c.Flags().BoolVar(&acls, "acls", false,
+		"also list the ACLs that the roles, and the move to this generation, need on a cluster with an authorizer")
 	connect.LeaseFlags(a, c.Flags())
 	return c
 }
@@ -81,7 +82,8 @@ func diagnose(ctx context.Context, cfg *config.Config, k kafka.Cluster, groups [
 			delete(o.Topics[i].Config, "retention.ms")
 		}
 		checks = append(checks, kafkaadmin.Check{
-			Name: "configuration", Severity: kafkaadmin.Warning, Detail: "not known, because the brokers are those of a server: its settings of topics and of the count, and its disk, are not checked",
+			Name: "configuration", Severity: kafkaadmin.Warning,
+			Detail: "not known, because the brokers are those of a server: its settings of topics and of the count, and its disk, are not checked",
 			Remedy: "run the command on the host of a process, with its configuration",
 		})
 	}
@@ -126,7 +128,8 @@ func aclChecks(cfg *config.Config, roles []node.Role) (checks []kafkaadmin.Check
 			}
 			if len(lines) > 0 {
 				checks = append(checks, kafkaadmin.Check{
-					Name: "acls of " + of.name, OK: true, Severity: kafkaadmin.Info, Detail: "the principal needs:\n" + strings.Join(lines, "\n"),
+					Name: "acls of " + of.name, OK: true, Severity: kafkaadmin.Info,
+					Detail: "the principal needs:\n" + strings.Join(lines, "\n"),
 				})
 			}
 		}

@@ -35,7 +35,12 @@ func leaseChecks(ctx context.Context, cfg *config.Config) []kafkaadmin.Check {
 			r, err := l.Replica(ctx, region)
 			if err != nil {
 				f := cli.Explain(connect.LeaseFailure("", err))
-				found[i] = []kafkaadmin.Check{{Name: "region " + region, Severity: kafkaadmin.Error, Detail: strings.TrimPrefix(err.Error(), region+": "), Remedy: f.Do}}
+				found[i] = []kafkaadmin.Check{
+					{
+						Name: "region " + region, Severity: kafkaadmin.Error, Detail: strings.TrimPrefix(err.Error(), region+": "),
+						Remedy: f.Do,
+					},
+				}
 				return
 			}
 			found[i] = replicaChecks(&r, cfg.Leases.HomeRegion(), time.Now())
@@ -56,10 +61,18 @@ func tableChecks(ctx context.Context, l *node.LeaseTable) (checks []kafkaadmin.C
 		return []kafkaadmin.Check{{Name: "table " + l.Config.Table, Severity: kafkaadmin.Error, Detail: err.Error(), Remedy: f.Do}}
 	}
 	for _, s := range steps {
-		checks = append(checks, kafkaadmin.Check{Name: "table " + l.Config.Table, Severity: kafkaadmin.Error, Detail: "missing: " + s.String(), Remedy: "run `weir table apply`"})
+		checks = append(checks,
+			kafkaadmin.Check{
+				Name: "table " + l.Config.Table, Severity: kafkaadmin.Error, Detail: "missing: " + s.String(),
+				Remedy: "run `weir table apply`",
+			})
 	}
 	if len(steps) == 0 {
-		checks = append(checks, kafkaadmin.Check{Name: "table " + l.Config.Table, OK: true, Severity: kafkaadmin.Info, Detail: "keys, index, stream and replicas are complete"})
+		checks = append(checks,
+			kafkaadmin.Check{
+				Name: "table " + l.Config.Table, OK: true, Severity: kafkaadmin.Info,
+				Detail: "keys, index, stream and replicas are complete",
+			})
 	}
 	return checks
 }
@@ -76,21 +89,30 @@ func replicaChecks(r *leaseadmin.ReplicaStatus, home string, now time.Time) (che
 		bad(true, kafkaadmin.Error, "the region has no replica of the table", "run `weir table apply`")
 		return checks
 	}
-	bad(r.Table != "ACTIVE", kafkaadmin.Error, "the state of the table is "+r.Table, "wait for ACTIVE; a new replica of a large table takes hours")
-	bad(!r.Stream, kafkaadmin.Error, "the stream is off, or lacks old or new images: the lease loop does not see the changes of the region", "run `weir table apply`, or enable the stream there with new and old images")
-	bad(r.Index != "ACTIVE", kafkaadmin.Error, fmt.Sprintf("the state of the index of available resources is %q: nothing can be leased there", r.Index), "run `weir table apply`, and wait for ACTIVE")
+	bad(r.Table != "ACTIVE", kafkaadmin.Error, "the state of the table is "+r.Table,
+		"wait for ACTIVE; a new replica of a large table takes hours")
+	bad(!r.Stream, kafkaadmin.Error, "the stream is off, or lacks old or new images: the lease loop does not see the changes of the region",
+		"run `weir table apply`, or enable the stream there with new and old images")
+	bad(r.Index != "ACTIVE", kafkaadmin.Error,
+		fmt.Sprintf("the state of the index of available resources is %q: nothing can be leased there", r.Index),
+		"run `weir table apply`, and wait for ACTIVE")
 	bad(r.Clock != nil, kafkaadmin.Error, fmt.Sprint(r.Clock), "set the clock of this machine (NTP), or raise leases.skew in all processes")
-	bad(r.Writer == "", kafkaadmin.Error, "the table has no row of the region: nothing can be leased there", "run `weir region create "+r.Region+"`; if you just did, wait for replication")
-	bad(r.Writer != "" && r.Writer != home, kafkaadmin.Error, fmt.Sprintf("the home region of the settings is %s, and leases.home is %s", r.Writer, home),
+	bad(r.Writer == "", kafkaadmin.Error, "the table has no row of the region: nothing can be leased there",
+		"run `weir region create "+r.Region+"`; if you just did, wait for replication")
+	bad(r.Writer != "" && r.Writer != home, kafkaadmin.Error,
+		fmt.Sprintf("the home region of the settings is %s, and leases.home is %s", r.Writer, home),
 		"set leases.home to the region that `weir region home` shows")
 	if r.Writer == home { // otherwise there is nothing to bridge yet
-		bad(r.Heartbeat.IsZero(), kafkaadmin.Warning, "no bridge has run for the region", "run `weir run --roles leases`; without it leases work, but ended leases are not released and nothing is transferred")
+		bad(r.Heartbeat.IsZero(), kafkaadmin.Warning, "no bridge has run for the region",
+			"run `weir run --roles leases`; without it leases work, but ended leases are not released and nothing is transferred")
 		age := now.Sub(r.Heartbeat).Round(time.Second)
-		bad(!r.Heartbeat.IsZero() && age > maxHeartbeatAge, kafkaadmin.Warning, fmt.Sprintf("the last heartbeat of its bridge was %s ago", age),
+		bad(!r.Heartbeat.IsZero() && age > maxHeartbeatAge, kafkaadmin.Warning,
+			fmt.Sprintf("the last heartbeat of its bridge was %s ago", age),
 			"see the log of the process with the role bridge; DynamoDB keeps streams for 24 hours")
 	}
 	if len(checks) == 0 {
-		detail := fmt.Sprintf("answers in %s; table, stream and index are active; the clock agrees; the last heartbeat of its bridge was %s ago",
+		detail := fmt.Sprintf(
+			"answers in %s; table, stream and index are active; the clock agrees; the last heartbeat of its bridge was %s ago",
 			r.Took.Round(10*time.Microsecond), now.Sub(r.Heartbeat).Round(100*time.Millisecond))
 		checks = append(checks, kafkaadmin.Check{Name: name, OK: true, Severity: kafkaadmin.Info, Detail: detail})
 	}

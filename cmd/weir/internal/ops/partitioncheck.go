@@ -62,7 +62,9 @@ func partitionChecks(ctx context.Context, cfg *config.Config, k kafka.Cluster, a
 }
 
 // groupMembers asks the brokers for the members of an application's group.
-func groupMembers[M any](ctx context.Context, k kafka.Cluster, app string, ask func(context.Context, kafka.Cluster, string) (M, error)) (members M, err error) {
+func groupMembers[M any](ctx context.Context, k kafka.Cluster, app string,
+	ask func(context.Context, kafka.Cluster, string) (M, error),
+) (members M, err error) {
 	err = kafka.Retry(ctx, k, membersTimeout, func() (err error) {
 		bounded, cancel := context.WithTimeout(ctx, membersTimeout)
 		defer cancel()
@@ -81,12 +83,16 @@ func settingsChecks(app node.App, members []processors.Member) (checks []kafkaad
 	name := "settings of " + app.Name
 	for _, d := range processors.Differences(app.Processor.Settings, members) {
 		checks = append(checks, kafkaadmin.Check{
-			Name: name, Severity: kafkaadmin.Warning, Detail: fmt.Sprintf("%s is %s here, and %s in process %s", d.Name, d.Own, d.Theirs, d.Instance),
+			Name: name, Severity: kafkaadmin.Warning,
+			Detail: fmt.Sprintf("%s is %s here, and %s in process %s", d.Name, d.Own, d.Theirs, d.Instance),
 			Remedy: "use the same configuration; to change this setting, stop all processes, change it in all of them, and start them: a process that differs from the others does not start",
 		})
 	}
 	if len(checks) == 0 {
-		checks = append(checks, kafkaadmin.Check{Name: name, OK: true, Severity: kafkaadmin.Info, Detail: "those of the running processes are the same as here"})
+		checks = append(checks,
+			kafkaadmin.Check{
+				Name: name, OK: true, Severity: kafkaadmin.Info, Detail: "those of the running processes are the same as here",
+			})
 	}
 	return checks
 }
@@ -144,7 +150,8 @@ func (p *partitionCheck) sink(ctx context.Context, app string) []kafkaadmin.Chec
 	if len(found) == 0 {
 		return []kafkaadmin.Check{{
 			Name: "partitions of " + app, OK: true, Severity: kafkaadmin.Info,
-			Detail: "not known: no process with another role reports them; `weir ready` at the executor does, and `weir lag --app " + app + "` shows its lag",
+			Detail: "not known: no process with another role reports them; `weir ready` at the executor does, and `weir lag --app " + app +
+				"` shows its lag",
 		}}
 	}
 	return taskChecks("partitions of "+app, app, found)
@@ -166,7 +173,8 @@ func taskChecks(name, app string, tasks []*weirpb.Partition) (checks []kafkaadmi
 			checks = append(checks, skippedChecks(name, t)...)
 		case t.GetState() == processors.StateStopped && t.GetUnreadable() != nil:
 			checks = append(checks, kafkaadmin.Check{
-				Name: name, Severity: kafkaadmin.Error, Detail: fmt.Sprintf("partition %d is stopped (%s)", t.GetPartition(), t.GetReason()),
+				Name: name, Severity: kafkaadmin.Error,
+				Detail: fmt.Sprintf("partition %d is stopped (%s)", t.GetPartition(), t.GetReason()),
 				Remedy: "`" + skipCommand(t) + "` shows what would be lost; with --why and --yes the partition continues there",
 			})
 		case t.GetState() == processors.StateStopped:
@@ -180,14 +188,18 @@ func taskChecks(name, app string, tasks []*weirpb.Partition) (checks []kafkaadmi
 	}
 	for _, text := range api.DescribeGaps(waiting) {
 		checks = append(checks, kafkaadmin.Check{
-			Name: name, Severity: kafkaadmin.Warning, Detail: text, Remedy: "wait, and run the command again; `weir lag` shows the progress and the owners",
+			Name: name, Severity: kafkaadmin.Warning, Detail: text,
+			Remedy: "wait, and run the command again; `weir lag` shows the progress and the owners",
 		})
 	}
 	if len(checks) == 0 && running == 0 {
-		return append(unknownPartitions(app, "the process that answered does not report them", "check that it has the version of this command"), standbys...)
+		return append(
+			unknownPartitions(app, "the process that answered does not report them", "check that it has the version of this command"),
+			standbys...)
 	}
 	if !slices.ContainsFunc(checks, func(c kafkaadmin.Check) bool { return !c.OK }) {
-		checks = append(checks, kafkaadmin.Check{Name: name, OK: true, Severity: kafkaadmin.Info, Detail: fmt.Sprintf("all %d are running", running)})
+		checks = append(checks,
+			kafkaadmin.Check{Name: name, OK: true, Severity: kafkaadmin.Info, Detail: fmt.Sprintf("all %d are running", running)})
 	}
 	return append(checks, standbys...)
 }
@@ -203,7 +215,8 @@ func skippedChecks(name string, t *weirpb.Partition) (checks []kafkaadmin.Check)
 	for _, r := range t.GetSkipped() {
 		checks = append(checks, kafkaadmin.Check{Name: name, OK: true, Severity: kafkaadmin.Info, Detail: fmt.Sprintf(
 			"partition %d does not have %s/%d from offset %d to %d (%d offsets): skipped by %s at %s: %s",
-			t.GetPartition(), r.GetTopic(), t.GetPartition(), r.GetFrom(), r.GetTo()-1, r.GetTo()-r.GetFrom(), r.GetWho(), time.UnixMilli(r.GetAtMs()).UTC().Format(time.RFC3339), r.GetWhy())})
+			t.GetPartition(), r.GetTopic(), t.GetPartition(), r.GetFrom(), r.GetTo()-1, r.GetTo()-r.GetFrom(), r.GetWho(),
+			time.UnixMilli(r.GetAtMs()).UTC().Format(time.RFC3339), r.GetWhy())})
 	}
 	return checks
 }
@@ -217,7 +230,9 @@ func standbyChecks(name string, t *weirpb.Partition) []kafkaadmin.Check {
 		return nil
 	}
 	return []kafkaadmin.Check{{
-		Name: name, Severity: kafkaadmin.Warning, Detail: fmt.Sprintf("the standby of partition %d in process %s does not follow (%s)", t.GetPartition(), t.GetInstance(), t.GetReason()),
+		Name: name, Severity: kafkaadmin.Warning,
+		Detail: fmt.Sprintf("the standby of partition %d in process %s does not follow (%s)", t.GetPartition(), t.GetInstance(),
+			t.GetReason()),
 		Remedy: "keep the process that runs the partition and its data_dir: its store may be the only one that is past the batch; see \"A damaged changelog\" in docs/operations.md",
 	}}
 }
@@ -226,11 +241,20 @@ func standbyChecks(name string, t *weirpb.Partition) []kafkaadmin.Check {
 // docs/operations.md has more words.
 func stopRemedy(reason string) string {
 	for _, r := range []struct{ has, do string }{
-		{"was deleted and created again", "if dc or spend.generation names another topic, correct it; otherwise stop all processes, delete the group and the changelog, remove the state directories, and count from the start"},
-		{"belongs to changelog", "set dc and spend.generation back to those of the changelog in the message, and restart the process; delete nothing"},
+		{
+			"was deleted and created again",
+			"if dc or spend.generation names another topic, correct it; otherwise stop all processes, delete the group and the changelog, remove the state directories, and count from the start",
+		},
+		{
+			"belongs to changelog",
+			"set dc and spend.generation back to those of the changelog in the message, and restart the process; delete nothing",
+		},
 		{"were changed from outside", "set the offsets of the group back to those of the message, then restart the process"},
 		{"has no marker", "restore the changelog; without it, delete the offsets of the group to count everything again"},
-		{damagedChangelog, "if a replica has the batch whole, make it the leader and restart the process; otherwise let a process whose store is past the batch take over, or restore a savepoint: see \"A damaged changelog\" in docs/operations.md"},
+		{
+			damagedChangelog,
+			"if a replica has the batch whole, make it the leader and restart the process; otherwise let a process whose store is past the batch take over, or restore a savepoint: see \"A damaged changelog\" in docs/operations.md",
+		},
 		{"was cut or replaced", "check that the changelog is the right one, remove the state directory of the process, and restart it"},
 		{"in a row panicked", "deploy a version that can fold the records"},
 		{"written by a newer version", "run the newer version of weir"},

@@ -19,7 +19,9 @@ import (
 
 // Commands returns the commands that run and check processes.
 func Commands(a *cli.App) []*cobra.Command {
-	return []*cobra.Command{newRunCmd(a), newReadyCmd(a), newDoctorCmd(a), newPartitionCmd(a), newConfigCmd(a), newTLSCmd(a), newVersionCmd(a), newBenchCmd(a)}
+	return []*cobra.Command{
+		newRunCmd(a), newReadyCmd(a), newDoctorCmd(a), newPartitionCmd(a), newConfigCmd(a), newTLSCmd(a), newVersionCmd(a), newBenchCmd(a),
+	}
 }
 
 func newRunCmd(a *cli.App) *cobra.Command {

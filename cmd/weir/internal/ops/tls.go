@@ -67,7 +67,8 @@ func createTLS(a *cli.App, dir string, hosts []string) error {
 			return cli.Fail(cli.ExitFailed, "cannot create a certificate", err, "correct --host")
 		}
 		// The key first: a certificate without its key is replaced by the next run.
-		if err := errors.Join(os.WriteFile(key, k, 0o600), os.WriteFile(cert, c, 0o644)); err != nil { //nolint:gosec // a certificate is public
+		if err := errors.Join(os.WriteFile(key, k, 0o600),
+			os.WriteFile(cert, c, 0o644)); err != nil { //nolint:gosec // a certificate is public
 			return cli.Fail(cli.ExitIO, "cannot write the certificate", err, "create the directory, or give another --dir")
 		}
 		until = time.Now().Add(certValidity)
@@ -129,5 +130,6 @@ func selfSigned(hosts []string, now time.Time) (cert, key []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), nil
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(
+		&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), nil
 }

@@ -133,7 +133,8 @@ func showApplied(ctx context.Context, a *cli.App, server *api.Client, adj *event
 	_, err := server.GetState(ctx, &weirpb.GetStateRequest{Table: "references", Key: []byte(key)})
 	switch {
 	case err == nil:
-		a.Notef("reference %q of account %q was applied before: this adjustment will count as a duplicate. `weir adjust list --account %s` shows it",
+		a.Notef(
+			"reference %q of account %q was applied before: this adjustment will count as a duplicate. `weir adjust list --account %s` shows it",
 			adj.ReferenceId, adj.Account, adj.Account)
 	case connect.CodeOf(err) == connect.CodeCanceled:
 		return err
@@ -144,7 +145,8 @@ func showApplied(ctx context.Context, a *cli.App, server *api.Client, adj *event
 // adjustmentText shows what an adjustment means, so that a wrong unit or day is seen.
 func adjustmentText(adj *eventspb.Adjustment) string {
 	return fmt.Sprintf("%s %q of %s to account %q for campaign %q on %s, served by %s",
-		strings.ReplaceAll(adj.Reason, "_", " "), adj.ReferenceId, amount(adj.Micros, adj.Currency), adj.Account, adj.Campaign, events.Day(adj.BudgetDay), adj.ServingDc)
+		strings.ReplaceAll(adj.Reason, "_", " "), adj.ReferenceId, amount(adj.Micros, adj.Currency), adj.Account, adj.Campaign,
+		events.Day(adj.BudgetDay), adj.ServingDc)
 }
 
 func produceAdjustment(ctx context.Context, sink *kafka.Producer, shards int32, adj *eventspb.Adjustment) error {

@@ -128,7 +128,8 @@ func printAdjustments(a *cli.App, sum *ingest.Summary, dry bool) error {
 		if dry {
 			produced = "to be produced"
 		}
-		fmt.Fprintf(t, "read:\t%d\n%s:\t%d\nrejected:\t%d\nrepeated in file:\t%d\n", out.Read, produced, out.Produced, out.Rejected, out.Repeated)
+		fmt.Fprintf(t, "read:\t%d\n%s:\t%d\nrejected:\t%d\nrepeated in file:\t%d\n", out.Read, produced, out.Produced, out.Rejected,
+			out.Repeated)
 		for _, currency := range slices.Sorted(maps.Keys(out.Micros)) {
 			fmt.Fprintf(t, "amount:\t%s\n", amount(out.Micros[currency], currency))
 		}

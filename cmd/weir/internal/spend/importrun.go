@@ -47,7 +47,8 @@ func (r importRun) reader(src *ingest.Source) (*ingest.Reader, error) {
 	case err == nil:
 		return reader, nil
 	case errors.Is(err, ingest.ErrNoPriceUnit):
-		return nil, cli.UsageError(err.Error(), "add "+r.unit+" major if the values are like 1.50 for one and a half dollars, else the unit that fits")
+		return nil, cli.UsageError(err.Error(),
+			"add "+r.unit+" major if the values are like 1.50 for one and a half dollars, else the unit that fits")
 	case errors.As(err, &delimiter):
 		flag := "'" + string(rune(delimiter.Looks)) + "'"
 		if delimiter.Looks == '\t' {
@@ -88,7 +89,8 @@ func (r importRun) check(ctx context.Context, src *ingest.Source, reader *ingest
 			fmt.Sprintf("see the reasons in %q; often %s is wrong", sum.RejectsFile, r.format))
 	case refused:
 		failed = cli.Fail(cli.ExitData, "the import was refused", err,
-			fmt.Sprintf("see the reasons in %q. Nothing was produced. Correct or delete the rows, or allow more by --max-rejects, and run the command again", sum.RejectsFile))
+			fmt.Sprintf(
+				"see the reasons in %q. Nothing was produced. Correct or delete the rows, or allow more by --max-rejects, and run the command again", sum.RejectsFile))
 	}
 	if failed != nil {
 		sum.Produced, sum.Impressions, sum.Clicks, sum.Micros = 0, 0, 0, map[string]int64{}
@@ -116,7 +118,8 @@ func (r importRun) produce(ctx context.Context, src *ingest.Source, job ingest.J
 	done()
 	sum.Seconds += checked.Seconds
 	if err == nil && (sum.Read != checked.Read || sum.Rejected != checked.Rejected) {
-		err = fmt.Errorf("the input was changed during the import: first it had %d rows, %d of them rejected, and then %d, %d of them rejected",
+		err = fmt.Errorf(
+			"the input was changed during the import: first it had %d rows, %d of them rejected, and then %d, %d of them rejected",
 			checked.Read, checked.Rejected, sum.Read, sum.Rejected)
 	}
 	if err := r.print(&sum); err != nil {

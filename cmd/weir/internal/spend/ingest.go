@@ -61,7 +61,8 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&in.importID, "import-id", "", "name of the import, whose rows are counted once (default: the digest of the input)")
 	f.StringVar(&opt.IDSpace, "id-space", "", "text that is part of generated event ids; it distinguishes the equal rows of two inputs")
 	d.add(f, "csv: ", "prices")
-	f.StringVar(&opt.TimeFormat, "time-format", "", "csv: format of times, such as '%d/%m/%Y %H:%M' or '02/01/2006 15:04' (default: RFC 3339 and Unix times)")
+	f.StringVar(&opt.TimeFormat, "time-format", "",
+		"csv: format of times, such as '%d/%m/%Y %H:%M' or '02/01/2006 15:04' (default: RFC 3339 and Unix times)")
 	f.StringVar(&in.rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl in the current directory)")
 	cli.Enum(f, "format", ingest.Formats()...)
 	cli.Must(c.MarkFlagRequired("format"))
@@ -153,7 +154,8 @@ func (i ingestion) showEarlier(ctx context.Context, server *api.Client, id event
 	for {
 		page, err := server.ScanState(ctx, req)
 		if err == nil && len(page.GetEntries()) > 0 {
-			i.a.Notef("this file was imported before: rows that were counted then count as duplicates now (--import-id starts another import)")
+			i.a.Notef(
+				"this file was imported before: rows that were counted then count as duplicates now (--import-id starts another import)")
 		}
 		if err != nil || len(page.GetEntries()) > 0 || page.GetNextPageToken() == "" {
 			return

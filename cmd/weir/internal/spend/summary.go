@@ -60,7 +60,8 @@ func (i ingestion) showFirst(row *ingest.Row) {
 	}
 	for _, e := range row.Events {
 		at := time.UnixMilli(e.EventMs).In(zone).Format("2006-01-02 15:04:05 MST")
-		i.a.Notef("line %d: %s %q, %s, budget day %d, %s", row.Line, events.EventTypeName(e.Type), e.Campaign, at, e.BudgetDay, amount(e.PriceMicros, e.Currency))
+		i.a.Notef("line %d: %s %q, %s, budget day %d, %s", row.Line, events.EventTypeName(e.Type), e.Campaign, at, e.BudgetDay,
+			amount(e.PriceMicros, e.Currency))
 	}
 }
 

@@ -44,8 +44,9 @@ func importTarget(ctx context.Context, a *cli.App, named bool, topic string) (to
 		}
 		if to.Name == "" {
 			return to, &cli.Failure{
-				Code: cli.ExitUnavailable, What: "cannot produce to " + topic, Why: "the server does not name its topic: it counts no spend, or is an earlier version",
-				Do: "name a process with the role spendcounter in --server, or the brokers in --brokers",
+				Code: cli.ExitUnavailable, What: "cannot produce to " + topic,
+				Why: "the server does not name its topic: it counts no spend, or is an earlier version",
+				Do:  "name a process with the role spendcounter in --server, or the brokers in --brokers",
 			}
 		}
 	}

@@ -35,7 +35,8 @@ func newSpendTopCmd(a *cli.App) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if n < 1 || n > api.MaxTop {
-				return cli.UsageError(fmt.Sprintf("-n %d is out of range", n), fmt.Sprintf("use 1 to %d; `weir spend list` lists all campaigns of an account", api.MaxTop))
+				return cli.UsageError(fmt.Sprintf("-n %d is out of range", n),
+					fmt.Sprintf("use 1 to %d; `weir spend list` lists all campaigns of an account", api.MaxTop))
 			}
 			req.Limit, req.MaxStalenessMs = int32(min(n, math.MaxInt32)), stale.Milliseconds()
 			return watch(cmd.Context(), a, repeat, func(ctx context.Context) error {

@@ -216,7 +216,8 @@ func (d *dlq) resolve(ctx context.Context, how string, origins []string) error {
 		}
 	}
 	if !d.yes {
-		d.a.Notef("%d records would be %s: repeat the command with --yes", len(letters), map[string]string{"replay": "replayed", "drop": "dropped"}[how])
+		d.a.Notef("%d records would be %s: repeat the command with --yes", len(letters),
+			map[string]string{"replay": "replayed", "drop": "dropped"}[how])
 		return cli.PrintRows(d.a, rowsOf(letters))
 	}
 	order := kafkaadmin.ResolveOptions{Topic: d.topic, By: cli.UserName(), Why: d.why, Partition: d.of.Route}

@@ -79,7 +79,8 @@ func newRepartitionCmd(a *cli.App) *cobra.Command {
 	f.IntVar(&r.from, "from", 0, "generation to move from (default: the one before spend.generation)")
 	f.BoolVar(&r.yes, "yes", false, "move the state; without it the command only shows the plan")
 	f.BoolVar(&r.undo, "undo", false, "undo a move, so that the former generation can run again; not after the new one has run")
-	f.BoolVar(&r.allowDeadLetters, "allow-dead-letters", false, "move although dead letters are not resolved: they cannot be replayed after the move")
+	f.BoolVar(&r.allowDeadLetters, "allow-dead-letters", false,
+		"move although dead letters are not resolved: they cannot be replayed after the move")
 	f.String("data-dir", "", "directory with room for a copy of the state (default: data_dir)")
 	a.Bind(f, "data-dir", "data_dir")
 	return c
@@ -115,7 +116,8 @@ func (r *repartition) run(ctx context.Context) error {
 		r.a.Notef("repeat the command with --yes to move the state from %s to %s", plan.From, plan.To)
 		return nil
 	}
-	r.a.Notef("the state is moved: start weir with this configuration; the state and the topics of %s stay, and it does not start any more", plan.From)
+	r.a.Notef("the state is moved: start weir with this configuration; the state and the topics of %s stay, and it does not start any more",
+		plan.From)
 	return nil
 }
 
@@ -135,11 +137,13 @@ func (r *repartition) undoMove(ctx context.Context) error {
 	case errors.Is(err, processors.ErrMovedAway):
 		return cli.Fail(cli.ExitFailed, what, err, "give the configuration of that generation")
 	case errors.Is(err, offline.ErrNothingToUndo):
-		return cli.Fail(cli.ExitFailed, what, err, "give the configuration with which the state was moved, and the same former spend.partitions")
+		return cli.Fail(cli.ExitFailed, what, err,
+			"give the configuration with which the state was moved, and the same former spend.partitions")
 	case err != nil:
 		return connect.RunFailure(err)
 	}
-	r.a.Notef("the move is undone: start weir with the configuration of %s; %s does not start before the next move", r.source.App, r.target.App)
+	r.a.Notef("the move is undone: start weir with the configuration of %s; %s does not start before the next move", r.source.App,
+		r.target.App)
 	return nil
 }
 
@@ -153,7 +157,8 @@ func (r *repartition) open(ctx context.Context) (err error) {
 		r.from = r.cfg.Spend.Generation - 1
 	}
 	if r.from < 1 || r.from == r.cfg.Spend.Generation {
-		return cli.UsageError(fmt.Sprintf("spend.generation is %d: the state of generation %d cannot be moved there", r.cfg.Spend.Generation, r.from),
+		return cli.UsageError(
+			fmt.Sprintf("spend.generation is %d: the state of generation %d cannot be moved there", r.cfg.Spend.Generation, r.from),
 			"give the configuration of the new topics, with spend.partitions and the next spend.generation; `weir repartition --help` describes the procedure")
 	}
 	l := events.Layout{Generation: r.from}
@@ -176,7 +181,9 @@ func (r *repartition) open(ctx context.Context) (err error) {
 // plan compares source and target. It changes nothing.
 func (r *repartition) plan(ctx context.Context) (*repartitionPlan, error) {
 	from, to := r.source, r.target
-	p := &repartitionPlan{From: from.App, To: to.App, FromPartitions: from.Partitions, ToPartitions: to.Partitions, Running: []string{}, Topics: []string{}}
+	p := &repartitionPlan{
+		From: from.App, To: to.App, FromPartitions: from.Partitions, ToPartitions: to.Partitions, Running: []string{}, Topics: []string{},
+	}
 	steps, err := kafkaadmin.PlanTopics(ctx, r.k, r.to.Topics(), connect.TopicDefaults(r.cfg, []string{"spend"}))
 	if err != nil {
 		return nil, connect.TopicFailure(cli.ExitUnavailable, "cannot compare the topics", err)
@@ -232,7 +239,8 @@ func (p *repartitionPlan) obstacle(r *repartition) error {
 		f.Why = fmt.Sprintf("%d records in the topics of %s are not counted", p.Unread, p.From)
 		f.Do = "send events to the new topics only, and run weir with the old configuration until `weir lag` shows 0"
 	case p.DeadLetters > 0 && !r.allowDeadLetters:
-		f.Why = fmt.Sprintf("%d records of the dead-letter topic %s are not resolved, and cannot be replayed after the move", p.DeadLetters, r.source.DLQ)
+		f.Why = fmt.Sprintf("%d records of the dead-letter topic %s are not resolved, and cannot be replayed after the move", p.DeadLetters,
+			r.source.DLQ)
 		f.Do = "with the old configuration, list them with `weir dlq list`, replay them while weir runs, or drop them; or give them up with --allow-dead-letters"
 	case len(p.Running) > 0:
 		f.Why, f.Do = "these processes are running: "+strings.Join(p.Running, ", "), stopAll
@@ -253,15 +261,19 @@ func repartitionFailure(err error) error {
 	case errors.Is(err, offline.ErrInUse):
 		return cli.Fail(cli.ExitFailed, what, err, stopAll)
 	case errors.Is(err, offline.ErrUnread):
-		return cli.Fail(cli.ExitFailed, what, err, "run weir with the old configuration until `weir lag` shows 0, stop it, and repeat the move")
+		return cli.Fail(cli.ExitFailed, what, err,
+			"run weir with the old configuration until `weir lag` shows 0, stop it, and repeat the move")
 	case errors.Is(err, offline.ErrAdded):
 		return cli.Fail(cli.ExitFailed, what, err, "repeat the move when the added partitions have no records")
 	case errors.Is(err, processors.ErrMovedAway):
-		return cli.Fail(cli.ExitFailed, what, err, "move from that generation with --from, or undo its move first: `weir repartition --undo` with its configuration")
+		return cli.Fail(cli.ExitFailed, what, err,
+			"move from that generation with --from, or undo its move first: `weir repartition --undo` with its configuration")
 	case errors.Is(err, processors.ErrPartlyMoved):
-		return cli.Fail(cli.ExitFailed, what, err, "complete the move to the generation of --from first, with its configuration; or give --from the generation that has the whole state")
+		return cli.Fail(cli.ExitFailed, what, err,
+			"complete the move to the generation of --from first, with its configuration; or give --from the generation that has the whole state")
 	case errors.Is(err, offline.ErrNotEmpty):
-		return cli.Fail(cli.ExitFailed, what, err, "the counter has run with this configuration, after a move or without one; to move, set the next spend.generation")
+		return cli.Fail(cli.ExitFailed, what, err,
+			"the counter has run with this configuration, after a move or without one; to move, set the next spend.generation")
 	}
 	return connect.RunFailure(err)
 }

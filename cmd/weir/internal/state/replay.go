@@ -84,7 +84,8 @@ func newReplayCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&r.of, "of", "", "application to count again (default: the spend counter)")
 	f.StringVar(&r.from, "from", "beginning", "start of the replay: beginning, savepoint:NAME, offset:N (of ads.events) or time:RFC3339")
 	f.StringVar(&r.against, "against", "", "savepoint to compare with (default: a temporary one, created now)")
-	f.BoolVar(&r.trimmed, "allow-trimmed", false, "replay even if retention or a repartition has removed the beginning of the inputs; the totals will differ")
+	f.BoolVar(&r.trimmed, "allow-trimmed", false,
+		"replay even if retention or a repartition has removed the beginning of the inputs; the totals will differ")
 	f.BoolVar(&r.promote, "promote", false, "correct the live state by the replay")
 	f.StringVar(&r.account, "only-account", "", "with --promote: correct the spend of this account only")
 	f.BoolVar(&r.yes, "yes", false, "with --promote: write the changes; without it they are only shown")
@@ -209,7 +210,9 @@ func (r *replay) compare(ctx context.Context, start offline.ReplayStart) error {
 	}
 	rows, differ := make([]comparisonRow, len(list)), 0
 	for i, c := range list {
-		rows[i] = comparisonRow{c.Partition, int(c.Table), c.Equal(), c.Live.Keys, c.Replay.Keys, c.Live.Hash.String(), c.Replay.Hash.String()}
+		rows[i] = comparisonRow{
+			c.Partition, int(c.Table), c.Equal(), c.Live.Keys, c.Replay.Keys, c.Live.Hash.String(), c.Replay.Hash.String(),
+		}
 		if !c.Equal() {
 			differ++
 		}
@@ -223,12 +226,16 @@ func (r *replay) compare(ctx context.Context, start offline.ReplayStart) error {
 		return &cli.Failure{
 			Code: cli.ExitFailed, What: "the replay and the live state differ",
 			Why: fmt.Sprintf("%d of %d tables of partitions differ", differ, len(list)),
-			Do:  fmt.Sprintf("if the replay is right, stop the live counter; then `weir replay --app %s --promote` shows the changes", r.name),
+			Do: fmt.Sprintf("if the replay is right, stop the live counter; then `weir replay --app %s --promote` shows the changes",
+				r.name),
 		}
 	case len(waiting) > 0:
-		return unsettledFailure(fmt.Errorf("%w: rows of closed days are being moved in partitions %v; %d tables of other partitions are equal", offline.ErrUnsettled, waiting, len(list)))
+		return unsettledFailure(
+			fmt.Errorf("%w: rows of closed days are being moved in partitions %v; %d tables of other partitions are equal",
+				offline.ErrUnsettled, waiting, len(list)))
 	}
-	r.a.Notef("all %d tables of %d partitions are equal; `weir replay --app %s --drop` removes the replay", len(list), len(sp.Partitions), r.name)
+	r.a.Notef("all %d tables of %d partitions are equal; `weir replay --app %s --drop` removes the replay", len(list), len(sp.Partitions),
+		r.name)
 	return nil
 }
 
@@ -367,7 +374,8 @@ func replayFailure(what string, err error) error {
 	case errors.Is(err, offline.ErrInUse):
 		return cli.Fail(cli.ExitFailed, what, err, "stop the live counter in all processes, then try again")
 	case errors.Is(err, offline.ErrTrimmed):
-		return cli.Fail(cli.ExitFailed, what, err, "begin at a savepoint (`weir savepoint list`), or accept other totals with --allow-trimmed")
+		return cli.Fail(cli.ExitFailed, what, err,
+			"begin at a savepoint (`weir savepoint list`), or accept other totals with --allow-trimmed")
 	case errors.Is(err, offline.ErrSavepoint):
 		return savepointFailure(what, err)
 	case errors.Is(err, offline.ErrReplay):

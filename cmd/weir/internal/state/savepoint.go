@@ -211,7 +211,9 @@ func savepointsOf(cfg *config.Config, app node.App) (*offline.Savepoints, error)
 
 // createSavepoint creates a savepoint of data_dir. If a process holds data_dir, the process creates
 // it.
-func createSavepoint(ctx context.Context, a *cli.App, s *offline.Savepoints, req *weirpb.CreateSavepointRequest) (*offline.Savepoint, error) {
+func createSavepoint(ctx context.Context, a *cli.App, s *offline.Savepoints,
+	req *weirpb.CreateSavepointRequest,
+) (*offline.Savepoint, error) {
 	sp, err := s.Create(ctx, req.GetName())
 	if !errors.Is(err, processors.ErrLocked) {
 		return sp, savepointFailure("cannot create the savepoint", err)
@@ -257,7 +259,8 @@ func savepointFailure(what string, err error) error {
 	case errors.Is(err, processors.ErrLocked):
 		return cli.Fail(cli.ExitLocked, what, err, "stop the process; committed state is kept")
 	case errors.Is(err, offline.ErrSavepoint):
-		return cli.Fail(cli.ExitFailed, what, err, "`weir savepoint list` shows the savepoints; --app has the application, --server the process that creates one")
+		return cli.Fail(cli.ExitFailed, what, err,
+			"`weir savepoint list` shows the savepoints; --app has the application, --server the process that creates one")
 	}
 	return cli.Fail(0, what, err, "")
 }

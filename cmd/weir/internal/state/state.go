@@ -41,7 +41,8 @@ type stateFlags struct {
 }
 
 func (f *stateFlags) add(c *cobra.Command, partition string) {
-	c.Flags().StringVar(&f.app, "app", "", "application that the server runs, such as lease-balancer (default: the spend counter, or the only one)")
+	c.Flags().StringVar(&f.app, "app", "",
+		"application that the server runs, such as lease-balancer (default: the spend counter, or the only one)")
 	c.Flags().Int32Var(&f.partition, "partition", 0, partition)
 	c.Flags().DurationVar(&f.stale, "max-staleness", 0, connect.MaxStalenessHelp)
 }
@@ -163,7 +164,8 @@ func newStateHashCmd(a *cli.App) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ask := func(c *api.Client) (*weirpb.HashStateResponse, error) {
-				return c.HashState(cmd.Context(), &weirpb.HashStateRequest{App: f.app, Partition: f.given(cmd), MaxStalenessMs: f.stale.Milliseconds()})
+				return c.HashState(cmd.Context(),
+					&weirpb.HashStateRequest{App: f.app, Partition: f.given(cmd), MaxStalenessMs: f.stale.Milliseconds()})
 			}
 			return connect.ServerAppFailure(a, f.app, connect.PrintAnswer(a, ask, render.HashJSON, render.HashTable))
 		},

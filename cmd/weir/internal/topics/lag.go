@@ -192,7 +192,8 @@ func lagRows(list []kafkaadmin.PartitionLag, members []processors.Member, tasks 
 	rows := make([]lagRow, 0, len(list))
 	for _, l := range list {
 		r := lagRow{
-			Topic: l.Topic, Partition: l.Partition, Start: l.Start, Committed: l.Committed, Stable: l.LastStable, High: l.HighWatermark, Lag: l.Lag,
+			Topic: l.Topic, Partition: l.Partition, Start: l.Start, Committed: l.Committed, Stable: l.LastStable, High: l.HighWatermark,
+			Lag:        l.Lag,
 			LagSeconds: l.LagSeconds, Lost: l.Lost, Member: l.Member, Host: l.Host, Group: l.State,
 		}
 		for _, m := range members {

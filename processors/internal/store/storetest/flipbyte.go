@@ -23,7 +23,8 @@ func FlipByte(t *testing.T, fs vfs.FS, dir string, rng *rand.Rand) string {
 	}
 	var files []string
 	for _, n := range names {
-		if strings.HasSuffix(n, ".sst") || strings.HasSuffix(n, ".log") || strings.HasPrefix(n, "MANIFEST") || strings.HasPrefix(n, "OPTIONS") {
+		if strings.HasSuffix(n, ".sst") || strings.HasSuffix(n, ".log") || strings.HasPrefix(n, "MANIFEST") ||
+			strings.HasPrefix(n, "OPTIONS") {
 			if info, err := fs.Stat(path.Join(dir, n)); err == nil && info.Size() > 0 {
 				files = append(files, n)
 			}
