@@ -49,8 +49,8 @@
 //   - LEASE-1: No two keys use one resource at the same time, at whatever point processes crash, as
 //     long as clocks differ by at most Config.Skew and every user stops at Lease.Deadline.
 //   - LEASE-2: Among the leases of one region, a key has at most one resource at a time. GetLease
-//     may return the lease of another region (Lease.Region); then the promise holds for that region's leases, see
-//     Limits.
+//     may return the lease of another region (Lease.Region); then the promise holds for that
+//     region's leases, see Limits.
 //   - LEASE-5: A lease that no user releases lasts until its end. Its end never moves to an earlier
 //     time.
 //   - LEASE-9: Lease.Token is greater for each later lease of a resource, and for each renewal. A

@@ -68,7 +68,8 @@ func (a *Agent) get(ctx context.Context, n leaseName, expires time.Time, call *C
 		p.refused(n.key)
 		return Lease{}, &ExhaustedError{Client: n.client, Pool: n.pool, Region: a.cfg.Region, RetryAfter: a.cfg.CandidateTTL}
 	case last.Action == lease.Lost:
-		return Lease{}, fmt.Errorf("%w: the requested end, %s, passed before the lease could begin", ErrEnded, expires.UTC().Format(time.RFC3339))
+		return Lease{}, fmt.Errorf("%w: the requested end, %s, passed before the lease could begin", ErrEnded,
+			expires.UTC().Format(time.RFC3339))
 	}
 	l := a.lease(n, last.Lease)
 	l.Clamped = clamped && l.New

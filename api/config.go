@@ -167,7 +167,8 @@ func (c *Config) check() error {
 	if err := c.checkQueries(); err != nil {
 		return err
 	}
-	if c.MaxConns < 0 || c.MaxConnsPerClient < 0 || c.MaxRequests < 0 || c.MaxParked < 0 || c.MaxParkedPerClient < 0 || c.WaitLimit < 0 || c.ShutdownLimit < 0 {
+	if c.MaxConns < 0 || c.MaxConnsPerClient < 0 || c.MaxRequests < 0 || c.MaxParked < 0 || c.MaxParkedPerClient < 0 || c.WaitLimit < 0 ||
+		c.ShutdownLimit < 0 {
 		return errors.New("api: a limit of Config is negative: leave it 0 for its default")
 	}
 	if c.TLS != nil && len(c.TLS.Certificates) == 0 && c.TLS.GetCertificate == nil && c.TLS.GetConfigForClient == nil {

@@ -63,13 +63,13 @@
 //   - API-12: A page token is a position between keys. A key that exists during a whole scan is
 //     returned exactly once, whatever is written during the scan. A page reads one snapshot of each
 //     partition; a scan of several pages does not.
-//   - API-13: A parked request does not count in the limit of short requests, and its wait is not in the time
-//     of requests. It costs no read until a commit changes a key that it is about. It ends with its
-//     wait, its caller, the server, or the process's ownership of the partition.
+//   - API-13: A parked request does not count in the limit of short requests, and its wait is not
+//     in the time of requests. It costs no read until a commit changes a key that it is about. It
+//     ends with its wait, its caller, the server, or the process's ownership of the partition.
 //   - API-14: A page shows the answers of the same calls that programs make, and sums of them. What
 //     takes long to read (LeaseSource, DeadLetterSource) is read in the background, while pages are
-//     open, for at most 5 % of the time. A page waits 100 ms for the first such read, and 2
-//     s for all of its content.
+//     open, for at most 5 % of the time. A page waits 100 ms for the first such read, and 2 s for
+//     all of its content.
 //
 // The package does not read Kafka or Pebble. It keeps nothing but the owners of partitions and what
 // was read in the background for pages, and changes nothing; the one mutating call takes a

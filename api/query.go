@@ -42,11 +42,17 @@ func (c Config) checkQueries() error {
 	for i, q := range c.Queries {
 		switch {
 		case !stream.ValidName(q.Name) || q.Read == nil:
-			return &FieldError{[]string{"Queries"}, fmt.Errorf("query %q has no function, or no legal name: use 1 to 200 letters, digits, '.', '_' or '-'", q.Name)}
+			return &FieldError{
+				[]string{"Queries"},
+				fmt.Errorf("query %q has no function, or no legal name: use 1 to 200 letters, digits, '.', '_' or '-'", q.Name),
+			}
 		case slices.ContainsFunc(c.Queries[:i], func(o Query) bool { return o.Name == q.Name }):
 			return &FieldError{[]string{"Queries"}, fmt.Errorf("two queries have the name %q: give each a name of its own", q.Name)}
 		case !slices.ContainsFunc(c.Apps, func(a App) bool { return a.Name == q.App && a.State != nil }):
-			return &FieldError{[]string{"Queries"}, fmt.Errorf("query %q is about %q, which is no application of this process with state: correct the name", q.Name, q.App)}
+			return &FieldError{
+				[]string{"Queries"},
+				fmt.Errorf("query %q is about %q, and this process has no such application with state: correct the name", q.Name, q.App),
+			}
 		}
 	}
 	return nil

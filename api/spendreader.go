@@ -69,7 +69,8 @@ func (f *SpendReader) campaign(ctx context.Context, p int32, q SpendQuery) ([]En
 			return entries, r.asOf, err
 		}
 	}
-	return nil, nil, fmt.Errorf("partition %d: in each of %d attempts a commit came between two pages of %d records: try again", p, tries, MaxPageKeys)
+	return nil, nil, fmt.Errorf("partition %d: in each of %d attempts a commit came between two pages of %d records: try again", p, tries,
+		MaxPageKeys)
 }
 
 // snapshotReader reads ranges of one partition page by page, all from one snapshot.

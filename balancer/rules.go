@@ -41,7 +41,8 @@ func (c *Config) streamDeclared(_ *changes.Change, m *eventspb.LeaseChange) erro
 // one change of the far future would age all others.
 func writtenByNow(c *changes.Change, m *eventspb.LeaseChange) error {
 	if m.AtMs <= 0 || m.AtMs > maxTime || m.AtMs > c.RecordMs+maxAhead.Milliseconds() {
-		return stream.Rejectf(changes.ReasonBadTime, "the change has the time %d, its record %d: a change may be at most %s later than its record", m.AtMs, c.RecordMs, maxAhead)
+		return stream.Rejectf(changes.ReasonBadTime,
+			"the change has the time %d, its record %d: a change may be at most %s later than its record", m.AtMs, c.RecordMs, maxAhead)
 	}
 	return nil
 }
@@ -121,7 +122,8 @@ func (c *Config) senderDeclared(_ *changes.Change, h *eventspb.LeaseHeartbeat) e
 func heartbeatTimes(c *changes.Change, h *eventspb.LeaseHeartbeat) error {
 	latest := min(maxTime, c.RecordMs+maxAhead.Milliseconds())
 	if h.WrittenMs < 0 || h.WrittenMs > latest || h.SeenMs < 0 || h.SeenMs > maxTime || h.LagMs < 0 {
-		return stream.Rejectf(changes.ReasonBadTime, "heartbeat written at %d, seen at %d, with a lag of %d ms: the record has the time %d", h.WrittenMs, h.SeenMs, h.LagMs, c.RecordMs)
+		return stream.Rejectf(changes.ReasonBadTime, "heartbeat written at %d, seen at %d, with a lag of %d ms: the record has the time %d",
+			h.WrittenMs, h.SeenMs, h.LagMs, c.RecordMs)
 	}
 	return nil
 }

@@ -34,7 +34,8 @@
 //   - LEASE-19: A record that does not follow the table's schema goes to lease.rejected with a
 //     reason. The records after it are read.
 //   - LEASE-20: Memory is bounded by Config.Requests responses and Config.QueueBytes of batches.
-//   - LEASE-21: New, Fold and Flush make no request: a region that does not answer delays no other region.
+//   - LEASE-21: New, Fold and Flush make no request: a region that does not answer delays no other
+//     region.
 //
 // # What it does not do
 //

@@ -89,9 +89,10 @@ func MirrorCatalog(l Layout) []stream.Topic {
 			Doc:    "the positions up to which the topics of other datacentres are copied, as JSON; the changelog of the mirror",
 		},
 		{
-			Name: l.Name(MirrorControlTopic), Key: "datacentre and topic", Partitions: shards, Cleanup: stream.CleanupDelete, Retention: 7 * day,
-			Config: inputConfig(),
-			Doc:    "an instruction of `weir mirror skip`, as JSON",
+			Name: l.Name(MirrorControlTopic), Key: "datacentre and topic", Partitions: shards, Cleanup: stream.CleanupDelete,
+			Retention: 7 * day,
+			Config:    inputConfig(),
+			Doc:       "an instruction of `weir mirror skip`, as JSON",
 		},
 		{
 			Name: l.Name(MirrorDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: stream.CleanupCompact,

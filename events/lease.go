@@ -74,7 +74,8 @@ func LeaseCatalog(regions []string, partitions int32) []stream.Topic {
 		},
 		{
 			Name: LeaseChangesTopic, Key: "client and pool", Partitions: partitions, Cleanup: stream.CleanupDelete, Retention: 7 * day,
-			Config: input(MaxEventBatch), Doc: "LeaseChange: a new version of a row of the lease table, from the DynamoDB stream of the region that wrote it",
+			Config: input(MaxEventBatch),
+			Doc:    "LeaseChange: a new version of a row of the lease table, from the DynamoDB stream of the region that wrote it",
 		},
 		{
 			Name: LeaseResultsTopic, Key: "client and pool", Partitions: partitions, Cleanup: stream.CleanupDelete, Retention: 7 * day,
@@ -93,8 +94,9 @@ func LeaseCatalog(regions []string, partitions int32) []stream.Topic {
 			Config: small, Doc: "LeaseDuplicate: a key that was leased in several regions at once",
 		},
 		{
-			Name: LeaseRejectedTopic, Key: "primary key of the row", Partitions: partitions, Cleanup: stream.CleanupDelete, Retention: 30 * day,
-			Config: input(MaxDLQBatch), Doc: "LeaseReject: a record of a DynamoDB stream that does not fit the table's schema",
+			Name: LeaseRejectedTopic, Key: "primary key of the row", Partitions: partitions, Cleanup: stream.CleanupDelete,
+			Retention: 30 * day,
+			Config:    input(MaxDLQBatch), Doc: "LeaseReject: a record of a DynamoDB stream that does not fit the table's schema",
 		},
 	}
 	for _, r := range slices.Sorted(slices.Values(regions)) {

@@ -27,7 +27,8 @@
 //   - LEASE-53: Each command has a result, after its write and before its offset is committed.
 //     After a crash it may have two. The second result is DONE, too, unless another write has
 //     changed the row between these results.
-//   - LEASE-54: While the region does not answer, a command waits, and delays only the commands of its row.
+//   - LEASE-54: While the region does not answer, a command waits, and delays only the commands of
+//     its row.
 //
 // A command after its not_after_ms is not carried out. Its result is LATE, or DONE if it is a
 // transfer and the row shows that an earlier attempt made it.

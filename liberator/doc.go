@@ -24,8 +24,9 @@
 //
 //   - LEASE-22: The row of a resource has the greatest version seen, in whatever order changes
 //     arrive and however often.
-//   - LEASE-23: A resource with a lease has one timer, never later than its next step. Other resources have none. A renewal does not move the timer: when it fires, OnTimer reads the row and sets it
-//     again.
+//   - LEASE-23: A resource with a lease has one timer, never later than its next step. Other
+//     resources have none. A renewal does not move the timer: when it fires, OnTimer reads the row
+//     and sets it again.
 //   - LEASE-24: No command is for a lease that the task knows to be renewed, released, or not over
 //     yet.
 //   - LEASE-25: The command is repeated as long as the task knows of no greater version.

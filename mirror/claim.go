@@ -41,7 +41,8 @@ func (e *ClaimedError) Error() string {
 	if e.Own {
 		return what + ", which is that of this datacentre: its records would be counted twice. Correct the brokers of " + e.Peer
 	}
-	return what + ", which is copied, or was copied before, as " + e.Owner + ": its records would be counted twice. Correct the brokers of " + e.Peer + ", or give the datacentre its former name"
+	return what + ", which is copied, or was copied before, as " + e.Owner +
+		": its records would be counted twice. Correct the brokers of " + e.Peer + ", or give the datacentre its former name"
 }
 
 // ownTopics knows the ids of topics of this datacentre. Its methods are safe for concurrent use.

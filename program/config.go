@@ -62,17 +62,21 @@ func (c *Config) SetFlags(set *flag.FlagSet) {
 		return nil
 	})
 	set.StringVar(&c.Runtime.Dir, "dir", cmp.Or(c.Runtime.Dir, "data"), "directory of the state; one process per directory")
-	set.StringVar(&c.Runtime.Instance, "instance", c.Runtime.Instance, "name of this process among those of the application (default: the host name)")
-	set.Func("partitions", fmt.Sprintf("partitions of topics that fit no existing topic (default %d)", cmp.Or(c.Topics.Partitions, 12)), func(s string) error {
-		n, err := strconv.ParseInt(s, 10, 32)
-		if err != nil || n < 1 {
-			return errors.New("use a whole number of at least 1")
-		}
-		c.Topics.Partitions = int32(n)
-		return nil
-	})
-	set.IntVar(&c.Topics.ReplicationFactor, "replication-factor", c.Topics.ReplicationFactor, "replicas of each partition of new topics; 0: 3, or the number of brokers")
-	set.StringVar(&c.Listen, "listen", cmp.Or(c.Listen, freePort), "address of the API for weir's commands; port 0: any free port, which the log has; empty: no API")
+	set.StringVar(&c.Runtime.Instance, "instance", c.Runtime.Instance,
+		"name of this process among those of the application (default: the host name)")
+	set.Func("partitions", fmt.Sprintf("partitions of topics that fit no existing topic (default %d)", cmp.Or(c.Topics.Partitions, 12)),
+		func(s string) error {
+			n, err := strconv.ParseInt(s, 10, 32)
+			if err != nil || n < 1 {
+				return errors.New("use a whole number of at least 1")
+			}
+			c.Topics.Partitions = int32(n)
+			return nil
+		})
+	set.IntVar(&c.Topics.ReplicationFactor, "replication-factor", c.Topics.ReplicationFactor,
+		"replicas of each partition of new topics; 0: 3, or the number of brokers")
+	set.StringVar(&c.Listen, "listen", cmp.Or(c.Listen, freePort),
+		"address of the API for weir's commands; port 0: any free port, which the log has; empty: no API")
 	set.StringVar(&c.OpsListen, "ops-listen", cmp.Or(c.OpsListen, freePort), "address of /readyz and /metrics")
 }
 

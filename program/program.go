@@ -70,8 +70,10 @@ func New(cfg Config, list ...stream.Processor) (*Program, error) {
 		return p, nil
 	}
 	serve := api.Config{
-		Log: p.log, Listen: cfg.Listen, OpsListen: cfg.OpsListen, OpsOnly: cfg.Listen == "", TLS: cfg.TLS, Token: cfg.Token, Registry: p.registry, Ready: p.ready,
-		Cluster: &local.ClusterInfo{Kafka: cfg.Runtime.Kafka, Version: version}, Apps: p.apps, Queries: cfg.Queries, Find: local.Find(cfg.Runtime.Kafka),
+		Log: p.log, Listen: cfg.Listen, OpsListen: cfg.OpsListen, OpsOnly: cfg.Listen == "", TLS: cfg.TLS, Token: cfg.Token,
+		Registry: p.registry, Ready: p.ready,
+		Cluster: &local.ClusterInfo{Kafka: cfg.Runtime.Kafka, Version: version}, Apps: p.apps, Queries: cfg.Queries,
+		Find: local.Find(cfg.Runtime.Kafka),
 	}
 	if host, _, err := net.SplitHostPort(cfg.Advertise); err == nil {
 		serve.AllowedHosts = []string{host} // other processes send this name in the Host header

@@ -131,7 +131,7 @@ func TestOriginReturns(t *testing.T) {
 	c := mustNew(t, without, s)
 	feed(t, c, s, events.EventsTopic, epochMs, epochMs, eventAt(3, epochMs))
 	s.flush(t, c, epochMs)
-	clear(s.next) // the runtime keeps no position of a topic that is no input
+	clear(s.next) // the runtime keeps no position of a topic that is not an input
 	s.localNext = nil
 	feedAll(mustNew(t, with, s))
 	was, is := origins(before.Origins).of(otherDC), origins(s.taskState(t).Origins).of(otherDC)

@@ -120,7 +120,9 @@ func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 		MaxIDs: s.MaxIDs, CacheEntries: max(1, int(share/of)), MaxPriceMicros: events.MaxPriceMicros,
 		Shard: func(account []byte) int32 { return events.ShardBytes(account, shards) },
 	}
-	cfg.Inputs = Inputs{Events: s.Events, Adjustments: l.Name(events.AdjustmentsTopic), Copied: map[string]string{}, CopiedAdjustments: map[string]string{}}
+	cfg.Inputs = Inputs{
+		Events: s.Events, Adjustments: l.Name(events.AdjustmentsTopic), Copied: map[string]string{}, CopiedAdjustments: map[string]string{},
+	}
 	inputs = []string{s.Events, cfg.Inputs.Adjustments}
 	for _, dc := range append([]string{s.DC}, s.Peers...) {
 		if err := events.ValidateDC(dc); err != nil {

@@ -39,7 +39,8 @@ func canonicalTask(value []byte) []byte {
 	if err := proto.Unmarshal(value, s); err != nil {
 		return value
 	}
-	s.Ring, s.LateBeforeMs, s.Conflicts, s.EarlyDrops, s.OverRefunds, s.Unranked, s.Rankings, s.Corrections, s.Pass = nil, 0, 0, 0, 0, false, 0, nil, nil
+	s.Ring, s.LateBeforeMs, s.Conflicts, s.EarlyDrops, s.OverRefunds, s.Unranked, s.Rankings, s.Corrections, s.Pass = nil, 0, 0, 0, 0,
+		false, 0, nil, nil
 	for _, o := range s.Origins[min(1, len(s.Origins)):] {
 		s.Origins[0].Count, s.Origins[0].Micros = s.Origins[0].Count+o.Count, s.Origins[0].Micros+o.Micros
 		o.Count, o.Micros = 0, 0

@@ -61,7 +61,8 @@ func (c *Counter) state() *spendpb.TaskState {
 	s := &spendpb.TaskState{
 		Unranked: c.unranked, Layout: stateLayout, Corrections: c.corrections, Rankings: rankingsVersion,
 		TimestampMs: c.timestampMs, Duplicates: c.duplicates, Refunds: c.refunds, RefundedMicros: c.refundedMicros,
-		EarlyDrops: c.window.earlyDrops, Conflicts: c.conflicts, OverRefunds: c.overRefunds, LateBeforeMs: c.window.lateBeforeMs, ServingDcs: c.dcs.sorted(), Ring: c.ringSpans.state(),
+		EarlyDrops: c.window.earlyDrops, Conflicts: c.conflicts, OverRefunds: c.overRefunds, LateBeforeMs: c.window.lateBeforeMs,
+		ServingDcs: c.dcs.sorted(), Ring: c.ringSpans.state(),
 		ClosedDay: int32(c.closing.through), Pass: c.closing.state(),
 	}
 	for i := range c.origins {

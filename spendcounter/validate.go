@@ -111,7 +111,8 @@ func (c *Counter) read(in *input, b *stream.Batch, i, n int) refusal {
 }
 
 // badOrigin is the detail of ReasonBadOrigin.
-const badOrigin = "want one header " + events.OriginHeader + " of 16 bytes topic id, 4 bytes partition, 8 bytes offset and 8 bytes previous offset"
+const badOrigin = "want one header " + events.OriginHeader +
+	" of 16 bytes topic id, 4 bytes partition, 8 bytes offset and 8 bytes previous offset"
 
 // readHeaders reads the headers of rec into row n.
 func (r *rows) readHeaders(in *input, rec *stream.Record, n int) refusal {

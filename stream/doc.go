@@ -91,8 +91,7 @@
 // There are four ways to write a handler:
 //
 //   - Processor.On has a function and a codec for each input, and a function for each kind of
-//     timers: On, OnBytes, OnTimer. Their Context has the state, outputs and timers. Begin with
-//     it.
+//     timers: On, OnBytes, OnTimer. Their Context has the state, outputs and timers. Begin with it.
 //   - EachRecord makes one of a function that is called for each record, with the bytes of the
 //     record.
 //   - A type with Fold and Flush gets records in batches and keeps the open transaction itself.
@@ -194,7 +193,8 @@
 //   - RUN-34: What a question changes is part of the open transaction, like what records change. An
 //     answer before the commit, in the question itself, may be undone.
 //   - RUN-35: A Wake is coalesced with others of the same transaction. A Flush begins after each
-//     Wake of a handler that is not discarded. A Flush that hands over nothing, after no record, makes no transaction: there is no Committed, and the next Flush has the same sequence.
+//     Wake of a handler that is not discarded. A Flush that hands over nothing, after no record,
+//     makes no transaction: there is no Committed, and the next Flush has the same sequence.
 //
 // The state of such a handler depends on more than its records. So it writes each decision to the
 // state or to an output, and a test in processorstest needs Options.NoRefold.

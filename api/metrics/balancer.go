@@ -25,10 +25,13 @@ func newBalancerMetrics(f families) balancerMetrics {
 	return balancerMetrics{
 		pools:     f.gauge("pools", "Pools that the balancer plans, by partition."),
 		inTransit: f.gauge("resources_in_transit", "Resources commanded to another region that have not arrived there, by partition."),
-		oldest:    f.gauge("oldest_transfer_seconds", "Age of the oldest transfer that has not ended, by partition; 0 without such a transfer."),
-		state: f.gauge("region_state", "1 for the state of a region as the balancer sees it, 0 for the other states: active, evacuating, adopted, "+
-			"silent (no fresh heartbeat: no resource moves to or from it).", "region", "state"),
-		short: f.gauge("short_pools", "Pools that need more free resources in a region than they have there and in transit, by more than the dead band.", "region"),
+		oldest: f.gauge("oldest_transfer_seconds",
+			"Age of the oldest transfer that has not ended, by partition; 0 without such a transfer."),
+		state: f.gauge("region_state",
+			"1 for the state of a region as the balancer sees it, 0 for the other states: active, evacuating, adopted, "+
+				"silent (no fresh heartbeat: no resource moves to or from it).", "region", "state"),
+		short: f.gauge("short_pools",
+			"Pools that need more free resources in a region than they have there and in transit, by more than the dead band.", "region"),
 		transfers: f.counterVec("transfers_total",
 			"Resources commanded to another region, by kind (move, pull, evacuate) and by the regions that they leave and go to.", "kind",
 			"from", "to"),

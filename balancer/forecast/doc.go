@@ -1,6 +1,6 @@
 // Package forecast forecasts the new leases of a pool in a region from their arrivals.
 //
-//	arrivals ─▶ Series.Add ──┬─▶ Forecast   new leases a second in the next ten minutes, and its error
+//	arrivals ─▶ Series.Add ──┬─▶ Forecast   new leases per second in the next ten minutes, and its error
 //	                         ├─▶ Recent     of the last seconds: a burst
 //	                         └─▶ Profile    the usual rate by hour of the day and of the week
 //	Series of all regions ───▶ Choose       the method whose forecasts cost least

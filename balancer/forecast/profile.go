@@ -79,7 +79,7 @@ func (p *Profile) TakeChanged() bool {
 	return changed
 }
 
-// MarshalJSON shows new leases a second by hour, and from how many days or weeks each rate is.
+// MarshalJSON shows new leases per second by hour, and from how many days or weeks each rate is.
 func (p *Profile) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Day   []float32 `json:"hours_of_day"`

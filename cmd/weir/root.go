@@ -18,7 +18,8 @@ import (
 
 // commands returns every command below the root.
 func commands(a *cli.App) []*cobra.Command {
-	return slices.Concat(dev.Commands(a), ops.Commands(a), spend.Commands(a), state.Commands(a), topics.Commands(a), mirror.Commands(a), lease.Commands(a))
+	return slices.Concat(dev.Commands(a), ops.Commands(a), spend.Commands(a), state.Commands(a), topics.Commands(a), mirror.Commands(a),
+		lease.Commands(a))
 }
 
 // newRoot returns the command tree.

@@ -49,7 +49,8 @@ func (b *builder) price(v string) (int64, *stream.RejectError) {
 	case err != nil && b.set.Decimal != ',' && strings.Contains(v, ","):
 		return 0, reject(ReasonPrice, "%q has a comma: write a decimal point and no thousands separators, or set the decimal mark", clip(v))
 	case err != nil:
-		return 0, reject(ReasonPrice, "%q is not %s in %s: write digits with a decimal point, of whole micros", clip(v), b.noun, b.set.PriceUnit)
+		return 0, reject(ReasonPrice, "%q is not %s in %s: write digits with a decimal point, of whole micros", clip(v), b.noun,
+			b.set.PriceUnit)
 	}
 	b.prices.put(v, micros)
 	return micros, nil

@@ -56,11 +56,12 @@ func RunVisits(t *testing.T, dir, broker string, rng *rand.Rand) {
 	defer stop()
 	r.start(0)
 	r.start(1)
-	example{inputs: []*kgo.Record{{Topic: "users"}, {Topic: "views"}}, outputs: []string{"visits"}}.awaitTopics(ctx, t, r.processes[0].Load(), broker)
+	example{inputs: []*kgo.Record{{Topic: "users"}, {Topic: "views"}}, outputs: []string{"visits"}}.awaitTopics(ctx, t,
+		r.processes[0].Load(), broker)
 	r.move(ctx, r.in.users, "at", r.in.beginMs)
 	r.within(ctx, "the second process has its share", func(context.Context) error {
 		if n := ran(r.processes[1].Load()); n < visitParts/2 {
-			return fmt.Errorf("it runs %d partitions", n)
+			return fmt.Errorf("the second process runs %d partitions", n)
 		}
 		return nil
 	})
@@ -98,14 +99,17 @@ func ran(p *Process) int { return strings.Count(p.stderr.String(), "partition_ru
 
 // start starts process 0 or 1.
 func (r *visitRun) start(i int) {
-	r.processes[i].Store(Start(r.t, r.program, nil, "-brokers", r.broker, "-dir", r.dirs[i], "-instance", "visits-"+strconv.Itoa(i), "-partitions", strconv.Itoa(visitParts)))
+	r.processes[i].Store(
+		Start(r.t, r.program, nil, "-brokers", r.broker, "-dir", r.dirs[i], "-instance", "visits-"+strconv.Itoa(i), "-partitions",
+			strconv.Itoa(visitParts)))
 }
 
 // send sends the views in the order of their times. Half of the users move in the middle.
 func (r *visitRun) send(ctx context.Context) {
 	const chunk = 50
 	for list := range slices.Chunk(r.in.views, chunk) {
-		if last := list[len(list)-1].Timestamp.UnixMilli(); last-r.in.beginMs > visitsSpanMs/2 && r.sentMs.Load()-r.in.beginMs <= visitsSpanMs/2 {
+		if last := list[len(list)-1].Timestamp.UnixMilli(); last-r.in.beginMs > visitsSpanMs/2 &&
+			r.sentMs.Load()-r.in.beginMs <= visitsSpanMs/2 {
 			sentMs := r.sentMs.Load()
 			r.move(ctx, r.in.moved(), "be", sentMs)
 			r.in.settle(sentMs)

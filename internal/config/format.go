@@ -20,7 +20,10 @@ type format struct {
 func formatOf(check string) format {
 	switch check {
 	case "dc":
-		return format{"1 to 32 of a-z, 0-9 and -, beginning with a letter and not ending with -", func(s string) bool { return events.ValidateDC(s) == nil }}
+		return format{
+			"1 to 32 of a-z, 0-9 and -, beginning with a letter and not ending with -",
+			func(s string) bool { return events.ValidateDC(s) == nil },
+		}
 	case "instance":
 		return format{"at most 128 of a-z, A-Z, 0-9, -, _ and .", func(s string) bool { return s == "" || consistsOf(s, 128, "-_.", true) }}
 	case "hostport":

@@ -30,7 +30,8 @@ func (c *Config) conflicts() []Problem {
 		fmt.Sprintf("= %d is above topics.replication_factor = %d, so that nothing could be written", c.Topics.MinInSync,
 			c.Topics.ReplicationFactor),
 		"lower the first or raise the second")
-	rule(len(c.DCs) > 0 && len(c.Peers()) == len(c.DCs), dcsKey, fmt.Sprintf("lacks this datacentre, %q: it has %s", c.DC, strings.Join(c.PeerNames(), ", ")),
+	rule(len(c.DCs) > 0 && len(c.Peers()) == len(c.DCs), dcsKey,
+		fmt.Sprintf("lacks this datacentre, %q: it has %s", c.DC, strings.Join(c.PeerNames(), ", ")),
 		"list all datacentres, in the same order everywhere, or correct dc")
 	rule(c.API.Listen == c.API.OpsListen && c.API.Listen[len(c.API.Listen)-2:] != ":0", "api.ops_listen",
 		fmt.Sprintf("= %s is the address of api.listen", c.API.OpsListen), "use another port")

@@ -18,7 +18,8 @@ func ExactlyOnce(h *History) error {
 		n, known := seen[at]
 		switch {
 		case !known:
-			errs = append(errs, fmt.Errorf("RUN-1: %s %s is not a committed input: it does not exist, or its transaction was aborted", as, at))
+			errs = append(errs,
+				fmt.Errorf("RUN-1: %s %s is not a committed input: it does not exist, or its transaction was aborted", as, at))
 		case n > 0:
 			errs = append(errs, fmt.Errorf("RUN-1: %s was processed %d times", at, n+1))
 		}
@@ -115,13 +116,16 @@ func StoreNotAhead(h *History) error {
 	var errs []error
 	for _, s := range h.Samples {
 		if s.Stored > s.Committed {
-			errs = append(errs, fmt.Errorf("RUN-5: the store is at offset %d of %s[%d], the group has committed %d", s.Stored, s.Topic, s.Partition, s.Committed))
+			errs = append(errs,
+				fmt.Errorf("RUN-5: the store is at offset %d of %s[%d], the group has committed %d", s.Stored, s.Topic, s.Partition,
+					s.Committed))
 		}
 	}
 	for p, s := range h.Stores {
 		for topic, next := range s.Next {
 			if c := h.Committed[p][topic]; next > c {
-				errs = append(errs, fmt.Errorf("RUN-5: at the end the store is at offset %d of %s[%d], the group has committed %d", next, topic, p, c))
+				errs = append(errs,
+					fmt.Errorf("RUN-5: at the end the store is at offset %d of %s[%d], the group has committed %d", next, topic, p, c))
 			}
 		}
 	}

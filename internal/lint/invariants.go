@@ -36,7 +36,10 @@ func CheckInvariants(files []File) []string {
 		for _, fr := range lines(1, string(f.Text)) {
 			for _, n := range number.FindAllString(fr.text, -1) {
 				if rows[n] == 0 {
-					bad = append(bad, fmt.Sprintf("%s:%d: the invariant %s has no row in %s, where readers look it up: add a row, or write the number of a row", f.Path, fr.line, n, invariantsDoc))
+					bad = append(bad,
+						fmt.Sprintf(
+							"%s:%d: the invariant %s has no row in %s, where readers look it up: add a row, or write the number of a row",
+							f.Path, fr.line, n, invariantsDoc))
 				}
 				inGo[n] = inGo[n] || isGo(f.Path)
 			}
@@ -47,7 +50,9 @@ func CheckInvariants(files []File) []string {
 			bad = append(bad, fmt.Sprintf("%s has %d rows for %s: give the new one the next number of its part", invariantsDoc, count, n))
 		}
 		if !inGo[n] {
-			bad = append(bad, fmt.Sprintf("%s has a row for %s, which no Go file names: write the number where the invariant is kept or checked, or remove the row", invariantsDoc, n))
+			bad = append(bad,
+				fmt.Sprintf(
+					"%s has a row for %s, which no Go file names: write the number where the invariant is kept or checked, or remove the row", invariantsDoc, n))
 		}
 	}
 	slices.Sort(bad)
@@ -57,7 +62,8 @@ func CheckInvariants(files []File) []string {
 // namesInvariants reports whether the file may name invariants. This package has numbers without a
 // row in its tests.
 func namesInvariants(name string) bool {
-	return slices.Contains([]string{".go", ".md", ".proto"}, path.Ext(name)) && !strings.Contains(name, "testdata/") && !strings.HasPrefix(name, "internal/lint/")
+	return slices.Contains([]string{".go", ".md", ".proto"}, path.Ext(name)) && !strings.Contains(name, "testdata/") &&
+		!strings.HasPrefix(name, "internal/lint/")
 }
 
 // missingNames returns a complaint for each path and each test in doc that does not exist.

@@ -51,7 +51,8 @@ func (a *Admin) MoveHome(ctx context.Context, m HomeMove) (HomeStatus, error) {
 		move := &homeMove{a: a, HomeMove: m, from: now.region}
 		switch {
 		case now.moving && now.region != m.To:
-			return HomeStatus{}, fmt.Errorf("%w: a move to %s is not complete: repeat that move first, with the same DeadSince", ErrHome, now.region)
+			return HomeStatus{}, fmt.Errorf("%w: a move to %s is not complete: repeat that move first, with the same DeadSince", ErrHome,
+				now.region)
 		case now.moving:
 			move.from = now.from
 		}

@@ -152,7 +152,8 @@ func (t *Config) supersede(o *Request, c *eventspb.LeaseCommand) error {
 func (t *Config) headroom(c *eventspb.LeaseCommand) error {
 	h := c.GetHeadroom()
 	if h.GetClient() != c.GetClient() || h.GetPool() != c.GetPool() || h.GetRegion() != c.GetRegion() {
-		return fmt.Errorf("the headroom is of client %.80q, pool %.80q, region %.80q, not of the command's", h.GetClient(), h.GetPool(), h.GetRegion())
+		return fmt.Errorf("the headroom is of client %.80q, pool %.80q, region %.80q, not of the command's", h.GetClient(), h.GetPool(),
+			h.GetRegion())
 	}
 	if h.GetAsOfMs() < 1 {
 		return fmt.Errorf("as_of_ms of the headroom is %d, not 1 to %d", h.GetAsOfMs(), int64(maxNumber))

@@ -80,7 +80,8 @@ func (m *model) checkUse(w *state, i int, k int8) string {
 	held := row.Holder == m.Keys[k] && row.Expires >= mine.Expires
 	released := row.Available >= mine.Expires+m.Quarantine && !w.resources[r].liberated
 	if !held && !released && !m.Naive {
-		return fmt.Sprintf("LEASE-5: client %d uses %s for %s until %d, but its row is: %s", i+1, mine.Resource, m.Keys[k], mine.Expires, formatRow(*row))
+		return fmt.Sprintf("LEASE-5: client %d uses %s for %s until %d, but its row is: %s", i+1, mine.Resource, m.Keys[k], mine.Expires,
+			formatRow(*row))
 	}
 	return ""
 }

@@ -32,7 +32,8 @@
 //     partition, before the change is written. After a restart it may be called again for the last
 //     changes. At the end of a load it is called for the difference between former and new rows, in
 //     the order of the keys: values that were replaced within the load are not reported.
-//   - RUN-59: If the brokers do not answer, reads return the rows of the store, and the time as of which they were complete.
+//   - RUN-59: If the brokers do not answer, reads return the rows of the store, and the time as of
+//     which they were complete.
 //
 // # Damaged logs
 //

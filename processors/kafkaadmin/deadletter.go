@@ -105,7 +105,8 @@ func parseDeadLetter(r *kgo.Record) DeadLetter {
 		case h.Key == headerNull:
 			l.Value = nil
 		case h.Key == processors.HeaderTruncated:
-			l.Malformed = fmt.Errorf("the value of %s bytes was truncated: produce the record again from %s if that topic still has it", h.Value, r.Key)
+			l.Malformed = fmt.Errorf("the value of %s bytes was truncated: produce the record again from %s if that topic still has it",
+				h.Value, r.Key)
 		}
 	}
 	ms, err := strconv.ParseInt(timeMs, 10, 64)

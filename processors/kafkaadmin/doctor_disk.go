@@ -69,11 +69,17 @@ func (d *doctor) space(dir string) {
 		return
 	}
 	d.addCheck(s.freeBytes >= d.MinFree, Check{
-		Name: "disk space", Severity: Error, Detail: fmt.Sprintf("%s free of %s at %s, wanted %s", size(s.freeBytes), size(s.bytes), dir, size(d.MinFree)),
-		Remedy: fmt.Sprintf("free space, or set %s to a directory on another disk: a full disk stops the process", d.Defaults.Names.StateDir),
+		Name: "disk space", Severity: Error,
+		Detail: fmt.Sprintf("%s free of %s at %s, wanted %s", size(s.freeBytes), size(s.bytes), dir, size(d.MinFree)),
+		Remedy: fmt.Sprintf("free space, or set %s to a directory on another disk: a full disk stops the process",
+			d.Defaults.Names.StateDir),
 	})
 	if s.inodes > 0 { // some file systems have no limit
-		d.addCheck(s.freeInodes >= 10_000, Check{Name: "inodes", Severity: Warning, Detail: fmt.Sprintf("%d free of %d", s.freeInodes, s.inodes), Remedy: "remove small files: without inodes no file can be created"})
+		d.addCheck(s.freeInodes >= 10_000,
+			Check{
+				Name: "inodes", Severity: Warning, Detail: fmt.Sprintf("%d free of %d", s.freeInodes, s.inodes),
+				Remedy: "remove small files: without inodes no file can be created",
+			})
 	}
 }
 

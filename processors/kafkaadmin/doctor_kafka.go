@@ -61,7 +61,8 @@ func (d *doctor) release(seen []string) {
 			return
 		}
 	}
-	d.addCheck(len(seen) == 1, Check{Name: "kafka version", Severity: Warning, Detail: detail, Remedy: "the brokers have different versions: finish the upgrade"})
+	d.addCheck(len(seen) == 1,
+		Check{Name: "kafka version", Severity: Warning, Detail: detail, Remedy: "the brokers have different versions: finish the upgrade"})
 }
 
 // oldestRelease is the major version of the oldest Kafka with all that the runtime needs.
@@ -142,7 +143,8 @@ func (d *doctor) settings(ctx context.Context) {
 			if c.name == "message.max.bytes" {
 				severity = Warning
 			}
-			d.addCheck(ok, Check{Name: c.name, Severity: severity, Detail: strings.Join(found, " and ") + "; wanted: " + c.want, Remedy: c.do})
+			d.addCheck(ok,
+				Check{Name: c.name, Severity: severity, Detail: strings.Join(found, " and ") + "; wanted: " + c.want, Remedy: c.do})
 		}
 	}
 }
@@ -228,12 +230,22 @@ func (d *doctor) replication(ctx context.Context) {
 			}
 		}
 	}
-	d.addCheck(len(leaderless) == 0, Check{Name: "leaders", Severity: Error, Detail: summary(leaderless, "every partition has a leader", "without a leader"), Remedy: "start the brokers that have them"})
-	d.addCheck(len(behind) == 0, Check{Name: "in-sync copies", Severity: Warning, Detail: summary(behind, "every replica is in sync", "with replicas that are behind"), Remedy: "start the brokers that have them, or wait until they have caught up"})
+	d.addCheck(len(leaderless) == 0,
+		Check{
+			Name: "leaders", Severity: Error, Detail: summary(leaderless, "every partition has a leader", "without a leader"),
+			Remedy: "start the brokers that have them",
+		})
+	d.addCheck(len(behind) == 0,
+		Check{
+			Name: "in-sync copies", Severity: Warning, Detail: summary(behind, "every replica is in sync", "with replicas that are behind"),
+			Remedy: "start the brokers that have them, or wait until they have caught up",
+		})
 	if !d.single() {
 		d.addCheck(len(few) == 0, Check{
-			Name: "replication factor", Severity: Warning, Detail: summary(few, "every topic has 3 or more replicas", "with fewer than 3 replicas"),
-			Remedy: fmt.Sprintf("exactly-once survives the loss of a broker only with 3 replicas: create topics with %s 3, and set offsets.topic.replication.factor and transaction.state.log.replication.factor of the brokers", d.Defaults.Names.ReplicationFactor),
+			Name: "replication factor", Severity: Warning,
+			Detail: summary(few, "every topic has 3 or more replicas", "with fewer than 3 replicas"),
+			Remedy: fmt.Sprintf(
+				"exactly-once survives the loss of a broker only with 3 replicas: create topics with %s 3, and set offsets.topic.replication.factor and transaction.state.log.replication.factor of the brokers", d.Defaults.Names.ReplicationFactor),
 		})
 	}
 	d.inSync(ctx, list, existing)
@@ -323,5 +335,6 @@ func (d *doctor) clock(ctx context.Context) {
 	if ahead > 0 {
 		detail = fmt.Sprintf("the newest record has a time %s in our future", ahead.Round(time.Millisecond))
 	}
-	d.addCheck(ahead <= d.MaxSkew, Check{Name: "clock", Severity: Warning, Detail: detail, Remedy: "synchronise the clocks of this machine and of the brokers (NTP)"})
+	d.addCheck(ahead <= d.MaxSkew,
+		Check{Name: "clock", Severity: Warning, Detail: detail, Remedy: "synchronise the clocks of this machine and of the brokers (NTP)"})
 }

@@ -307,7 +307,8 @@ func (s *session) abort(ctx context.Context, cause error) error {
 	defer cancel()
 	cause = fmt.Errorf("dead letters of %s were not resolved: %w", s.Topic, cause)
 	if err := errors.Join(s.cl.AbortBufferedRecords(ctx), s.cl.EndTransaction(ctx, kgo.TryAbort)); err != nil {
-		return errors.Join(cause, fmt.Errorf("the transaction could not be aborted; the brokers abort it after %s: %w", resolveTimeout, err))
+		return errors.Join(cause,
+			fmt.Errorf("the transaction could not be aborted; the brokers abort it after %s: %w", resolveTimeout, err))
 	}
 	return cause
 }

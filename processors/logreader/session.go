@@ -165,7 +165,10 @@ func (s *session) look(p *Partition, t kafka.TopicLog) bool {
 	case p.at.Next < 0:
 		p.at.Next, p.at.Epoch = b.Start, -1
 	case b.Start > p.at.Next:
-		p.halt(&kafka.UnreadableError{Topic: p.topic, Partition: p.n, Offset: p.at.Next, Lost: b.Start - p.at.Next, Resume: b.Start, Err: kerr.OffsetOutOfRange})
+		p.halt(
+			&kafka.UnreadableError{
+				Topic: p.topic, Partition: p.n, Offset: p.at.Next, Lost: b.Start - p.at.Next, Resume: b.Start, Err: kerr.OffsetOutOfRange,
+			})
 		return false
 	case b.End < p.at.Next:
 		p.halt(&TruncatedError{p.topic, p.n, p.at.Next, b.End})

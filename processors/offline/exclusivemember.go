@@ -234,7 +234,8 @@ func (h *exclusiveMember) confirmMarkers(ctx context.Context, markers map[int32]
 	if len(markers) == 0 {
 		return nil
 	}
-	return fmt.Errorf("write to %s: the brokers have committed the transaction in part, in each of three attempts: try again; committed records are not written twice", h.proc.Changelog)
+	return fmt.Errorf(
+		"write to %s: the brokers have committed the transaction in part, in each of three attempts: try again; committed records are not written twice", h.proc.Changelog)
 }
 
 // readBackLimit bounds the search for what was just written.
@@ -275,7 +276,8 @@ func (h *exclusiveMember) lacking(ctx context.Context, markers map[int32]*change
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read %s[%d] back from offset %d: %w: try again; committed records are not written twice", at.Topic, p, at.Offset, err)
+			return nil, fmt.Errorf("read %s[%d] back from offset %d: %w: try again; committed records are not written twice", at.Topic, p,
+				at.Offset, err)
 		}
 	}
 	return out, nil
@@ -363,7 +365,8 @@ func (h *exclusiveMember) transact(ctx context.Context, body func(send func(p in
 	case err != nil:
 		return fmt.Errorf("write to %s: %w: nothing was committed", h.proc.Changelog, errors.Join(err, ended))
 	case ended != nil:
-		return fmt.Errorf("write to %s: the outcome of the transaction is unknown: %w: try again; committed records are not written twice", h.proc.Changelog, ended)
+		return fmt.Errorf("write to %s: the outcome of the transaction is unknown: %w: try again; committed records are not written twice",
+			h.proc.Changelog, ended)
 	case !committed:
 		return fmt.Errorf(
 			"write to %s: the brokers aborted the transaction of %d records after %s, because a process of %s has joined the group, or because it took longer than the transaction timeout %s: nothing was committed; stop such a process, or raise the transaction timeout", h.proc.Changelog, count, time.Since(began).Round(time.Millisecond), h.proc.App, max(h.cfg.TransactionTimeout, minTransactionTimeout))

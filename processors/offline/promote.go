@@ -139,7 +139,8 @@ func (a *promotion) run(ctx context.Context) error {
 	}
 	next := changelogpb.NextOffsets(a.last.Inputs)
 	if meta.Marker != nil && !maps.Equal(changelogpb.NextOffsets(meta.Marker.Inputs), next) {
-		return fmt.Errorf("%w: the replay is at positions %v, the live processor at %v", ErrReplay, changelogpb.NextOffsets(meta.Marker.Inputs), next)
+		return fmt.Errorf("%w: the replay is at positions %v, the live processor at %v", ErrReplay,
+			changelogpb.NextOffsets(meta.Marker.Inputs), next)
 	}
 	m := a.h.newMarker(a.last, next)
 	m.WatermarkMs = max(m.WatermarkMs, meta.GetMarker().GetWatermarkMs())

@@ -228,12 +228,16 @@ func (f *refolder) fold(h stream.Handler, m *changelogpb.Marker, next map[string
 				continue
 			}
 			// One record per batch: the result must not depend on how records are batched.
-			b := &stream.Batch{Topic: topic, Partition: f.p, NowMs: m.GetWrittenAtMs(), WatermarkMs: f.timers.watermarkMs(), Records: []stream.Record{r.Record}}
+			b := &stream.Batch{
+				Topic: topic, Partition: f.p, NowMs: m.GetWrittenAtMs(), WatermarkMs: f.timers.watermarkMs(),
+				Records: []stream.Record{r.Record},
+			}
 			if err := h.Fold(b); err != nil {
 				return 0, fmt.Errorf("fold: %w", err)
 			}
 			if len(b.Rejects) > 0 {
-				return 0, fmt.Errorf("RUN-1: the handler rejects %s[%d]@%d (%s), and the dead-letter topic does not have it", topic, f.p, r.Offset, b.Rejects[0].Reason)
+				return 0, fmt.Errorf("RUN-1: the handler rejects %s[%d]@%d (%s), and the dead-letter topic does not have it", topic, f.p,
+					r.Offset, b.Rejects[0].Reason)
 			}
 		}
 	}

@@ -12,8 +12,8 @@
 //   - RUN-60: Nothing is skipped. A record is done when Do has returned nil for it, or Sink.GiveUp
 //     has after Sink.Retries. No offset after a record that is not done is committed.
 //   - RUN-61: Records of one key are done one after another, in the order of the partition. A
-//     record that fails delays only the records of its key, until Sink.Pending records
-//     of its partition are in memory. Then fetching of the partition pauses.
+//     record that fails delays only the records of its key, until Sink.Pending records of its
+//     partition are in memory. Then fetching of the partition pauses.
 //   - RUN-62: When a partition is revoked or the process stops, the calls under way have
 //     Config.Grace to end. Then they are cancelled and not committed: the next owner of the
 //     partition calls Do again.

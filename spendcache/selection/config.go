@@ -65,9 +65,12 @@ func (c *Config) setDefaults() error {
 	case len(slices.Compact(sorted)) < len(c.Ring):
 		return fmt.Errorf("the ring %v has a datacentre twice: each has one dataset", c.Ring)
 	case c.Lag < 0, c.Deficit < 0, c.Deficit >= 1, c.LeaveAfter < 0, c.ReturnAfter < 0:
-		return fmt.Errorf("a lag of %v, a deficit of %v, %d evaluations and %v: durations and numbers are not negative, and a deficit is less than 1", c.Lag, c.Deficit, c.LeaveAfter, c.ReturnAfter)
+		return fmt.Errorf(
+			"a lag of %v, a deficit of %v, %d evaluations and %v: durations and numbers are not negative, and a deficit is less than 1",
+			c.Lag, c.Deficit, c.LeaveAfter, c.ReturnAfter)
 	case c.Stale < c.Lag || c.Unusable < c.Stale:
-		return fmt.Errorf("datasets lag from %v on, are stale from %v on and unusable from %v on: these times do not ascend", c.Lag, c.Stale, c.Unusable)
+		return fmt.Errorf("datasets lag from %v on, are stale from %v on and unusable from %v on: these times do not ascend", c.Lag,
+			c.Stale, c.Unusable)
 	}
 	return nil
 }

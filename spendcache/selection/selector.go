@@ -127,9 +127,11 @@ func (s *Selector) without(shard *Shard) (Mode, string) {
 	case newest == nil:
 		return FailSafe, "no health record of any dataset is known"
 	case newest.Age >= s.cfg.Unusable:
-		return FailSafe, fmt.Sprintf("the newest health record is of %s, %s old: datasets are unusable after %s", newest.DC, seconds(newest.Age), s.cfg.Unusable)
+		return FailSafe, fmt.Sprintf("the newest health record is of %s, %s old: datasets are unusable after %s", newest.DC,
+			seconds(newest.Age), s.cfg.Unusable)
 	}
-	return Degraded, fmt.Sprintf("the newest health record is of %s, %s old: datasets are stale after %s", newest.DC, seconds(newest.Age), s.cfg.Stale)
+	return Degraded, fmt.Sprintf("the newest health record is of %s, %s old: datasets are stale after %s", newest.DC, seconds(newest.Age),
+		s.cfg.Stale)
 }
 
 // why returns why a dataset that is not healthy is left for another one.

@@ -29,7 +29,8 @@ func onceInFlight(h *History) (Violation, bool) {
 		}
 		key := fmt.Sprint(x.Resource, " at version ", x.Version)
 		if o, known := out[key]; known && o.until > c.Is.DecidedMs {
-			return violated("LEASE-40", c.At, []string{x.Resource}, "%s is transferred to %s by %s while %s is in transit", key, x.To, c.Is.Id, o.id)
+			return violated("LEASE-40", c.At, []string{x.Resource}, "%s is transferred to %s by %s while %s is in transit", key, x.To,
+				c.Is.Id, o.id)
 		}
 		out[key], keys[c.Is.Id] = sent{c.Is.Id, c.Is.NotAfterMs}, key
 	}
@@ -42,7 +43,9 @@ func commandOnce(h *History) (Violation, bool) {
 	for i := range h.Commands {
 		c := &h.Commands[i]
 		if at, known := seen[c.Is.Id]; known {
-			return violated("LEASE-62", c.At, []string{command.TargetOf(c.Is).Resource}, "%s receives command %s again, first received at %s: %s", regionNames[c.Region], c.Is.Id, clock(at-epoch), commandText(c.Is))
+			return violated("LEASE-62", c.At, []string{command.TargetOf(c.Is).Resource},
+				"%s receives command %s again, first received at %s: %s", regionNames[c.Region], c.Is.Id, clock(at-epoch),
+				commandText(c.Is))
 		}
 		seen[c.Is.Id] = c.At
 	}
@@ -69,7 +72,8 @@ func trueResults(h *History) (Violation, bool) {
 			name = r.Is.Key + "@" + r.Is.Region
 		}
 		if !all[made{name, r.Is.Version}] {
-			return violated("LEASE-64", r.At, []string{name}, "the result of %s of %s reports version %d, which was not written", r.Is.Kind, name, r.Is.Version)
+			return violated("LEASE-64", r.At, []string{name}, "the result of %s of %s reports version %d, which was not written", r.Is.Kind,
+				name, r.Is.Version)
 		}
 	}
 	return holds()

@@ -20,7 +20,8 @@ func oneWinner(h *History) (Violation, bool) {
 			}
 		}
 		if len(live) > 1 {
-			return violated("LEASE-3", epoch+s.end(), []string{keyName(k)}, "at the end %s is leased in %s", keyName(k), strings.Join(live, " and "))
+			return violated("LEASE-3", epoch+s.end(), []string{keyName(k)}, "at the end %s is leased in %s", keyName(k),
+				strings.Join(live, " and "))
 		}
 		var first *Answer
 		for i := range h.Answers {
@@ -30,7 +31,8 @@ func oneWinner(h *History) (Violation, bool) {
 			case first == nil:
 				first = t
 			case first.Resource != t.Resource && len(live) > 0:
-				return violated("LEASE-3", t.At, []string{keyName(k)}, "at the end %s receives for %s the resource %q, and %s receives %q", first.Agent, keyName(k), first.Resource, t.Agent, t.Resource)
+				return violated("LEASE-3", t.At, []string{keyName(k)}, "at the end %s receives for %s the resource %q, and %s receives %q",
+					first.Agent, keyName(k), first.Resource, t.Agent, t.Resource)
 			}
 		}
 	}
@@ -47,7 +49,8 @@ func conserved(h *History) (Violation, bool) {
 		for r := range s.Regions {
 			row := &h.Rows[r][i].Row
 			if row.Version == 0 || regionNumber(row.Owner) < 0 || row.Owner != h.Rows[0][i].Row.Owner {
-				return violated("LEASE-67", epoch+s.end(), []string{resourceName(i)}, "at the end %s in %s is: %s; in %s it is: %s", resourceName(i), regionNames[r], rowText(*row), regionNames[0], rowText(h.Rows[0][i].Row))
+				return violated("LEASE-67", epoch+s.end(), []string{resourceName(i)}, "at the end %s in %s is: %s; in %s it is: %s",
+					resourceName(i), regionNames[r], rowText(*row), regionNames[0], rowText(h.Rows[0][i].Row))
 			}
 		}
 	}
@@ -74,7 +77,8 @@ func counted(h *History) (Violation, bool) {
 			}
 		}
 		if m == nil || m.Free != free || m.Leased != leased || m.InTransit != 0 || m.Outbound != 0 {
-			return violated("LEASE-36", epoch+s.end(), []string{"balancer"}, "at the end %s has %d free and %d leased; the balancer reports %v free, %v leased, %v inbound, %v outbound",
+			return violated("LEASE-36", epoch+s.end(), []string{"balancer"},
+				"at the end %s has %d free and %d leased; the balancer reports %v free, %v leased, %v inbound, %v outbound",
 				regionNames[r], free, leased, m.GetFree(), m.GetLeased(), m.GetInTransit(), m.GetOutbound())
 		}
 	}
@@ -100,7 +104,8 @@ func liveness(h *History) (Violation, bool) {
 	end := epoch + s.end()
 	for i := range s.Resources {
 		if row := &h.Rows[0][i].Row; row.Holder != "" && row.Expires+s.quarantine()+2*s.Skew+maxRetry < end {
-			return violated("LEASE-63", end, []string{resourceName(i)}, "at the end %s is not liberated: %s", resourceName(i), rowText(*row))
+			return violated("LEASE-63", end, []string{resourceName(i)}, "at the end %s is not liberated: %s", resourceName(i),
+				rowText(*row))
 		}
 	}
 	if len(h.Left) > 0 {
@@ -112,7 +117,8 @@ func liveness(h *History) (Violation, bool) {
 	}
 	for i := range h.Commands {
 		if c := &h.Commands[i]; !results[c.Is.Id] && c.At < end-5000 {
-			return violated("LEASE-63", end, []string{c.Is.Id}, "the command to %s at %s has no result: %s", regionNames[c.Region], clock(c.At-epoch), commandText(c.Is))
+			return violated("LEASE-63", end, []string{c.Is.Id}, "the command to %s at %s has no result: %s", regionNames[c.Region],
+				clock(c.At-epoch), commandText(c.Is))
 		}
 	}
 	for key, state := range h.Duplicates {
@@ -135,7 +141,8 @@ func emptied(h *History) (Violation, bool) {
 	for r := range s.Regions {
 		for i := range s.Resources {
 			if row := &h.Rows[0][i].Row; state(r) == "adopted" && row.Owner == regionNames[r] {
-				return violated("LEASE-66", epoch+s.end(), []string{resourceName(i)}, "%s was adopted and still has %s: %s", regionNames[r], resourceName(i), rowText(*row))
+				return violated("LEASE-66", epoch+s.end(), []string{resourceName(i)}, "%s was adopted and still has %s: %s", regionNames[r],
+					resourceName(i), rowText(*row))
 			}
 		}
 		if state(r) != "evacuating" || states["active"] == 0 {
@@ -143,7 +150,8 @@ func emptied(h *History) (Violation, bool) {
 		}
 		for i := range s.Resources {
 			if row := &h.Rows[0][i].Row; row.Owner == regionNames[r] && row.Available > 0 && row.Available < epoch+s.end()-8000 {
-				return violated("LEASE-66", epoch+s.end(), []string{resourceName(i)}, "%s was evacuated and still has %s: %s", regionNames[r], resourceName(i), rowText(*row))
+				return violated("LEASE-66", epoch+s.end(), []string{resourceName(i)}, "%s was evacuated and still has %s: %s",
+					regionNames[r], resourceName(i), rowText(*row))
 			}
 		}
 	}

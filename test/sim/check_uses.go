@@ -45,7 +45,8 @@ func neverEarly(h *History) (Violation, bool) {
 		}
 		for j := range h.Uses {
 			if u := &h.Uses[j]; u.Resource == w.Name && u.From < w.At && w.At < u.Until {
-				return violated("LEASE-5", w.At, []string{w.Name}, "%s is liberated while %s uses it until %s", w.Name, u.Agent, clock(u.Until-epoch))
+				return violated("LEASE-5", w.At, []string{w.Name}, "%s is liberated while %s uses it until %s", w.Name, u.Agent,
+					clock(u.Until-epoch))
 			}
 		}
 	}

@@ -20,7 +20,8 @@
 //     member of the same instance. A partition without an owner goes to an instance that has caught
 //     up, if there is one.
 //   - RUN-17: Once the instances that warm up have caught up, the instances' numbers of partitions
-//     differ by at most one, and so do those of the members of each instance. The share of an instance does not depend on its number of members.
+//     differ by at most one, and so do those of the members of each instance. The share of an
+//     instance does not depend on its number of members.
 //   - RUN-18: A plan is stable: planning its result again returns the same plan.
 //
 // It follows KIP-441 without the probing interval: an instance reports that it has caught up. Racks

@@ -38,7 +38,8 @@ func connectMirror(ctx context.Context, a *cli.App) (d deployment, err error) {
 		return d, err
 	}
 	if d.Config = node.MirrorConfig(cfg); len(d.Peers) == 0 {
-		return d, cli.Fail(cli.ExitConfig, "nothing is copied", errors.New("dcs has no other datacentre"), "list all datacentres in dcs, or name a process of a server that has them")
+		return d, cli.Fail(cli.ExitConfig, "nothing is copied", errors.New("dcs has no other datacentre"),
+			"list all datacentres in dcs, or name a process of a server that has them")
 	}
 	if d.access, err = node.NewAccess(cfg); err != nil {
 		return d, connect.NodeFailure(err)
@@ -73,7 +74,8 @@ func (d deployment) tasks(ctx context.Context) (map[int32]task, error) {
 	}
 	asked := connect.NewTasks(d.access)
 	if _, err := asked.Of(ctx, members); err != nil {
-		return nil, cli.Fail(cli.ExitUnavailable, "no process of "+d.App+" answers", err, "check api.advertise, and the certificates and the token of the processes")
+		return nil, cli.Fail(cli.ExitUnavailable, "no process of "+d.App+" answers", err,
+			"check api.advertise, and the certificates and the token of the processes")
 	}
 	list := map[int32]task{}
 	for _, p := range asked.Known(d.App) {

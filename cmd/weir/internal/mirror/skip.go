@@ -89,7 +89,8 @@ func (s *skip) run(ctx context.Context, a *cli.App, name string) error {
 		return d.unknownPeer(name, s.dc)
 	}
 	if !slices.ContainsFunc(d.Topics, func(t mirror.Topic) bool { return t.Name == s.topic }) || s.partition >= d.Partitions {
-		return cli.UsageError(fmt.Sprintf("%s/%d of %s is not copied", s.topic, s.partition, s.dc), "`weir mirror status` lists what is copied")
+		return cli.UsageError(fmt.Sprintf("%s/%d of %s is not copied", s.topic, s.partition, s.dc),
+			"`weir mirror status` lists what is copied")
 	}
 	plan, err := s.plan(ctx, d)
 	if err != nil {
@@ -118,7 +119,8 @@ func (s *skip) parse(name string) error {
 			return nil
 		}
 	}
-	return cli.UsageError(fmt.Sprintf("%q is not a partition of another datacentre", name), "write DC/TOPIC/PARTITION, such as us/ads.events/5")
+	return cli.UsageError(fmt.Sprintf("%q is not a partition of another datacentre", name),
+		"write DC/TOPIC/PARTITION, such as us/ads.events/5")
 }
 
 // unknownPeer is the error for a datacentre that is not copied.
@@ -143,15 +145,20 @@ func (s *skip) plan(ctx context.Context, d deployment) (p skipPlan, err error) {
 	known := to.GetNext() > 0 || to.GetRecreated()
 	switch {
 	case !c.GetStopped():
-		return refuse("the copy is not stopped: it is at offset "+strconv.FormatInt(c.GetNext(), 10), "`weir mirror status` lists stopped copies")
+		return refuse("the copy is not stopped: it is at offset "+strconv.FormatInt(c.GetNext(), 10),
+			"`weir mirror status` lists stopped copies")
 	case to == nil:
 		return refuse("a skip does not help: "+c.GetProblem(), "remove the cause; the copy continues by itself")
 	case known && s.to != to.GetNext():
-		return refuse(fmt.Sprintf("offset %d is the next that may be copied, and --to is %d", to.GetNext(), s.to), fmt.Sprintf("repeat the command with --to %d", to.GetNext()))
+		return refuse(fmt.Sprintf("offset %d is the next that may be copied, and --to is %d", to.GetNext(), s.to),
+			fmt.Sprintf("repeat the command with --to %d", to.GetNext()))
 	case !known && s.to <= c.GetNext():
 		return refuse(fmt.Sprintf("the copy has stopped at offset %d, and --to is %d", c.GetNext(), s.to), "give a greater offset")
 	}
-	p = skipPlan{DC: s.dc, Topic: s.topic, Partition: s.partition, From: c.GetNext(), To: s.to, Lost: s.to - c.GetNext(), TopicID: to.GetTopicId(), Cause: c.GetProblem()}
+	p = skipPlan{
+		DC: s.dc, Topic: s.topic, Partition: s.partition, From: c.GetNext(), To: s.to, Lost: s.to - c.GetNext(), TopicID: to.GetTopicId(),
+		Cause: c.GetProblem(),
+	}
 	if to.GetRecreated() {
 		p.Lost = -1
 	}
@@ -167,14 +174,17 @@ func (s *skip) ask(ctx context.Context, d deployment) (*weirpb.CopyStatus, error
 	c := tasks[s.partition].copyOf(s.dc, s.topic)
 	if c == nil {
 		r := newCopyRow(tasks[s.partition], s.dc, s.topic, s.partition)
-		return nil, cli.Fail(cli.ExitUnavailable, "the state of the copy is not known", errors.New(r.State+": "+r.Reason), "start a process with `weir run --roles mirror`, or wait until it runs the partition")
+		return nil, cli.Fail(cli.ExitUnavailable, "the state of the copy is not known", errors.New(r.State+": "+r.Reason),
+			"start a process with `weir run --roles mirror`, or wait until it runs the partition")
 	}
 	return c, nil
 }
 
 // apply writes the instruction, and waits until a process has carried it out.
 func (s *skip) apply(ctx context.Context, d deployment, p skipPlan) error {
-	i := mirror.Instruction{Peer: p.DC, Topic: p.Topic, From: p.From, To: p.To, Who: cli.UserName(), Why: s.why, AtMs: time.Now().UnixMilli()}
+	i := mirror.Instruction{
+		Peer: p.DC, Topic: p.Topic, From: p.From, To: p.To, Who: cli.UserName(), Why: s.why, AtMs: time.Now().UnixMilli(),
+	}
 	err := i.TopicID.UnmarshalText([]byte(p.TopicID))
 	if err == nil {
 		err = instruct(ctx, d, p, i)

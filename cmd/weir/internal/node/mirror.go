@@ -31,7 +31,8 @@ func mirrorRole() Role {
 // checkPeers returns an error if there is no other datacentre.
 func checkPeers(c *config.Config) error {
 	if len(c.Peers()) == 0 {
-		return errors.New("dcs has no other datacentre, so there is nothing to copy: list all datacentres, or run the role spendcounter alone")
+		return errors.New(
+			"dcs has no other datacentre, so there is nothing to copy: list all datacentres, or run the role spendcounter alone")
 	}
 	return nil
 }
@@ -44,8 +45,11 @@ func MirrorConfig(c *config.Config) mirror.Config {
 	}
 	m := mirror.Config{
 		DC: c.DC, Partitions: l.Partitions(), Heartbeats: l.Name(events.EventsTopic),
-		App: l.Name(events.MirrorApp), State: l.Name(events.MirrorStateTopic), Control: l.Name(events.MirrorControlTopic), DLQ: l.Name(events.MirrorDLQTopic),
-		Topics: []mirror.Topic{topic(events.EventsTopic, events.CopiedEventsTopic), topic(events.AdjustmentsTopic, events.CopiedAdjustmentsTopic)},
+		App: l.Name(events.MirrorApp), State: l.Name(events.MirrorStateTopic), Control: l.Name(events.MirrorControlTopic),
+		DLQ: l.Name(events.MirrorDLQTopic),
+		Topics: []mirror.Topic{
+			topic(events.EventsTopic, events.CopiedEventsTopic), topic(events.AdjustmentsTopic, events.CopiedAdjustmentsTopic),
+		},
 	}
 	for _, d := range c.Peers() {
 		m.Peers = append(m.Peers, mirror.Peer{DC: d.Name, BytesPerSecond: int(d.Rate)})
@@ -141,7 +145,10 @@ func mirrorMemory(c *config.Config, share int64) Allocation {
 	n := int64(m.Partitions)
 	a.Uses = append(a.Uses,
 		Use{"copies", queue * n, fmt.Sprintf("records in %d partitions that are read and not committed", n)},
-		Use{"read ahead", reader * n * int64(len(m.Peers)*len(m.Topics)), fmt.Sprintf("records of %d other datacentres that wait for their partition", len(m.Peers))},
+		Use{
+			"read ahead", reader * n * int64(len(m.Peers)*len(m.Topics)),
+			fmt.Sprintf("records of %d other datacentres that wait for their partition", len(m.Peers)),
+		},
 	)
 	return a
 }
@@ -237,7 +244,8 @@ func peersAway(list []mirror.Status) (away []string, all bool, stopped []string)
 	}
 	for _, g := range topics {
 		if g.n > 0 {
-			stopped = append(stopped, fmt.Sprintf("mirror: %d of %d partitions of %s of %s are stopped: %s", g.n, g.of, g.topic, g.text, g.why))
+			stopped = append(stopped,
+				fmt.Sprintf("mirror: %d of %d partitions of %s of %s are stopped: %s", g.n, g.of, g.topic, g.text, g.why))
 		}
 	}
 	return away, all, stopped

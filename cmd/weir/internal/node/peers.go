@@ -45,7 +45,8 @@ func checkDatacentre(ctx context.Context, c *config.Config, own kafka.Cluster, d
 		err = k.Reach(ctx)
 	}
 	if err != nil {
-		return bad(kafkaadmin.Warning, "it cannot be reached: "+err.Error(), "check the network, and the item of "+d.Name+" in dcs; the mirror copies what has waited when it answers")
+		return bad(kafkaadmin.Warning, "it cannot be reached: "+err.Error(),
+			"check the network, and the item of "+d.Name+" in dcs; the mirror copies what has waited when it answers")
 	}
 	m := MirrorConfig(c)
 	var good []string
@@ -62,12 +63,16 @@ func checkDatacentre(ctx context.Context, c *config.Config, own kafka.Cluster, d
 			return bad(kafkaadmin.Warning, fmt.Sprintf("topic %s does not exist there, or its user may not describe it", t.Name),
 				"run `weir topics apply` with the configuration of "+d.Name+"; `weir doctor --acls` lists the rights")
 		case id == here:
-			return bad(kafkaadmin.Error, fmt.Sprintf("its topic %s is that of this datacentre, %s", t.Name, c.DC), "correct its brokers in dcs")
+			return bad(kafkaadmin.Error, fmt.Sprintf("its topic %s is that of this datacentre, %s", t.Name, c.DC),
+				"correct its brokers in dcs")
 		case partitions != m.Partitions:
-			return bad(kafkaadmin.Error, fmt.Sprintf("topic %s has %d partitions there, and %d here: nothing of it is copied", t.Name, partitions, m.Partitions),
+			return bad(kafkaadmin.Error,
+				fmt.Sprintf("topic %s has %d partitions there, and %d here: nothing of it is copied", t.Name, partitions, m.Partitions),
 				"use the same spend.partitions and spend.generation in all datacentres")
 		}
 		good = append(good, t.Name)
 	}
-	return kafkaadmin.Check{OK: true, Severity: kafkaadmin.Info, Detail: fmt.Sprintf("it has %s with %d partitions", strings.Join(good, " and "), m.Partitions)}
+	return kafkaadmin.Check{
+		OK: true, Severity: kafkaadmin.Info, Detail: fmt.Sprintf("it has %s with %d partitions", strings.Join(good, " and "), m.Partitions),
+	}
 }
