@@ -31,6 +31,8 @@ type Status struct {
 	// Its To is 0 and its TopicID is that of Next if the offset is not known. Nil: no instruction
 	// helps.
 	Resume *Instruction
+	// Recreated is whether the topic of Resume was created again since the position.
+	Recreated bool
 }
 
 // Lag returns the number of offsets that wait at the peer.
@@ -86,6 +88,7 @@ func (c *copier) status(now time.Time) Status {
 		p := c.part.Status()
 		s.Next, s.End, s.Problem, s.Stopped = p.At.Next, p.End, p.Reason, p.Stopped != nil
 		s.Resume = c.resume(p)
+		s.Recreated = s.Resume != nil && s.Resume.TopicID != p.At.Topic
 	}
 	if c.refused != nil {
 		s.Problem, s.Stopped, s.Resume = c.refused.Error(), errors.As(c.refused, new(*ClaimedError)), nil

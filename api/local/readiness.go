@@ -13,22 +13,27 @@ type Readiness struct {
 	Partitions int      // that the process has of it
 	Reasons    []string // why it cannot serve yet; none: it can
 	Stopped    []string // partitions that are stopped until an operator acts, with their reasons
-	Waiting    string   // why a supervised part waits for its other cluster; empty: it does not
+	// Waiting is why a supervised part waits for another cluster; empty: it does not. A part with
+	// partitions waits for one of several, and works with the others.
+	Waiting string
 }
 
 // ProcessReadiness returns the answer of /readyz for a process of parts. A process without a
 // partition is not ready, unless a part waits, and neither is a process in which all parts wait.
 func ProcessReadiness(parts []Readiness) api.Readiness {
-	partitions := 0
+	partitions, idle := 0, 0
 	var out api.Readiness
 	for _, p := range parts {
 		partitions += p.Partitions
 		out.Reasons, out.Stopped = append(out.Reasons, p.Reasons...), append(out.Stopped, p.Stopped...)
 		if p.Waiting != "" {
 			out.Waiting = append(out.Waiting, p.Waiting)
+			if p.Partitions == 0 {
+				idle++
+			}
 		}
 	}
-	if len(out.Waiting) == len(parts) { // the process does nothing
+	if idle == len(parts) { // the process does nothing
 		out.Reasons = append(out.Reasons, out.Waiting...)
 	}
 	if partitions == 0 && len(out.Reasons) == 0 && len(out.Waiting) == 0 {

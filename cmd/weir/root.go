@@ -8,6 +8,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/dev"
 	"github.com/weirhq/weir/cmd/weir/internal/lease"
+	"github.com/weirhq/weir/cmd/weir/internal/mirror"
 	"github.com/weirhq/weir/cmd/weir/internal/ops"
 	"github.com/weirhq/weir/cmd/weir/internal/spend"
 	"github.com/weirhq/weir/cmd/weir/internal/state"
@@ -17,7 +18,7 @@ import (
 
 // commands returns every command below the root.
 func commands(a *cli.App) []*cobra.Command {
-	return slices.Concat(dev.Commands(a), ops.Commands(a), spend.Commands(a), state.Commands(a), topics.Commands(a), lease.Commands(a))
+	return slices.Concat(dev.Commands(a), ops.Commands(a), spend.Commands(a), state.Commands(a), topics.Commands(a), mirror.Commands(a), lease.Commands(a))
 }
 
 // newRoot returns the command tree.

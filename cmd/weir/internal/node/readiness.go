@@ -19,11 +19,11 @@ func (n *Node) ready(ctx context.Context) api.Readiness {
 	return local.ProcessReadiness(parts)
 }
 
-// waiting is api.Config.Waiting: why supervised roles wait.
+// waiting is api.Config.Waiting: why supervised roles, or parts of their work, wait.
 func (n *Node) waiting() (list []string) {
 	for _, p := range n.parts {
 		if v, ok := p.Part.(*supervisor); ok {
-			if why := v.waits(); why != "" {
+			if why := v.Ready(context.Background()).Waiting; why != "" {
 				list = append(list, why)
 			}
 		}

@@ -93,7 +93,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s: %v", r.Name, err)
 		}
 	}
-	if want := []string{"spendcounter.g2", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer"}; len(applications) < 6 || !slices.Equal(applications[:5], want) {
+	if want := []string{"spendcounter.g2", "mirror.g2", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer"}; len(applications) < 7 || !slices.Equal(applications[:6], want) {
 		t.Errorf("the applications are %q", applications)
 	}
 	var unknown *UnknownAppError
@@ -111,6 +111,7 @@ func TestRoles(t *testing.T) {
 func catalog(c *config.Config) []stream.Topic {
 	layout := events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}
 	topics := append(events.Catalog(c.DC, layout), events.LeaseCatalog(regionNames(c), int32(c.Leases.Partitions))...)
+	topics = append(topics, events.MirrorCatalog(layout)...)
 	for _, peer := range c.PeerNames() {
 		topics = append(topics, events.CopiedTopics(peer, layout)...)
 	}
@@ -140,11 +141,13 @@ func TestRolePartsStandAlone(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	if got := strings.Join(RoleNames(), ","); got != "spendcounter,leases,bridge,liberator,dedup,balancer,executor" {
+	if got := strings.Join(RoleNames(), ","); got != "spend,spendcounter,mirror,leases,bridge,liberator,dedup,balancer,executor" {
 		t.Errorf("--roles takes %s", got)
 	}
 	for names, want := range map[string]string{
 		"leases,spendcounter":                         "spendcounter,leases",
+		"mirror,spendcounter":                         "spend",
+		"leases,mirror":                               "mirror,leases",
 		"leases,bridge":                               "leases",
 		"executor,bridge":                             "bridge,executor",
 		"balancer,balancer":                           "balancer",
@@ -157,8 +160,8 @@ func TestSelect(t *testing.T) {
 		}
 	}
 	var unknown *UnknownRoleError
-	if roles, err := Select([]string{"bridge", "spend"}); !errors.As(err, &unknown) || unknown.Name != "spend" || roles != nil {
-		t.Errorf("spend: %v, %v", roles, err)
+	if roles, err := Select([]string{"bridge", "count"}); !errors.As(err, &unknown) || unknown.Name != "count" || roles != nil {
+		t.Errorf("count: %v, %v", roles, err)
 	}
 }
 

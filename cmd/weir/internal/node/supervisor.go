@@ -137,8 +137,8 @@ func (v *supervisor) observe(why string, next time.Time) {
 func (v *supervisor) Ready(ctx context.Context) Readiness {
 	r := v.Part.Ready(ctx)
 	r.Reasons = nil
-	if r.Waiting = v.waits(); r.Waiting != "" {
-		r.Partitions = 0
+	if why := v.waits(); why != "" {
+		r.Waiting, r.Partitions = why, 0
 	}
 	return r
 }

@@ -10,7 +10,7 @@ import (
 
 // The ACLs of every role are listed: its topics, and the name of its group.
 func TestACLsOfEveryRole(t *testing.T) {
-	cfg, err := config.Load(config.Options{Environ: []string{"WEIR_LEASES_REGIONS=eu,us"}})
+	cfg, err := config.Load(config.Options{Environ: []string{"WEIR_LEASES_REGIONS=eu,us", "WEIR_DC=eu", "WEIR_DCS=eu,us=h:1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,3 @@
+// Package mirror has the commands about the copies of other datacentres: weir mirror status and
+// weir mirror skip.
+package mirror

@@ -1,0 +1,211 @@
+package mirror
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/mirror"
+	"github.com/weirhq/weir/processors/kafka"
+)
+
+// skip holds the arguments of `weir mirror skip`.
+type skip struct {
+	dc, topic string
+	partition int32
+	to        int64
+	why       string
+	yes       bool
+	wait      time.Duration
+}
+
+// skipPlan is what a skip does.
+type skipPlan struct {
+	DC        string `json:"dc"`
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	From      int64  `json:"from"` // where the copy has stopped
+	To        int64  `json:"to"`
+	Lost      int64  `json:"lost"` // offsets that are never copied; records may be fewer; -1: not known
+	TopicID   string `json:"topic_id" table:"wide"`
+	Cause     string `json:"cause"`
+}
+
+func newSkipCmd(a *cli.App) *cobra.Command {
+	s := &skip{}
+	c := &cobra.Command{
+		Use:   "skip DC/TOPIC/PARTITION --to OFFSET --why TEXT",
+		Short: "Let a stopped copy continue behind records that cannot be copied; without --yes, only show the loss",
+		Long: "Let a stopped copy continue: behind records that the other datacentre has deleted or that cannot\n" +
+			"be read there, or at the start of a topic that was deleted and created again. `weir mirror status`\n" +
+			"shows stopped copies and the offset. The records between are never counted in this datacentre.\n\n" +
+			"The command refuses to skip records that can be copied, and works on a copy that is stopped. The\n" +
+			"state keeps what was skipped, with --why, the user and the time: `weir state scan --app mirror\n" +
+			"--table skips` lists it. A process that runs carries the skip out within seconds. An instruction\n" +
+			"that comes late, when the copy is at another offset, changes nothing.",
+		Example: "  weir mirror skip us/ads.events/5 --to 81234\n" +
+			"  weir mirror skip us/ads.events/5 --to 81234 --why 'retention was too short' --yes",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), a, args[0]) },
+	}
+	c.Flags().Int64Var(&s.to, "to", 0, "offset of the next record to copy")
+	c.Flags().StringVar(&s.why, "why", "", "reason, kept with the skipped range; at most 200 bytes; required with --yes")
+	c.Flags().BoolVar(&s.yes, "yes", false, "skip; without it nothing is changed")
+	c.Flags().DurationVar(&s.wait, "wait", 30*time.Second, "how long to wait until a process has carried it out")
+	cli.Must(c.MarkFlagRequired("to"))
+	return c
+}
+
+// maxWhy is the length of --why.
+const maxWhy = 200
+
+func (s *skip) run(ctx context.Context, a *cli.App, name string) error {
+	if err := s.parse(name); err != nil {
+		return err
+	}
+	switch {
+	case s.yes && s.why == "":
+		return cli.UsageError("--why is missing", "give --why the reason for the loss; it is kept in the state")
+	case len(s.why) > maxWhy:
+		return cli.UsageError(fmt.Sprintf("--why has %d bytes", len(s.why)), fmt.Sprintf("use at most %d", maxWhy))
+	}
+	d, err := connectMirror(ctx, a)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(d.peerNames(), s.dc) {
+		return d.unknownPeer(name, s.dc)
+	}
+	if !slices.ContainsFunc(d.Topics, func(t mirror.Topic) bool { return t.Name == s.topic }) || s.partition >= d.Partitions {
+		return cli.UsageError(fmt.Sprintf("%s/%d of %s is not copied", s.topic, s.partition, s.dc), "`weir mirror status` lists what is copied")
+	}
+	plan, err := s.plan(ctx, d)
+	if err != nil {
+		return err
+	}
+	if !s.yes {
+		loss := fmt.Sprintf("%d offsets would", plan.Lost)
+		if plan.Lost < 0 {
+			loss = "all records of the former topic that were not copied would"
+		}
+		a.Notef("%s be skipped and never counted here: repeat the command with --why and --yes", loss)
+		return cli.PrintOne(a, plan)
+	}
+	if err := s.apply(ctx, d, plan); err != nil {
+		return err
+	}
+	return cli.PrintOne(a, plan)
+}
+
+// parse parses DC/TOPIC/PARTITION.
+func (s *skip) parse(name string) error {
+	parts := strings.Split(name, "/")
+	if len(parts) == 3 {
+		n, err := strconv.ParseInt(parts[2], 10, 32)
+		if s.dc, s.topic, s.partition = parts[0], parts[1], int32(n); err == nil && n >= 0 && s.dc != "" && s.topic != "" {
+			return nil
+		}
+	}
+	return cli.UsageError(fmt.Sprintf("%q is not a partition of another datacentre", name), "write DC/TOPIC/PARTITION, such as us/ads.events/5")
+}
+
+// unknownPeer is the error for a datacentre that is not copied.
+func (d deployment) unknownPeer(where, dc string) error {
+	do := "the other datacentres are: " + strings.Join(d.peerNames(), ", ")
+	if n, ok := config.Nearest(dc, d.peerNames()); ok {
+		do = "did you mean " + n + "?"
+	}
+	return cli.UsageError(fmt.Sprintf("%s: no other datacentre is called %q", where, dc), do)
+}
+
+// plan checks the skip against the state of the copy.
+func (s *skip) plan(ctx context.Context, d deployment) (p skipPlan, err error) {
+	c, err := s.ask(ctx, d)
+	if err != nil {
+		return p, err
+	}
+	refuse := func(why, do string) (skipPlan, error) {
+		return p, cli.Fail(cli.ExitFailed, "nothing was skipped", errors.New(why), do)
+	}
+	to := c.GetResume()
+	known := to.GetNext() > 0 || to.GetRecreated()
+	switch {
+	case !c.GetStopped():
+		return refuse("the copy is not stopped: it is at offset "+strconv.FormatInt(c.GetNext(), 10), "`weir mirror status` lists stopped copies")
+	case to == nil:
+		return refuse("a skip does not help: "+c.GetProblem(), "remove the cause; the copy continues by itself")
+	case known && s.to != to.GetNext():
+		return refuse(fmt.Sprintf("offset %d is the next that may be copied, and --to is %d", to.GetNext(), s.to), fmt.Sprintf("repeat the command with --to %d", to.GetNext()))
+	case !known && s.to <= c.GetNext():
+		return refuse(fmt.Sprintf("the copy has stopped at offset %d, and --to is %d", c.GetNext(), s.to), "give a greater offset")
+	}
+	p = skipPlan{DC: s.dc, Topic: s.topic, Partition: s.partition, From: c.GetNext(), To: s.to, Lost: s.to - c.GetNext(), TopicID: to.GetTopicId(), Cause: c.GetProblem()}
+	if to.GetRecreated() {
+		p.Lost = -1
+	}
+	return p, nil
+}
+
+// ask returns the state of the copy.
+func (s *skip) ask(ctx context.Context, d deployment) (*weirpb.CopyStatus, error) {
+	tasks, err := d.tasks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := tasks[s.partition].copyOf(s.dc, s.topic)
+	if c == nil {
+		r := newCopyRow(tasks[s.partition], s.dc, s.topic, s.partition)
+		return nil, cli.Fail(cli.ExitUnavailable, "the state of the copy is not known", errors.New(r.State+": "+r.Reason), "start a process with `weir run --roles mirror`, or wait until it runs the partition")
+	}
+	return c, nil
+}
+
+// apply writes the instruction, and waits until a process has carried it out.
+func (s *skip) apply(ctx context.Context, d deployment, p skipPlan) error {
+	i := mirror.Instruction{Peer: p.DC, Topic: p.Topic, From: p.From, To: p.To, Who: cli.UserName(), Why: s.why, AtMs: time.Now().UnixMilli()}
+	err := i.TopicID.UnmarshalText([]byte(p.TopicID))
+	if err == nil {
+		err = instruct(ctx, d, p, i)
+	}
+	if err != nil {
+		return connect.TopicFailure(0, "nothing was skipped", err)
+	}
+	for end := time.Now().Add(s.wait); ; {
+		if c, err := s.ask(ctx, d); err == nil && c.GetNext() >= 0 && (c.GetNext() != p.From || !c.GetStopped()) {
+			return nil
+		}
+		if time.Now().After(end) || !pause.For(ctx, 200*time.Millisecond) {
+			return cli.Fail(cli.ExitTempFail, "the skip is written", fmt.Errorf("no process has carried it out within %s", s.wait),
+				"start a process with `weir run --roles mirror`, or wait; `weir mirror status` shows the offset")
+		}
+	}
+}
+
+// instruct writes an instruction to the partition that it is for.
+func instruct(ctx context.Context, d deployment, p skipPlan, i mirror.Instruction) error {
+	value, err := json.Marshal(i)
+	if err != nil {
+		return fmt.Errorf("encode the instruction: %w", err)
+	}
+	producer, err := kafka.NewProducer(d.kafka, d.Control)
+	if err != nil {
+		return err
+	}
+	defer producer.Close()
+	if err := producer.Produce(ctx, p.Partition, []byte(p.DC+"/"+p.Topic), value); err != nil {
+		return err
+	}
+	return producer.Flush(ctx)
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors/devbroker"
+)
+
+// datacentre starts a broker with the topics of a datacentre of a configuration, on a port, and
+// returns it and its address.
+func datacentre(t *testing.T, environ []string, port int) (b *devbroker.Broker, addr string) {
+	t.Helper()
+	cfg, err := config.Load(config.Options{Environ: environ})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err = devbroker.Start(devbroker.Config{Port: port, Topics: node.Topics(cfg, node.InGroups("spend"))}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return b, b.Addrs()[0]
+}
+
+// eventually runs a command until it prints a text.
+func eventually(t *testing.T, environ []string, want string, args ...string) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); ; {
+		r := weir(t, environ, args...)
+		if strings.Contains(r.Stdout+r.Stderr, want) {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("weir %q: no %s in %s%s", args, want, r.Stdout, r.Stderr)
+		}
+	}
+}
+
+// TestMirror: events and adjustments that another datacentre takes are counted here. weir mirror
+// status shows what is copied. After the other datacentre has lost its log, the copies stop, and
+// weir mirror skip lets one continue, as it has planned.
+func TestMirror(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process and three brokers")
+	}
+	dir := t.TempDir()
+	common := []string{"WEIR_SPEND_PARTITIONS=2", "WEIR_INSTANCE=a"}
+	usEnv := append(slices.Clone(common), "WEIR_DC=us", "WEIR_DATA_DIR="+filepath.Join(dir, "us"))
+	us, usAddr := datacentre(t, usEnv, 0)
+	usEnv = append(usEnv, "WEIR_KAFKA_BROKERS="+usAddr)
+	env := append(slices.Clone(common), "WEIR_DC=eu", "WEIR_DCS=eu,us="+usAddr, "WEIR_DATA_DIR="+filepath.Join(dir, "eu"))
+	_, addr := datacentre(t, env, 0)
+	env = append(env, "WEIR_KAFKA_BROKERS="+addr)
+	ready := background(t, env, "ready: API ", "run", "--roles", "spend", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	server := "WEIR_SERVER=" + regexp.MustCompile(`API http://([^,]+),`).FindStringSubmatch(ready)[1]
+	env = append(slices.Clone(common), server, "WEIR_DATA_DIR="+filepath.Join(dir, "command")) // the server has the rest
+
+	made := 0
+	send := func() {
+		made++
+		at := time.Now().UnixMilli()
+		event := fmt.Sprintf(`{"event_id":"e%d","account":"acme","campaign":"spring","type":"click","price_micros":10000000,"currency":"USD","budget_day":"20261101","event_ms":%d,"ingest_ms":%d}`+"\n", made, at, at)
+		file := filepath.Join(dir, fmt.Sprint(made))
+		if err := os.WriteFile(file, []byte(event), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, usEnv, 0, "produced:           1\n", "ingest", file, "--format", "jsonl", "--brokers", usAddr)
+	}
+	spent := func(charged, refunded int) {
+		t.Helper()
+		eventually(t, env, fmt.Sprintf(`"charged_micros":%d,"refunded_micros":%d,`, charged, refunded), "spend", "show", "--campaign", "spring", "-o", "json")
+	}
+	send()
+	expect(t, usEnv, 0, "", "adjust", "create", "--reference", "r1", "--account", "acme", "--campaign", "spring", "--day", "2026-11-01", "--amount", "4", "--currency", "USD", "--serving-dc", "us", "--brokers", usAddr)
+	spent(10_000_000, 4_000_000)
+	list := rows(t, env, func(list []map[string]any) bool {
+		copying := func(r map[string]any) bool { return r["state"] == "copying" && r["lag"] == 0.0 }
+		return !slices.ContainsFunc(list, func(r map[string]any) bool { return !copying(r) })
+	}, "mirror", "status")
+	if len(list) != 4 || list[0]["dc"] != "us" || list[0]["topic"] != "ads.events" || list[3]["topic"] != "ads.adjustments" || list[3]["partition"] != 1.0 {
+		t.Errorf("status %v", list)
+	}
+	expect(t, env, cli.ExitUsage, "did you mean us?", "mirror", "status", "--dc", "su")
+	expect(t, env, cli.ExitFailed, "the copy is not stopped", "mirror", "skip", "us/ads.events/0", "--to", "1")
+	expect(t, env, cli.ExitUsage, "did you mean us?", "mirror", "skip", "uss/ads.events/0", "--to", "1")
+	expect(t, env, cli.ExitUsage, "is not copied", "mirror", "skip", "us/ads.events.from.eu/0", "--to", "1")
+	expect(t, env, cli.ExitUsage, "write DC/TOPIC/PARTITION", "mirror", "skip", "ads.events/0", "--to", "1")
+
+	// Without its broker, us is waited for; the process is ready, and reports it.
+	if err := us.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rows(t, env, func(list []map[string]any) bool {
+		return !slices.ContainsFunc(list, func(r map[string]any) bool { return r["state"] != "waiting" || r["reason"] == "" })
+	}, "mirror", "status")
+	eventually(t, env, "role mirror waits for us since", "lag")
+
+	// The broker returns without its log.
+	_, port, err := net.SplitHostPort(usAddr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	datacentre(t, usEnv, number)
+	stopped := func(r map[string]any) bool { return r["state"] == "stopped" && r["topic"] == "ads.events" }
+	list = rows(t, env, func(list []map[string]any) bool { return slices.ContainsFunc(list, stopped) }, "mirror", "status")
+	name := fmt.Sprintf("us/ads.events/%v", list[slices.IndexFunc(list, stopped)]["partition"])
+	expect(t, env, 0, "`weir mirror skip "+name+" --to 0` shows what is lost", "mirror", "status")
+	send()
+	expect(t, env, cli.ExitFailed, "repeat the command with --to 0", "mirror", "skip", name, "--to", "1")
+	expect(t, env, cli.ExitUsage, "--why is missing", "mirror", "skip", name, "--to", "0", "--yes")
+	expect(t, env, 0, "repeat the command with --why and --yes", "mirror", "skip", name, "--to", "0")
+	spent(10_000_000, 4_000_000)
+	expect(t, env, 0, `"lost": -1`, "mirror", "skip", name, "--to", "0", "--why", "the log is lost", "--yes", "-o", "json")
+	spent(20_000_000, 4_000_000)
+	if r := weir(t, env, "state", "scan", "--app", "mirror", "--table", "skips"); r.Code != 0 || !strings.Contains(r.Stdout, "the log is lost") {
+		t.Errorf("code %d:\n%s%s", r.Code, r.Stdout, r.Stderr)
+	}
+}
