@@ -18,8 +18,8 @@ const (
 const day = 24 * time.Hour
 
 // Catalog returns every topic that the spend counter of datacentre dc reads or writes in its own
-// Kafka, inputs first. dc must pass ValidateDC. CopiedTopics returns the topics of records that other
-// datacentres took.
+// Kafka, inputs first. dc must pass ValidateDC. CopiedTopics returns the topics of records that
+// other datacentres took.
 func Catalog(dc string, l Layout) []stream.Topic {
 	shards := l.Partitions()
 	topics := []stream.Topic{
@@ -57,9 +57,9 @@ func Catalog(dc string, l Layout) []stream.Topic {
 	return topics
 }
 
-// CopiedTopics returns the topics for events and adjustments that are copied from datacentre dc, in
-// this order. Copied records keep the timestamp of the original record: it stands for an ingest time
-// that the record leaves out, and every datacentre must read the same one.
+// CopiedTopics returns the topics for events and adjustments that are copied from datacentre dc,
+// in this order. Copied records keep the timestamp of the original record: it stands for an ingest
+// time that the record leaves out, and every datacentre must read the same one.
 func CopiedTopics(dc string, l Layout) []stream.Topic {
 	topic := func(first, message string, retention time.Duration) stream.Topic {
 		return stream.Topic{

@@ -17,8 +17,8 @@ func SpendTopic(dc string) string { return "spend.by." + dc }
 // datacentre dc. dc must pass ValidateDC.
 func CopiedEventsTopic(dc string) string { return EventsTopic + ".from." + dc }
 
-// CopiedAdjustmentsTopic returns the topic, in generation 1, of the adjustments that are copied from
-// datacentre dc. dc must pass ValidateDC.
+// CopiedAdjustmentsTopic returns the topic, in generation 1, of the adjustments that are copied
+// from datacentre dc. dc must pass ValidateDC.
 func CopiedAdjustmentsTopic(dc string) string { return AdjustmentsTopic + ".from." + dc }
 
 // Applications and topics of the mirror, in generation 1.
