@@ -62,7 +62,7 @@ func (o *ownTopics) id(ctx context.Context, topic string) (id logreader.TopicID,
 	}
 	ctx, cancel := context.WithTimeout(ctx, ownTimeout)
 	defer cancel()
-	if id, err = logreader.TopicIDOf(ctx, o.kafka, topic); err != nil {
+	if id, _, err = logreader.Describe(ctx, o.kafka, topic); err != nil {
 		return id, fmt.Errorf("ask the brokers of this datacentre: %w", err)
 	}
 	if id != (logreader.TopicID{}) {

@@ -21,7 +21,7 @@ func mirrorRole() Role {
 		Name: "mirror", Group: spendGroup(),
 		Summary: "copies the events and adjustments of the other datacentres (dcs) to this one",
 		Weight:  2, Memory: mirrorMemory,
-		Topics: mirrorTopics, Apps: mirrorApps, ACLs: mirrorACLs,
+		Topics: mirrorTopics, Apps: mirrorApps, ACLs: mirrorACLs, Doctor: checkDatacentres,
 		Settings: []string{"dc", "dcs"}, Check: checkPeers,
 		Remote: func(c *config.Config) string { return strings.Join(c.PeerNames(), ", ") },
 		New:    newMirrorPart,
