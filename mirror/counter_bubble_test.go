@@ -1,0 +1,138 @@
+//go:build synctests
+
+package mirror
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/processorstest"
+	"github.com/weirhq/weir/spendcounter"
+	"github.com/weirhq/weir/stream"
+)
+
+// TestCounterOfCopies: the mirror and the spend counter of the datacentre eu are killed at every
+// failpoint, while us takes events and adjustments, with aborted transactions. The counter has each
+// event and each adjustment once, and lacks none.
+func TestCounterOfCopies(t *testing.T) {
+	const shards = 2
+	counter, err := spendcounter.ProcessorConfig{DC: "eu", Peers: []string{"us"}, Layout: events.Layout{Shards: shards}}.Processor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	copier := func(l processorstest.RemoteLink) stream.Processor {
+		c := Config{DC: "eu", Partitions: shards, Heartbeats: events.EventsTopic, Peers: []Peer{{DC: "us", Kafka: l.Kafka}}, Topics: []Topic{
+			{events.EventsTopic, events.CopiedEventsTopic}, {events.AdjustmentsTopic, events.CopiedAdjustmentsTopic},
+		}}
+		p, err := c.Processor()
+		if err != nil {
+			panic(err)
+		}
+		return p
+	}
+	cfg := processors.Config{Tick: Tick}
+	o := processorstest.Options{Processor: counter, Config: cfg, Seed: 5, NoRefold: true}
+	err = processorstest.CheckRun(t, o, func(t *testing.T, k *processorstest.Harness) {
+		copies := k.AddProcessor(processorstest.Options{Processor: copier(processorstest.RemoteLink{}), Config: cfg, NoRefold: true})
+		us := processorstest.NewRemote(t, shards, events.EventsTopic, events.AdjustmentsTopic)
+		start := map[string]func() *processorstest.Process{
+			"counter": func() *processorstest.Process { return k.Start("counter") },
+			"mirror":  func() *processorstest.Process { return copies.StartWith("mirror", cfg, copier(us.Link())) },
+		}
+		procs := map[string]*processorstest.Process{"counter": start["counter"](), "mirror": start["mirror"]()}
+		sent := 0
+		for _, failpoint := range processorstest.Failpoints() {
+			for name := range procs {
+				procs[name].KillAt(failpoint)
+				for range 5 {
+					sent++
+					us.Produce(events.EventsTopic, shardOf(sent), eventOf(t, sent))
+					us.Produce(events.AdjustmentsTopic, shardOf(sent), adjustmentOf(t, sent))
+					us.Abort("us", events.EventsTopic, shardOf(sent), eventOf(t, -sent))
+					time.Sleep(200 * time.Millisecond)
+				}
+				procs[name].Kill()
+				procs[name] = start[name]()
+			}
+		}
+		k.CaughtUp()
+		copies.CaughtUp()
+		n := int64(sent)
+		want := counted{events: uint64(n), refunds: uint64(n), micros: 10 * n, refundedMicros: 3 * n}
+		k.WaitFor("everything is counted", 3*time.Minute, func() bool { c := totals(t, k); return c.events >= want.events && c.refunds >= want.refunds })
+		time.Sleep(10 * time.Second)
+		if got := totals(t, k); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// accountOf returns the account of event n: one in each shard.
+func accountOf(n int) string {
+	for i := 0; ; i++ {
+		if account := fmt.Sprint("account ", i); events.Shard(account, 2) == shardOf(n) {
+			return account
+		}
+	}
+}
+
+func shardOf(n int) int32 { return int32(n & 1) }
+
+func eventOf(t *testing.T, n int) stream.Message {
+	t.Helper()
+	now := time.Now().UnixMilli()
+	return messageOf(t, &eventspb.AdEvent{
+		Type: eventspb.EventType_EVENT_TYPE_CLICK, EventId: fmt.Sprint(n), Account: accountOf(n), Campaign: "c", PriceMicros: 10, Currency: "USD",
+		EventMs: now, IngestMs: now, BudgetDay: 20000101, ServingDc: "us",
+	})
+}
+
+func adjustmentOf(t *testing.T, n int) stream.Message {
+	t.Helper()
+	return messageOf(t, &eventspb.Adjustment{
+		ReferenceId: fmt.Sprint(n), Account: accountOf(n), Campaign: "c", Micros: 3, Currency: "USD", BudgetDay: 20000101, ServingDc: "us", IngestMs: time.Now().UnixMilli(),
+	})
+}
+
+func messageOf(t *testing.T, m proto.Message) stream.Message {
+	t.Helper()
+	value, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.Message{Value: value}
+}
+
+// totals sums the task records of all shards. Origins has the sums of us alone.
+func totals(t *testing.T, k *processorstest.Harness) (sum counted) {
+	t.Helper()
+	for p := range int32(2) {
+		s, err := spendcounter.ParseTask(k.State(p, spendcounter.TableTask)[spendcounter.TaskKey])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.refunds, sum.refundedMicros, sum.duplicates = sum.refunds+s.Refunds, sum.refundedMicros+s.RefundedMicros, sum.duplicates+s.Duplicates
+		for _, o := range s.Origins {
+			if o.Dc == "us" {
+				sum.events, sum.micros = sum.events+o.Count, sum.micros+o.Micros
+				sum.wrong += o.Lost + o.Rejected + o.TransportDuplicates
+			}
+		}
+	}
+	return sum
+}
+
+// counted is what the counter has of the records of us.
+type counted struct {
+	events, refunds, duplicates, wrong uint64 // wrong: lost, rejected, or arrived again
+	micros, refundedMicros             int64
+}
