@@ -57,6 +57,41 @@ func TestOneLogTwice(t *testing.T) {
 	}
 }
 
+// TestInstructionIntoAnotherLog: a datacentre gets the brokers of another one, which looks like a
+// topic that was created again. An instruction to continue there is refused.
+func TestInstructionIntoAnotherLog(t *testing.T) {
+	err := inRuntime(t, 1, nil, func(x *fixture) {
+		p := x.start("a")
+		for _, dc := range []string{"us", "ap"} {
+			x.peers[dc].Produce("events", 1, x.messages(3)...)
+			x.awaitStatus(dc, "events", 1, "three copies", func(s Status) bool { return s.Next == 3 })
+		}
+		x.k.CaughtUp()
+		p.Stop()
+		x.peers["ap"] = x.peers["us"] // ap is before us in the order of the state
+		x.without["events.from.ap"] = true
+		p = x.start("a")
+		s := x.awaitStatus("ap", "events", 1, "it stops", func(s Status) bool { return s.Recreated })
+		i := *s.Resume
+		i.Who, i.Why, i.AtMs = "op", "test", 1
+		x.instruct(1, i)
+		x.awaitStatus("ap", "events", 1, "the instruction is refused", func(s Status) bool {
+			return s.Stopped && s.Resume == nil && strings.Contains(s.Problem, "as us/events")
+		})
+		x.k.CaughtUp()
+		p.Stop()
+		x.start("a")
+		x.peers["us"].Produce("events", 1, x.messages(2)...)
+		x.awaitStatus("us", "events", 1, "us is copied", func(s Status) bool { return s.Next == 5 && s.Problem == "" })
+		if n := len(x.copies("events.from.ap", 1)); n != 3 {
+			x.Errorf("%d copies as those of ap", n)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRenamedPeer: a datacentre gets another name in the configuration. Its log is not copied again
 // under the new name, and continues where it was under the former one.
 func TestRenamedPeer(t *testing.T) {

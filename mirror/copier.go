@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -113,7 +114,7 @@ func (c *copier) read(ctx context.Context, p *logreader.Partition) (wait time.Du
 
 // claim returns whether a log may be copied as that of the peer: see ClaimedError.
 func (c *copier) claim(ctx context.Context, id logreader.TopicID) bool {
-	if c.claimed == id {
+	if c.claimed == id && c.refused == nil { // no other goroutine writes them
 		return true
 	}
 	own, err := c.m.cfg.own.id(ctx, c.topic)
@@ -132,7 +133,7 @@ func (c *copier) claim(ctx context.Context, id logreader.TopicID) bool {
 	again := c.refused != nil
 	c.refused = err
 	c.mu.Unlock()
-	if err != nil && !again {
+	if errors.As(err, new(*ClaimedError)) && !again {
 		c.m.cfg.Metrics.stops.WithLabelValues(c.peer.DC, c.topic).Inc()
 		c.m.log.Error().Str("dc", c.peer.DC).Str("topic", c.topic).Int64("offset", c.at.Next).Err(err).Msg("mirror_stopped")
 	}
@@ -225,6 +226,7 @@ func (c *copier) obey(ctx context.Context) bool {
 		return false
 	}
 	after, ok := i.apply(c.at)
+	ok = ok && c.claim(ctx, after.Topic)
 	var out stream.SourceBatch
 	c.m.tables.instructions.Delete(&out, c.key)
 	log := c.m.log.Warn().Str("dc", c.peer.DC).Str("topic", c.topic).Int64("at", c.at.Next).Int64("from", i.From).Int64("to", i.To).Str("who", i.Who).Str("why", i.Why)
