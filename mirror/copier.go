@@ -226,11 +226,15 @@ func (c *copier) obey(ctx context.Context) bool {
 	if !asked {
 		return false
 	}
-	after, ok := i.apply(c.at)
+	at := c.at
+	if at.Next < 0 { // nothing was copied: the reader knows where the log begins
+		at.Position = c.part.Status().At
+	}
+	after, ok := i.apply(at)
 	ok = ok && c.claim(ctx, after.Topic)
 	var out stream.SourceBatch
 	c.m.tables.instructions.Delete(&out, c.key)
-	log := c.m.log.Warn().Str("dc", c.peer.DC).Str("topic", c.topic).Int64("at", c.at.Next).Int64("from", i.From).Int64("to", i.To).
+	log := c.m.log.Warn().Str("dc", c.peer.DC).Str("topic", c.topic).Int64("at", at.Next).Int64("from", i.From).Int64("to", i.To).
 		Str("who", i.Who).Str("why", i.Why)
 	if !ok {
 		log.Msg("mirror_instruction_void")

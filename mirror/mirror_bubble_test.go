@@ -263,6 +263,29 @@ func TestRecreatedPeerTopic(t *testing.T) {
 	}
 }
 
+// TestRecreatedPeerTopicWithoutCopies: as above, and nothing of the partition had been copied
+// before.
+func TestRecreatedPeerTopicWithoutCopies(t *testing.T) {
+	err := inRuntime(t, 1, nil, func(x *fixture) {
+		x.start("a")
+		us := x.peers["us"]
+		x.awaitStatus("us", "events", 2, "its end is known", func(s Status) bool { return s.End == 0 })
+		us.Recreate("events", partitions)
+		us.Produce("events", 2, x.messages(6)...)
+		s := x.awaitStatus("us", "events", 2, "it stops", func(s Status) bool { return s.Recreated })
+		for p := range int32(partitions) {
+			i := *s.Resume
+			i.Who, i.Why, i.AtMs = "op", "test", 1
+			x.instruct(p, i)
+			x.awaitStatus("us", "events", p, "it continues", func(s Status) bool { return !s.Stopped && s.Lag() == 0 && s.Next >= 0 })
+		}
+		x.k.WaitFor("six copies", time.Minute, func() bool { return len(x.copies("events.from.us", 2)) == 6 })
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestInstructionOutlastsAKill: an instruction that was taken and not carried out is carried out by
 // the next process.
 func TestInstructionOutlastsAKill(t *testing.T) {

@@ -33,9 +33,18 @@ func TestACLs(t *testing.T) {
 	}
 	second := []string{"WEIR_SPEND_GENERATION=2", "WEIR_SPEND_PARTITIONS=3"}
 	expect(t, a.as(acltest.Admin, second...), 0, "", "topics", "apply")
+	// The mirror has another generation: its heartbeats would have to be counted before a move.
+	third := []string{"WEIR_SPEND_GENERATION=3"}
+	_, us := datacentre(t, append(slices.Clone(third), "WEIR_DC=us", "WEIR_SPEND_PARTITIONS=2", "WEIR_DATA_DIR="+t.TempDir()), 0)
+	third = append(third, "WEIR_DCS=local,us="+us)
+	expect(t, a.as(acltest.Admin, third...), 0, "", "topics", "apply")
 	for _, r := range node.Roles() {
 		t.Run(r.Name, func(t *testing.T) {
-			server := a.run(t, r.Name, r.Name)
+			var more []string
+			if r.Name == "mirror" {
+				more = third
+			}
+			server := a.run(t, r.Name, r.Name, more...)
 			if r.Name == "spendcounter" {
 				a.count(t, server, 1)
 			}

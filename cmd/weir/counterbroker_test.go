@@ -12,15 +12,15 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// counterBroker starts a broker with the topics of the spend counter of a configuration, after
-// change. It ends with the test. The second result is environ with the address of the broker.
+// counterBroker starts a broker with the topics of ad spend of a configuration, after change. It
+// ends with the test. The second result is environ with the address of the broker.
 func counterBroker(t *testing.T, environ []string, change ...func(*stream.Topic)) (kafka.Cluster, []string) {
 	t.Helper()
 	cfg, err := config.Load(config.Options{Environ: environ})
 	if err != nil {
 		t.Fatal(err)
 	}
-	topics := node.SpendCounter(cfg).Topics()
+	topics := node.Topics(cfg, node.InGroups("spend"))
 	for i := range topics {
 		for _, f := range change {
 			f(&topics[i])

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/devbroker"
 )
@@ -119,9 +120,9 @@ func TestMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	datacentre(t, usEnv, number)
-	stopped := func(r map[string]any) bool { return r["state"] == "stopped" && r["topic"] == "ads.events" }
-	list = rows(t, env, func(list []map[string]any) bool { return slices.ContainsFunc(list, stopped) }, "mirror", "status")
-	name := fmt.Sprintf("us/ads.events/%v", list[slices.IndexFunc(list, stopped)]["partition"])
+	shard := events.Shard("acme", 2)
+	rows(t, env, func(list []map[string]any) bool { return list[shard]["state"] == "stopped" }, "mirror", "status")
+	name := fmt.Sprintf("us/ads.events/%d", shard)
 	expect(t, env, 0, "`weir mirror skip "+name+" --to 0` shows what is lost", "mirror", "status")
 	send()
 	expect(t, env, cli.ExitFailed, "repeat the command with --to 0", "mirror", "skip", name, "--to", "1")
@@ -155,4 +156,37 @@ func testDatacentreChecks(t *testing.T, env []string, own string) {
 	defer func() { _ = empty.Close() }()
 	expect(t, with("eu,us="+empty.Addrs()[0]), 0, "warning   datacentre us: topic ads.events does not exist there", "doctor")
 	expect(t, with("eu,us=127.0.0.1:1"), 0, "warning   datacentre us: it cannot be reached", "doctor")
+}
+
+// TestMirrorWithoutTopics: without its topics the role mirror waits, and the spend counter of the
+// process works. Once the topics exist, the role continues by itself.
+func TestMirrorWithoutTopics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process and two brokers")
+	}
+	dir := t.TempDir()
+	common := []string{"WEIR_SPEND_PARTITIONS=2", "WEIR_INSTANCE=a", "WEIR_TOPICS_REPLICATION_FACTOR=1", "WEIR_TOPICS_MIN_INSYNC=1"}
+	_, us := datacentre(t, append(slices.Clone(common), "WEIR_DC=us", "WEIR_DATA_DIR="+filepath.Join(dir, "us")), 0)
+	env := append(slices.Clone(common), "WEIR_DC=eu", "WEIR_DCS=eu,us="+us, "WEIR_DATA_DIR="+filepath.Join(dir, "eu"))
+	cfg, err := config.Load(config.Options{Environ: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker, err := devbroker.Start(devbroker.Config{Topics: node.SpendCounter(cfg).Topics()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = broker.Close() })
+	env = append(env, "WEIR_KAFKA_BROKERS="+broker.Addrs()[0])
+	ready := background(t, env, "ready: API ", "run", "--roles", "spend", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	server := "WEIR_SERVER=" + regexp.MustCompile(`API http://([^,]+),`).FindStringSubmatch(ready)[1]
+	client := append(slices.Clone(common), server, "WEIR_DATA_DIR="+filepath.Join(dir, "command"))
+	eventually(t, client, "mirror.state", "lag", "--app", "spendcounter") // the reason why the role waits
+	expect(t, env, 0, "create topic mirror.state", "topics", "apply", "--for", "spend")
+	list := rows(t, client, func(list []map[string]any) bool {
+		return len(list) == 4 && !slices.ContainsFunc(list, func(r map[string]any) bool { return r["state"] != "copying" })
+	}, "mirror", "status")
+	if list[0]["process"] != "a" {
+		t.Errorf("status %v", list)
+	}
 }

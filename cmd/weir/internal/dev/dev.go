@@ -136,7 +136,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	}
 	//nolint:contextcheck // the broker runs until Close, after everything that uses it has ended
 	d.broker, err = devbroker.Start(
-		devbroker.Config{DataDir: kafkaDir, Port: d.port, Topics: node.Topics(d.cfg, node.DevRoles()), Log: &d.log})
+		devbroker.Config{DataDir: kafkaDir, Port: d.port, Topics: node.Topics(d.cfg, node.Roles()), Log: &d.log})
 	if err != nil {
 		return brokerFailure(err)
 	}
