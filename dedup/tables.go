@@ -33,3 +33,13 @@ func (p pool) MarshalJSON() ([]byte, error) {
 		Buckets    int32  `json:"buckets"`
 	}{p.version, p.mode, p.quarantine, p.buckets})
 }
+
+// Canonical returns the part of a value that the changes alone determine: the settings of pools.
+// The rows of keys, and how long they are kept, depend on the times at which timers fired. See
+// stream.Processor.
+func Canonical(table byte, _, value []byte) []byte {
+	if table == TablePools {
+		return value
+	}
+	return nil
+}

@@ -17,6 +17,15 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
+// tally is the charges and events of a part of a campaign day: of an hour, or of a line item and
+// arm.
+type tally struct {
+	charged int64
+	events  uint64
+}
+
+func (t *tally) add(o tally) { t.charged, t.events = t.charged+o.charged, t.events+o.events }
+
 const hourMs = 3_600_000
 
 // The hours of a budget day, relative to its begin in UTC: from its begin at UTC+14, to a day after

@@ -218,3 +218,49 @@ func (s *Series) Forecast(m Method, p *Profile) (rate, spread float64) {
 	rate = s.rate(m, p)
 	return rate, math.Sqrt(max(rate/DefaultHorizon.Seconds(), s.square[m]))
 }
+
+// Choose returns the method for a pool's forecast. now is the present method, series are the
+// pool's in all regions. Another method must have been clearly better for an hour at least, by the
+// cost of forecasts that were too low or too high.
+func Choose(now Method, series []*Series) Method {
+	var score [Methods]float64
+	samples := 0.0
+	for _, s := range series {
+		samples = max(samples, s.samples)
+		for m := range score {
+			score[m] += s.score[m]
+		}
+	}
+	if samples < minSamples {
+		return now
+	}
+	best := now
+	for m := range Method(Methods) {
+		if score[m] < score[best] && score[m] < maxScoreRatio*score[now]-minGain {
+			best = m
+		}
+	}
+	return best
+}
+
+// Swing moves a share of the expected arrivals of one region to another at once, before the traffic
+// moves.
+func Swing(from, to *Series, share float64) {
+	move := func(a, b *float64) float64 {
+		d := share * *a
+		*a, *b = *a-d, *b+d
+		return d
+	}
+	from.swungAway += move(&from.level, &to.level)
+	move(&from.holt, &to.holt)
+	move(&from.trend, &to.trend)
+}
+
+// SwingBack reverts Swing: it moves as much as was moved before, if that much is left.
+func SwingBack(from, to *Series) {
+	d := min(from.swungAway, to.level)
+	from.level, to.level = from.level+d, to.level-d
+	d = min(from.swungAway, max(0, to.holt))
+	from.holt, to.holt = from.holt+d, to.holt-d
+	from.swungAway = 0
+}
