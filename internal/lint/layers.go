@@ -47,7 +47,7 @@ func runtimeLayers() []layer {
 func checkLayers(p Package) []string {
 	at, ok := placeOf(p.Path, layers())
 	if !ok {
-		return []string{fmt.Sprintf("%s is in no layer, so its imports cannot be checked: add its folder to layers in internal/lint/floors.go", short(p.Path))}
+		return []string{fmt.Sprintf("%s is in no layer, so its imports cannot be checked: add its folder to layers in internal/lint/layers.go", short(p.Path))}
 	}
 	bad := at.importsAbove(p, layers())
 	if !within(p.Path, []string{runtimeFolder}) {
@@ -55,7 +55,7 @@ func checkLayers(p Package) []string {
 	}
 	at, _ = placeOf(p.Path, runtimeLayers())
 	if at.folder == runtimeFolder && short(p.Path) != runtimeFolder {
-		return append(bad, fmt.Sprintf("%s is in no layer of the runtime, so its imports cannot be checked: add its folder to runtimeLayers in internal/lint/floors.go", short(p.Path)))
+		return append(bad, fmt.Sprintf("%s is in no layer of the runtime, so its imports cannot be checked: add its folder to runtimeLayers in internal/lint/layers.go", short(p.Path)))
 	}
 	return append(bad, at.importsAbove(p, runtimeLayers())...)
 }
