@@ -1,6 +1,7 @@
 package events
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -60,14 +61,18 @@ func Catalog(dc string, l Layout) []stream.Topic {
 
 // CopiedTopics returns the topics for events and adjustments that are copied from datacentre dc,
 // in this order. Copied records keep the timestamp of the original record: it stands for an ingest
-// time that the record leaves out, and every datacentre must read the same one.
+// time that the record leaves out, and every datacentre must read the same one. The brokers must
+// accept each timestamp: by default they refuse one that is an hour ahead, because of a wrong clock
+// in a datacentre. A copy that is refused would hold up those of all datacentres.
 func CopiedTopics(dc string, l Layout) []stream.Topic {
 	topic := func(first, message string, retention time.Duration) stream.Topic {
 		return stream.Topic{
 			Name: l.Name(first), Key: "account", Partitions: l.Partitions(), Cleanup: stream.CleanupDelete, Retention: retention,
 			Config: map[string]string{
-				"max.message.bytes":      strconv.Itoa(2 * MaxEventBatch),
-				"message.timestamp.type": "CreateTime",
+				"max.message.bytes":               strconv.Itoa(2 * MaxEventBatch),
+				"message.timestamp.type":          "CreateTime",
+				"message.timestamp.after.max.ms":  strconv.Itoa(math.MaxInt64),
+				"message.timestamp.before.max.ms": strconv.Itoa(math.MaxInt64),
 			},
 			Doc: message + ": a copy from datacentre " + dc + ", with the same partition number; a header holds the origin's offset",
 		}

@@ -103,8 +103,15 @@ func TestCatalogRules(t *testing.T) {
 			t.Errorf("%s: clients stamp the time; want the broker", in)
 		}
 	}
-	if by[CopiedEventsTopic("us-east-1")]["message.timestamp.type"] != "CreateTime" {
-		t.Error("copied events do not keep the timestamp of the original record")
+	for _, copied := range []string{CopiedEventsTopic("us-east-1"), CopiedAdjustmentsTopic("us-east-1")} {
+		if by[copied]["message.timestamp.type"] != "CreateTime" {
+			t.Errorf("%s: copies do not keep the timestamp of the original record", copied)
+		}
+		for _, setting := range []string{"message.timestamp.after.max.ms", "message.timestamp.before.max.ms"} {
+			if by[copied][setting] != "9223372036854775807" {
+				t.Errorf("%s: %s is %q: the brokers may refuse the timestamp of an original record", copied, setting, by[copied][setting])
+			}
+		}
 	}
 	week := strconv.FormatInt((7 * 24 * time.Hour).Milliseconds(), 10)
 	for _, topic := range []string{SpendTopic("eu-west-1"), SpendDLQTopic} {

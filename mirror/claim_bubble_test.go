@@ -122,3 +122,34 @@ func TestRenamedPeer(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestInstructionWithoutOwnBrokers: the brokers of this datacentre do not answer the question for
+// the id of its topic when an instruction is carried out. It is carried out when they do.
+func TestInstructionWithoutOwnBrokers(t *testing.T) {
+	var own processorstest.RemoteLink
+	err := inRuntime(t, 1, func(c *Config) { c.Own = own.Kafka }, func(x *fixture) {
+		own = processorstest.NewRemote(x.T, partitions, "events", "refunds").Link()
+		x.without["events.from.us"] = true
+		p, us := x.start("a"), x.peers["us"]
+		us.Produce("events", 2, x.messages(3)...)
+		x.awaitStatus("us", "events", 2, "three copies", func(s Status) bool { return s.Next == 3 })
+		x.k.CaughtUp()
+		p.Stop()
+		us.Produce("events", 2, x.messages(10)...)
+		us.DeleteRecords("events", 2, 8)
+		x.start("a")
+		s := x.awaitStatus("us", "events", 2, "it stops", func(s Status) bool { return s.Stopped })
+		own.Cut()
+		i := *s.Resume
+		i.Who, i.Why, i.AtMs = "op", "test", 1
+		x.instruct(2, i)
+		x.awaitStatus("us", "events", 2, "it waits", func(s Status) bool {
+			return strings.Contains(s.Problem, "ask the brokers of this datacentre") && !s.Stopped
+		})
+		own.Heal()
+		x.awaitStatus("us", "events", 2, "it continues", func(s Status) bool { return s.Next == 13 && s.Problem == "" })
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -113,35 +113,50 @@ func (c *copier) read(ctx context.Context, p *logreader.Partition) (wait time.Du
 	}
 }
 
-// claim returns whether a log may be copied as that of the peer: see ClaimedError.
+// claim returns whether a log may be copied as that of the peer: see ClaimedError. It waits while
+// the brokers of this datacentre do not answer.
 func (c *copier) claim(ctx context.Context, id logreader.TopicID) bool {
 	if c.claimed == id && c.refused == nil { // no other goroutine writes them
 		return true
 	}
-	own, err := c.m.cfg.own.id(ctx, c.topic)
-	if err == nil && own == id {
-		err = &ClaimedError{Topic: c.topic, Peer: c.peer.DC, ID: id, Own: true}
-	}
-	if err == nil {
-		if owner := c.m.claims.claim(id, c.key); owner != c.key {
-			err = &ClaimedError{Topic: c.topic, Peer: c.peer.DC, ID: id, Owner: owner}
+	for {
+		err := c.checkOwner(ctx, id)
+		if ctx.Err() != nil {
+			return false
+		}
+		claimed := errors.As(err, new(*ClaimedError))
+		c.mu.Lock()
+		again := errors.As(c.refused, new(*ClaimedError))
+		c.refused = err
+		c.mu.Unlock()
+		switch {
+		case err == nil:
+			c.claimed = id
+			return true
+		case claimed && !again:
+			c.m.cfg.Metrics.stops.WithLabelValues(c.peer.DC, c.topic).Inc()
+			c.m.log.Error().Str("dc", c.peer.DC).Str("topic", c.topic).Int64("offset", c.at.Next).Err(err).Msg("mirror_stopped")
+		}
+		if claimed || !pause.For(ctx, refusedPause) {
+			return false
 		}
 	}
-	if ctx.Err() != nil {
-		return false
+}
+
+// checkOwner makes the peer the owner of a log. Its error is a *ClaimedError, or that of the
+// brokers of this datacentre.
+func (c *copier) checkOwner(ctx context.Context, id logreader.TopicID) error {
+	own, err := c.m.cfg.own.id(ctx, c.topic)
+	if err != nil {
+		return err
 	}
-	c.mu.Lock()
-	again := c.refused != nil
-	c.refused = err
-	c.mu.Unlock()
-	if errors.As(err, new(*ClaimedError)) && !again {
-		c.m.cfg.Metrics.stops.WithLabelValues(c.peer.DC, c.topic).Inc()
-		c.m.log.Error().Str("dc", c.peer.DC).Str("topic", c.topic).Int64("offset", c.at.Next).Err(err).Msg("mirror_stopped")
+	if own == id {
+		return &ClaimedError{Topic: c.topic, Peer: c.peer.DC, ID: id, Own: true}
 	}
-	if err == nil {
-		c.claimed = id
+	if owner := c.m.claims.claim(id, c.key); owner != c.key {
+		return &ClaimedError{Topic: c.topic, Peer: c.peer.DC, ID: id, Owner: owner}
 	}
-	return err == nil
+	return nil
 }
 
 // hand hands a batch over, with the position after it. The error is that of ctx.

@@ -138,6 +138,11 @@ func (s *skip) plan(ctx context.Context, d deployment) (p skipPlan, err error) {
 	if err != nil {
 		return p, err
 	}
+	return s.planOf(c)
+}
+
+// planOf checks the skip against a state of the copy.
+func (s *skip) planOf(c *weirpb.CopyStatus) (p skipPlan, err error) {
 	refuse := func(why, do string) (skipPlan, error) {
 		return p, cli.Fail(cli.ExitFailed, "nothing was skipped", errors.New(why), do)
 	}
@@ -154,6 +159,9 @@ func (s *skip) plan(ctx context.Context, d deployment) (p skipPlan, err error) {
 			fmt.Sprintf("repeat the command with --to %d", to.GetNext()))
 	case !known && s.to <= c.GetNext():
 		return refuse(fmt.Sprintf("the copy has stopped at offset %d, and --to is %d", c.GetNext(), s.to), "give a greater offset")
+	case !known && c.GetEnd() >= 0 && s.to > c.GetEnd():
+		return refuse(fmt.Sprintf("the log of %s ends at offset %d, and --to is %d", s.dc, c.GetEnd(), s.to),
+			"give an offset behind the one that cannot be read, and at most the end")
 	}
 	p = skipPlan{
 		DC: s.dc, Topic: s.topic, Partition: s.partition, From: c.GetNext(), To: s.to, Lost: s.to - c.GetNext(), TopicID: to.GetTopicId(),

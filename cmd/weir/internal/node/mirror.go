@@ -109,6 +109,10 @@ func mirrorACLs(c *config.Config) ([]string, error) {
 		return nil, err
 	}
 	lines := kafkaadmin.ACLs(p)
+	lines = append(lines, "to notice that another datacentre has the brokers of this one, in addition:")
+	for _, t := range m.Topics {
+		lines = append(lines, "--topic "+t.Name+" --operation Describe")
+	}
 	for _, dc := range c.PeerNames() {
 		lines = append(lines, "at the Kafka of "+dc+":")
 		for _, t := range m.Topics {
