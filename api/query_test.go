@@ -103,11 +103,11 @@ func TestQuery(t *testing.T) {
 // TestQueryConfig: a query that cannot be answered is an error of New.
 func TestQueryConfig(t *testing.T) {
 	for want, change := range map[string]func(*Query){
-		"no function":                                   func(q *Query) { q.Read = nil },
-		"no legal name":                                 func(q *Query) { q.Name = "a/b" },
-		"two queries have the name":                     func(q *Query) {},
-		`about "nothing", which is no application`:      func(q *Query) { q.Name, q.App = "other", "nothing" },
-		`about "spendcounter", which is no application`: func(q *Query) { q.Name, q.App = "other", "spendcounter" },
+		"no function":               func(q *Query) { q.Read = nil },
+		"no legal name":             func(q *Query) { q.Name = "a/b" },
+		"two queries have the name": func(q *Query) {},
+		`about "nothing", and this process has no such application`:      func(q *Query) { q.Name, q.App = "other", "nothing" },
+		`about "spendcounter", and this process has no such application`: func(q *Query) { q.Name, q.App = "other", "spendcounter" },
 	} {
 		m := &member{fakeState: &fakeState{instance: "weir-a"}}
 		m.router = NewRouter(RouterConfig{State: m.fakeState, Peers: &fakePeers{}})

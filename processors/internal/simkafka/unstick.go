@@ -58,9 +58,14 @@ func (c *Cluster) pause(d time.Duration) bool {
 	}
 }
 
-// Close ends the cluster.
+// Close ends the cluster. Clients are closed before, and may still have begun a request: Close waits
+// for it, because in a bubble of testing/synctest no time passes after the test function has ended.
 func (c *Cluster) Close() {
 	close(c.closed)
 	c.unstick.Wait()
 	c.Cluster.Close()
+	time.Sleep(requestEnd)
 }
+
+// requestEnd is longer than the latency of a request.
+const requestEnd = 100 * time.Millisecond
