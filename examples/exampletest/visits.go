@@ -54,6 +54,13 @@ func RunVisits(t *testing.T, dir, broker string, rng *rand.Rand) {
 	r.client = cl
 	ctx, stop := context.WithCancel(testlimit.Context(t))
 	defer stop()
+	t.Cleanup(func() {
+		for i := range r.processes {
+			if p := r.processes[i].Load(); t.Failed() && p != nil {
+				t.Logf("log of process %d:\n%s", i, &p.stderr)
+			}
+		}
+	})
 	r.start(0)
 	r.start(1)
 	example{inputs: []*kgo.Record{{Topic: "users"}, {Topic: "views"}}, outputs: []string{"visits"}}.awaitTopics(ctx, t,
