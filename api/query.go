@@ -85,7 +85,7 @@ func (q Query) answer(ctx context.Context, router *Router, key string) ([]byte, 
 		if err != nil || len(page.Entries) == 0 {
 			return nil, err
 		}
-		return page.Entries[0].Value, nil
+		return append([]byte{}, page.Entries[0].Value...), nil // not nil, also if it is empty: the key has a row
 	}, key)
 	what := fmt.Sprintf("query %s of key %q", q.Name, key)
 	switch {

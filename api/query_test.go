@@ -100,6 +100,34 @@ func TestQuery(t *testing.T) {
 	}
 }
 
+// TestQueryEmptyRow: a row with an empty value is found, in this process and in another one.
+func TestQueryEmptyRow(t *testing.T) {
+	peers := &fakePeers{}
+	states := []*fakeState{{instance: "weir-a"}, {instance: "weir-b"}}
+	size := Query{App: "counter", Name: "size", Read: func(get stream.Get, key string) ([]byte, error) {
+		v, err := get(1, []byte(key))
+		if v == nil {
+			return nil, err
+		}
+		return json.Marshal(len(v))
+	}}
+	var list []*member
+	for _, s := range states {
+		list = append(list, start(t, s, peers, func(c *Config) { c.Queries = []Query{size} }))
+	}
+	peers.set(nil, list[0].peer(0, 1), list[1].peer(2, 3))
+	for n := range 8 {
+		key := fmt.Sprint("word-", n)
+		p := stream.Murmur2([]byte(key), fakePartitions)
+		states[p/2].put(p, key, "")
+		for _, m := range list {
+			if code, body := m.ask(t, "/query/size/"+key); code != http.StatusOK || body != "0\n" {
+				t.Errorf("%s, %s: %d %s", m.instance, key, code, body)
+			}
+		}
+	}
+}
+
 // TestQueryConfig: a query that cannot be answered is an error of New.
 func TestQueryConfig(t *testing.T) {
 	for want, change := range map[string]func(*Query){
