@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -60,8 +61,10 @@ type Shard struct {
 func (s *Selector) assess(datasets []Dataset) Shard {
 	byDC := map[string]Dataset{}
 	for _, d := range datasets {
-		// Of two records of one datacentre the newer one counts, whatever their order.
-		if old, twice := byDC[d.Health.GetWriterDc()]; !twice || d.Age < old.Age {
+		// Of two records of one datacentre the newer one counts, whatever their order. A record may
+		// arrive twice, by the topics of two datacentres, and late by one of them.
+		old, twice := byDC[d.Health.GetWriterDc()]
+		if !twice || cmp.Or(events.CompareVersions(old.Health, d.Health), cmp.Compare(d.Age, old.Age)) < 0 {
 			byDC[d.Health.GetWriterDc()] = d
 		}
 	}

@@ -230,7 +230,8 @@ func TestFewEvents(t *testing.T) {
 	}
 }
 
-// TestTwoRecords: of two records of one datacentre the newer one counts.
+// TestTwoRecords: of two records of one datacentre the newer one counts: by the order of records, and
+// by age where that is the same.
 func TestTwoRecords(t *testing.T) {
 	cfg := Config{Local: "eu", Ring: []string{"eu", "us"}}
 	old, now, us := dataset("eu", 9*time.Second, 1000, "eu"), dataset("eu", 0, 1000, "eu"), dataset("us", 0, 1000, "eu")
@@ -238,6 +239,15 @@ func TestTwoRecords(t *testing.T) {
 	for _, list := range [][]Dataset{{old, now, us}, {us, now, old}, {{}, now, old, dataset("xx", 0, 9999, "eu"), us}} {
 		if got := best(t, cfg, list...); got != "eu" {
 			t.Errorf("chose %s", got)
+		}
+	}
+	old.Health.Sequence, now.Health.Sequence = 7, 8 // two topics have the records, and that of old is late
+	for _, age := range []time.Duration{0, time.Second} {
+		old.Age, now.Age = 0, age
+		for _, list := range [][]Dataset{{old, now, us}, {us, now, old}} {
+			if got := best(t, cfg, list...); got != "eu" {
+				t.Errorf("age %v: chose %s", age, got)
+			}
 		}
 	}
 }
