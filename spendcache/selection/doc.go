@@ -22,9 +22,10 @@
 // A dataset is fresh if its lag is less than Config.Lag, complete if its deficit is less than
 // Config.Deficit, and healthy if both. A Selector prefers the reader's own dataset if it is
 // healthy, then the next healthy one in ring order. Without a healthy one it prefers the dataset
-// that misses least: the greater of its deficit and of its lag divided by 60 s. For two datasets
-// these are the rules of the seed, Twitter's "Preventing ad overspend" (cross-datacentre writes,
-// with the thresholds ts and tc):
+// that misses least: the greater of its deficit and of the part of the last 60 s that its lags
+// cover, each weighted by the events of its origin. For two datasets these are the rules of the
+// seed, Twitter's "Preventing ad overspend" (cross-datacentre writes, with the thresholds ts and
+// tc):
 //
 //	              │ remote has more │ equal  │ local has more
 //	──────────────┼─────────────────┼────────┼───────────────
