@@ -15,7 +15,8 @@
 //   - The lag is measured for each origin, the datacentre in which events arrived: the greatest
 //     difference to the newest dataset in the ingest time of that origin's newest event. A dataset
 //     that hears of one origin no more lags, however new the events of the others are. Clocks of
-//     different datacentres are never compared.
+//     different datacentres are never compared. The mirror's heartbeats are events here, one a
+//     second in each shard: without them each event of a quiet origin would look like a lag.
 //   - The deficit is the missing part of the events of the last 60 s by ingest time, against the
 //     dataset with the most.
 //
