@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"connectrpc.com/connect"
 
@@ -17,7 +18,7 @@ const queryPath = "/query/"
 
 // Query answers GET /query/NAME/KEY with JSON, in every process for all keys: it reads the
 // committed state of the partition that Kafka's default partitioner gives to the key, in this
-// process or in the owner's.
+// process or in the owner's. KEY is the rest of the path in percent-encoding, and may have slashes.
 //
 //	200  the JSON of Read
 //	400  the path has no key
@@ -58,26 +59,32 @@ func (c Config) checkQueries() error {
 	return nil
 }
 
-// addQueries adds the queries to mux.
-func (s *Server) addQueries(mux *http.ServeMux) {
-	for _, q := range s.cfg.Queries {
-		router := s.apps.stateOf(q.App)
-		mux.HandleFunc("GET "+queryPath+q.Name+"/{key...}", func(w http.ResponseWriter, r *http.Request) {
-			body, err := q.answer(withRequestMeta(r.Context(), r.Header), router, r.PathValue("key"))
-			o := outcomeOf(r.Context())
-			o.reached, o.err = true, err
-			if err != nil {
-				deny(w, r, httpStatus(err), err)
-				return
-			}
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write(append(body, '\n')) // the caller may have left
-		})
-	}
+// withQueries returns a handler that answers queries, and leaves other requests to next. It stands
+// before a ServeMux, which cleans paths: https://example.org would become another key.
+func (s *Server) withQueries(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path, ok := strings.CutPrefix(r.URL.Path, queryPath)
+		name, key, _ := strings.Cut(path, "/")
+		i := slices.IndexFunc(s.cfg.Queries, func(q Query) bool { return q.Name == name })
+		if !ok || i < 0 || r.Method != http.MethodGet && r.Method != http.MethodHead {
+			next.ServeHTTP(w, r)
+			return
+		}
+		q := &s.cfg.Queries[i]
+		body, err := q.answer(withRequestMeta(r.Context(), r.Header), s.apps.stateOf(q.App), key)
+		o := outcomeOf(r.Context())
+		o.reached, o.err = true, err
+		if err != nil {
+			deny(w, r, httpStatus(err), err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, "%s\n", body) // the caller may have left
+	})
 }
 
 // answer returns the JSON for a key. Its errors have a code.
-func (q Query) answer(ctx context.Context, router *Router, key string) ([]byte, error) {
+func (q *Query) answer(ctx context.Context, router *Router, key string) ([]byte, error) {
 	partitions := router.state.Info().Partitions
 	switch {
 	case key == "" || len(key) > maxKeyBytes:
@@ -91,7 +98,7 @@ func (q Query) answer(ctx context.Context, router *Router, key string) ([]byte, 
 		if err != nil || len(page.Entries) == 0 {
 			return nil, err
 		}
-		return page.Entries[0].Value, nil
+		return append([]byte{}, page.Entries[0].Value...), nil // not nil, also if it is empty: the key has a row
 	}, key)
 	what := fmt.Sprintf("query %s of key %q", q.Name, key)
 	switch {

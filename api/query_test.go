@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -96,6 +97,79 @@ func TestQuery(t *testing.T) {
 	for _, m := range list {
 		if code, body := m.ask(t, "/query/words/"+keys[2]); code != http.StatusServiceUnavailable || !strings.Contains(body, "partition 2") || !strings.Contains(body, "try again") {
 			t.Errorf("%s: %d %s", m.instance, code, body)
+		}
+	}
+}
+
+// TestQueryEmptyRow: a row with an empty value is found, in this process and in another one.
+func TestQueryEmptyRow(t *testing.T) {
+	peers := &fakePeers{}
+	states := []*fakeState{{instance: "weir-a"}, {instance: "weir-b"}}
+	size := Query{App: "counter", Name: "size", Read: func(get stream.Get, key string) ([]byte, error) {
+		v, err := get(1, []byte(key))
+		if v == nil {
+			return nil, err
+		}
+		return json.Marshal(len(v))
+	}}
+	var list []*member
+	for _, s := range states {
+		list = append(list, start(t, s, peers, func(c *Config) { c.Queries = []Query{size} }))
+	}
+	peers.set(nil, list[0].peer(0, 1), list[1].peer(2, 3))
+	for n := range 8 {
+		key := fmt.Sprint("word-", n)
+		p := stream.Murmur2([]byte(key), fakePartitions)
+		states[p/2].put(p, key, "")
+		for _, m := range list {
+			if code, body := m.ask(t, "/query/size/"+key); code != http.StatusOK || body != "0\n" {
+				t.Errorf("%s, %s: %d %s", m.instance, key, code, body)
+			}
+		}
+	}
+}
+
+// TestQueryKeys asks each of two processes for keys that a path has to encode, or that look like a
+// path.
+func TestQueryKeys(t *testing.T) {
+	peers := &fakePeers{}
+	states := []*fakeState{{instance: "weir-a"}, {instance: "weir-b"}}
+	read := func(get stream.Get, key string) ([]byte, error) {
+		v, err := get(1, []byte(key))
+		if v == nil {
+			return nil, err
+		}
+		return json.Marshal(string(v))
+	}
+	rows := map[string]string{}
+	for _, key := range []string{"https://example.org/a/", "a//b", "a/b", "../up", "..", ".", "/", "//", "a b+c%2F", "?#", "\xff\x00", "\u00fc"} {
+		rows[key] = "of " + key
+	}
+	for key, v := range rows {
+		p := stream.Murmur2([]byte(key), fakePartitions)
+		states[p/2].put(p, key, v)
+	}
+	var list []*member
+	for _, s := range states {
+		list = append(list, start(t, s, peers, func(c *Config) {
+			c.Queries = []Query{{App: "counter", Name: "rows", Read: read}, {App: "counter", Name: "..", Read: read}}
+		}))
+	}
+	peers.set(nil, list[0].peer(0, 1), list[1].peer(2, 3))
+	for _, m := range list {
+		for key, v := range rows {
+			want, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if code, body := m.ask(t, "/query/rows/"+url.PathEscape(key)); code != http.StatusOK || body != string(want)+"\n" {
+				t.Errorf("%s, %q: %d %s", m.instance, key, code, body)
+			}
+		}
+		for _, plain := range []string{"https://example.org/a/", "a//b"} { // not encoded
+			if code, body := m.ask(t, "/query/rows/"+plain); code != http.StatusOK || body != fmt.Sprintf("%q\n", "of "+plain) {
+				t.Errorf("%s, %q: %d %s", m.instance, plain, code, body)
+			}
 		}
 	}
 }

@@ -258,9 +258,8 @@ func (s *Server) dataHandler() http.Handler {
 			mux.Handle(weirpbconnect.NewAdjustmentServiceHandler(none, opts...))
 		}
 		s.addPages(mux)
-		s.addQueries(mux)
 	}
-	a.next = s.guarded(s.dataLimiter, nil, sameOrigin(mux))
+	a.next = s.guarded(s.dataLimiter, nil, sameOrigin(s.withQueries(mux)))
 	return a
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -32,6 +33,7 @@ type Assessment struct {
 	Lag       time.Duration // greatest over the origins, against the newest candidate
 	Origin    string        // the origin with that lag
 	Never     bool          // the dataset has no event of Origin, and another candidate has
+	Late      float64       // missing part of 60 s by the lags, weighted by the events of each origin
 	Deficit   float64       // missing part of the count, against the greatest of a candidate
 	Fresh     bool
 	Complete  bool
@@ -40,11 +42,9 @@ type Assessment struct {
 // Healthy reports whether the dataset is a candidate, fresh and complete.
 func (a *Assessment) Healthy() bool { return a.Candidate && a.Fresh && a.Complete }
 
-// Misses returns which part of the last 60 s the dataset misses, from 0 on: its deficit, or its lag
-// divided by 60 s if that is greater.
-func (a *Assessment) Misses() float64 {
-	return max(a.Deficit, a.Lag.Seconds()/window.Seconds())
-}
+// Misses returns which part of the events of the last 60 s the dataset misses, from 0 to 1: the
+// greater of Deficit and Late.
+func (a *Assessment) Misses() float64 { return max(a.Deficit, a.Late) }
 
 // Shard is the comparison of a shard's datasets.
 type Shard struct {
@@ -60,13 +60,16 @@ type Shard struct {
 func (s *Selector) assess(datasets []Dataset) Shard {
 	byDC := map[string]Dataset{}
 	for _, d := range datasets {
-		// Of two records of one datacentre the newer one counts, whatever their order.
-		if old, twice := byDC[d.Health.GetWriterDc()]; !twice || d.Age < old.Age {
+		// Of two records of one datacentre the newer one counts, whatever their order. A record may
+		// arrive twice, by the topics of two datacentres, and late by one of them.
+		old, twice := byDC[d.Health.GetWriterDc()]
+		if !twice || cmp.Or(events.CompareVersions(old.Health, d.Health), cmp.Compare(d.Age, old.Age)) < 0 {
 			byDC[d.Health.GetWriterDc()] = d
 		}
 	}
 	shard := Shard{Datasets: make([]Assessment, len(s.order)), Best: -1}
-	newest := map[string]int64{} // by origin: the greatest watermark of a candidate
+	newest := map[string]int64{}   // by origin: the greatest watermark of a candidate
+	weight := map[string]float64{} // by origin: the greatest count of a candidate
 	var most uint64
 	for i, dc := range s.order {
 		a, d := &shard.Datasets[i], byDC[dc]
@@ -83,20 +86,23 @@ func (s *Selector) assess(datasets []Dataset) Shard {
 			a.Lost += o.GetLost()
 			if a.Candidate {
 				newest[o.GetDc()] = max(newest[o.GetDc()], o.GetWatermarkMs())
+				weight[o.GetDc()] = max(weight[o.GetDc()], float64(o.GetCount_60S()))
 			}
 		}
 		if a.Candidate {
 			most = max(most, a.Count)
 		}
 	}
-	shard.Few = most < s.cfg.MinEvents
+	if shard.Few = most < s.cfg.MinEvents; shard.Few {
+		weight = nil // by chance, too
+	}
 	least := uint64(1<<64 - 1) // records lost by a fresh dataset
 	for i := range shard.Datasets {
 		a := &shard.Datasets[i]
 		if !a.Candidate {
 			continue
 		}
-		a.measureLag(byDC[a.DC].Health, newest, s.order)
+		s.measureLags(a, byDC[a.DC].Health, newest, weight)
 		if a.Fresh = a.Lag < s.cfg.Lag; a.Fresh {
 			least = min(least, a.Lost)
 		}
@@ -116,10 +122,14 @@ func (s *Selector) assess(datasets []Dataset) Shard {
 	return shard
 }
 
-// measureLag sets the lag. Origins are looked at in order, so that of two equal lags the same one
-// is named each time.
-func (a *Assessment) measureLag(h *eventspb.SpendHistogram, newest map[string]int64, order []string) {
-	for _, dc := range order {
+// measureLags sets Lag and Late. Origins are looked at in order, so that of two equal lags the same
+// one is named each time. Without weights, Late is the part by the greatest lag.
+func (s *Selector) measureLags(a *Assessment, h *eventspb.SpendHistogram, newest map[string]int64, weight map[string]float64) {
+	total := 0.0
+	for _, dc := range s.order {
+		total += weight[dc]
+	}
+	for _, dc := range s.order {
 		if newest[dc] <= 0 {
 			continue // no candidate has an event of this origin
 		}
@@ -133,6 +143,12 @@ func (a *Assessment) measureLag(h *eventspb.SpendHistogram, newest map[string]in
 		}
 		if lag > a.Lag {
 			a.Lag, a.Origin, a.Never = lag, dc, never
+		}
+		late := min(1, lag.Seconds()/window.Seconds())
+		if total > 0 {
+			a.Late += late * (weight[dc] / total) // exact for one origin
+		} else {
+			a.Late = max(a.Late, late)
 		}
 	}
 }

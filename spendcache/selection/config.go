@@ -31,7 +31,8 @@ type Config struct {
 	// LeaveAfter is the number of evaluations in a row that a chosen dataset has to be unhealthy
 	// before another one is chosen. Defaults to 2.
 	LeaveAfter int
-	// ReturnAfter is how long Local has to be healthy before it is chosen again. Defaults to 30 s.
+	// ReturnAfter is how long Local has to be healthy before it is chosen again in place of another
+	// healthy dataset. Defaults to 30 s.
 	ReturnAfter time.Duration
 }
 

@@ -15,16 +15,18 @@
 //   - The lag is measured for each origin, the datacentre in which events arrived: the greatest
 //     difference to the newest dataset in the ingest time of that origin's newest event. A dataset
 //     that hears of one origin no more lags, however new the events of the others are. Clocks of
-//     different datacentres are never compared.
+//     different datacentres are never compared. The mirror's heartbeats are events here, one a
+//     second in each shard: without them each event of a quiet origin would look like a lag.
 //   - The deficit is the missing part of the events of the last 60 s by ingest time, against the
 //     dataset with the most.
 //
 // A dataset is fresh if its lag is less than Config.Lag, complete if its deficit is less than
 // Config.Deficit, and healthy if both. A Selector prefers the reader's own dataset if it is
 // healthy, then the next healthy one in ring order. Without a healthy one it prefers the dataset
-// that misses least: the greater of its deficit and of its lag divided by 60 s. For two datasets
-// these are the rules of the seed, Twitter's "Preventing ad overspend" (cross-datacentre writes,
-// with the thresholds ts and tc):
+// that misses least: the greater of its deficit and of the part of the last 60 s that its lags
+// cover, each weighted by the events of its origin. For two datasets these are the rules of the
+// seed, Twitter's "Preventing ad overspend" (cross-datacentre writes, with the thresholds ts and
+// tc):
 //
 //	              │ remote has more │ equal  │ local has more
 //	──────────────┼─────────────────┼────────┼───────────────

@@ -29,12 +29,13 @@ func (m Mode) String() string {
 type Decision struct {
 	Mode   Mode
 	DC     string // writer of the chosen dataset; empty unless Mode is Normal
-	From   string // writer of the dataset that was chosen before; empty at first
+	From   string // DC of the decision before; empty at first
 	Reason string // why this dataset, a sentence without a full stop
 	Shard  Shard  // the comparison
 }
 
-// Switched reports whether the decision differs from the one before, or is the first.
+// Switched reports whether the decision is for another dataset than the one before, or for the
+// first one. Between Degraded and FailSafe it is not: then neither has a dataset.
 func (d *Decision) Switched() bool { return d.DC != d.From }
 
 // Selector decides for one shard. It is made by New, and used by one goroutine at a time.
@@ -103,7 +104,7 @@ func (s *Selector) next(now time.Time, shard *Shard) (int, string) {
 		!best.Healthy() && current.Misses()-best.Misses() < s.cfg.Deficit:
 		s.bad = 0
 		return s.now, s.reason
-	case current.Healthy(): // Local is healthy too, for ReturnAfter or not yet
+	case current.Healthy(): // best is healthy too, and before it in order of preference
 		if s.bad = 0; shard.Best == 0 && now.Sub(s.healthy) >= s.cfg.ReturnAfter {
 			return 0, fmt.Sprintf("%s has been healthy for %s", best.DC, s.cfg.ReturnAfter)
 		}

@@ -131,9 +131,9 @@ func TestNoneHealthy(t *testing.T) {
 		one("us", "eu", 11*time.Second)
 		r.expect(5, Normal, "eu")
 	}
-	one("eu", "us", 14*time.Second)
+	one("eu", "us", 16*time.Second)
 	r.expect(1, Normal, "eu")
-	r.reason(r.expect(1, Normal, "us"), "eu lags by 14.0 s in the events of us, and us misses less")
+	r.reason(r.expect(1, Normal, "us"), "eu lags by 16.0 s in the events of us, and us misses less")
 }
 
 // TestStale: datasets whose health records are old are not chosen. Without any other one the mode

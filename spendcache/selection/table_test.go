@@ -49,9 +49,10 @@ func seedChoice(x time.Duration, local, remote uint64) string {
 	const ts = 5 * time.Second
 	most := max(local, remote)
 	y := 100 * (float64(local) - float64(remote)) / float64(most)
-	// Rule R: a lag of x seconds misses x / 60 of the window, and a deficit of y % misses y %.
+	// Rule R: a lag of x seconds misses x / 60 of the window, and all of it from 60 s on; a deficit
+	// of y % misses y %.
 	ruleR := func(more, less string) string {
-		if abs := max(x, -x); max(y, -y)/100 >= abs.Seconds()/60 {
+		if abs := max(x, -x); max(y, -y)/100 >= min(1, abs.Seconds()/60) {
 			return more
 		}
 		return less
@@ -185,6 +186,28 @@ func TestRing(t *testing.T) {
 	}
 }
 
+// TestMissesLeast: of two datasets that each lack the events of an origin, that with the smaller
+// origin misses less, also if it has lacked them for longer.
+func TestMissesLeast(t *testing.T) {
+	cfg := Config{Local: "us", Ring: []string{"eu", "us", "ap"}}
+	for _, missing := range []time.Duration{20 * time.Second, 100 * time.Second, 48 * time.Hour} {
+		eu, us := dataset("eu", 0, 1000, "eu", "us", "ap"), dataset("us", 0, 1000, "eu", "us", "ap")
+		for _, d := range []Dataset{eu, us} {
+			d.Health.Origins[0].Count_60S, d.Health.Origins[1].Count_60S, d.Health.Origins[2].Count_60S = 600, 380, 20
+		}
+		stop := func(d Dataset, origin int, ago time.Duration) {
+			o := d.Health.Origins[origin]
+			o.WatermarkMs -= ago.Milliseconds()
+			o.Count_60S = uint64(float64(o.Count_60S) * max(0, 1-ago.Seconds()/60))
+		}
+		stop(eu, 2, missing)
+		stop(us, 0, missing/2)
+		if got := best(t, cfg, eu, us); got != "eu" {
+			t.Errorf("%v: chose %s", missing, got)
+		}
+	}
+}
+
 // TestClocks: each origin's ingest times are compared with those of the same origin only. The clock
 // of ap is an hour fast.
 func TestClocks(t *testing.T) {
@@ -230,7 +253,8 @@ func TestFewEvents(t *testing.T) {
 	}
 }
 
-// TestTwoRecords: of two records of one datacentre the newer one counts.
+// TestTwoRecords: of two records of one datacentre the newer one counts: by the order of records,
+// and by age where that is the same.
 func TestTwoRecords(t *testing.T) {
 	cfg := Config{Local: "eu", Ring: []string{"eu", "us"}}
 	old, now, us := dataset("eu", 9*time.Second, 1000, "eu"), dataset("eu", 0, 1000, "eu"), dataset("us", 0, 1000, "eu")
@@ -238,6 +262,15 @@ func TestTwoRecords(t *testing.T) {
 	for _, list := range [][]Dataset{{old, now, us}, {us, now, old}, {{}, now, old, dataset("xx", 0, 9999, "eu"), us}} {
 		if got := best(t, cfg, list...); got != "eu" {
 			t.Errorf("chose %s", got)
+		}
+	}
+	old.Health.Sequence, now.Health.Sequence = 7, 8 // two topics have the records, and that of old is late
+	for _, age := range []time.Duration{0, time.Second} {
+		old.Age, now.Age = 0, age
+		for _, list := range [][]Dataset{{old, now, us}, {us, now, old}} {
+			if got := best(t, cfg, list...); got != "eu" {
+				t.Errorf("age %v: chose %s", age, got)
+			}
 		}
 	}
 }
