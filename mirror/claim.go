@@ -53,11 +53,12 @@ type ownTopics struct {
 	ids map[string]logreader.TopicID
 }
 
-// id returns the id of a topic, the zero value if it does not exist.
+// id returns the id of a topic, the zero value if it does not exist. Copiers that ask at the same
+// time each ask the brokers: none waits for the request of another.
 func (o *ownTopics) id(ctx context.Context, topic string) (id logreader.TopicID, err error) {
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	id, known := o.ids[topic]
+	o.mu.Unlock()
 	if known || len(o.kafka.Brokers) == 0 {
 		return id, nil
 	}
@@ -67,7 +68,9 @@ func (o *ownTopics) id(ctx context.Context, topic string) (id logreader.TopicID,
 		return id, fmt.Errorf("ask the brokers of this datacentre: %w", err)
 	}
 	if id != (logreader.TopicID{}) {
+		o.mu.Lock()
 		o.ids[topic] = id
+		o.mu.Unlock()
 	}
 	return id, nil
 }

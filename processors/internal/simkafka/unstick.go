@@ -1,11 +1,14 @@
 package simkafka
 
 import (
+	"context"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirhq/weir/internal/pause"
 )
 
 const (
@@ -58,13 +61,13 @@ func (c *Cluster) pause(d time.Duration) bool {
 	}
 }
 
-// Close ends the cluster. Clients are closed before, and may still have begun a request: Close waits
-// for it, because in a bubble of testing/synctest no time passes after the test function has ended.
+// Close ends the cluster. Clients that were closed before may still have begun a request. Close
+// waits for it: in a bubble of testing/synctest no time passes after the test function has ended.
 func (c *Cluster) Close() {
 	close(c.closed)
 	c.unstick.Wait()
 	c.Cluster.Close()
-	time.Sleep(requestEnd)
+	pause.For(context.Background(), requestEnd)
 }
 
 // requestEnd is longer than the latency of a request.
