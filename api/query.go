@@ -22,7 +22,9 @@ const queryPath = "/query/"
 //
 //	200  the JSON of Read
 //	400  the path has no key
+//	401  the request has no valid token
 //	404  Read has found nothing
+//	429  the process has too many requests: ask again after a pause
 //	503  the partition cannot be read now, such as during a takeover: ask again after a pause
 //	504  the owner did not answer in time
 //	500  any other error of Read
