@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/weirhq/weir/events"
@@ -161,7 +163,7 @@ func (cfg Config) check() error {
 	if err := cfg.checkCopied(cfg.Inputs.Copied, cfg.Inputs.Events, "events"); err != nil {
 		return err
 	}
-	for topic := range cfg.Inputs.CopiedAdjustments {
+	for _, topic := range slices.Sorted(maps.Keys(cfg.Inputs.CopiedAdjustments)) {
 		if dc, twice := cfg.Inputs.Copied[topic]; twice {
 			return fmt.Errorf("spend counter: topic %s holds both events and adjustments of %s: they are different records", topic, dc)
 		}
@@ -169,10 +171,12 @@ func (cfg Config) check() error {
 	return cfg.checkCopied(cfg.Inputs.CopiedAdjustments, cfg.Inputs.Adjustments, "adjustments")
 }
 
-// checkCopied checks the topics of copied records of a kind. own is the datacentre's own topic.
+// checkCopied checks the topics of copied records of a kind. own is the datacentre's own topic. The
+// topics are checked in the order of their names, so that one configuration has one error.
 func (cfg Config) checkCopied(copied map[string]string, own, kind string) error {
 	origins := map[string]string{cfg.DC: own}
-	for topic, dc := range copied {
+	for _, topic := range slices.Sorted(maps.Keys(copied)) {
+		dc := copied[topic]
 		if err := events.ValidateDC(dc); err != nil {
 			return fmt.Errorf("spend counter: origin of topic %s: %w", topic, err)
 		}

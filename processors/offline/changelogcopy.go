@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/processors/changelogpb"
@@ -61,11 +64,8 @@ func (c *changelogCopy) read(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for p, err := range unreadable {
-			if kafka.Damaged(err) {
-				return &kafka.DamagedChangelogError{Topic: topic, Partition: p, Err: err}
-			}
-			return fmt.Errorf("read %s[%d]: %w", topic, p, err)
+		if len(unreadable) > 0 {
+			return c.refused(unreadable)
 		}
 		for it := fetches.RecordIter(); !it.Done(); {
 			if err := c.apply(it.Next()); err != nil {
@@ -84,6 +84,21 @@ func (c *changelogCopy) read(ctx context.Context) error {
 		c.batch = c.dst.DB.NewBatch()
 	}
 	return nil
+}
+
+// refused returns the error of partitions that cannot be read: that of the least one. A missing
+// right is one of the topic. Its error names the least partition that is not copied, because
+// another broker may not have answered yet.
+func (c *changelogCopy) refused(unreadable map[int32]error) error {
+	topic, p := c.h.proc.Changelog, slices.Min(slices.Collect(maps.Keys(unreadable)))
+	err := unreadable[p]
+	switch {
+	case kafka.Damaged(err):
+		return &kafka.DamagedChangelogError{Topic: topic, Partition: p, Err: err}
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		p = slices.Min(slices.Collect(maps.Keys(c.metas)))
+	}
+	return fmt.Errorf("read %s[%d]: %w", topic, p, err)
 }
 
 // apply applies one record.

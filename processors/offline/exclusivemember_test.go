@@ -13,6 +13,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/processors"
@@ -90,6 +92,23 @@ func TestExclusiveMember(t *testing.T) {
 			t.Errorf("owner epoch %d follows the %d of the exclusive member", s.OwnerEpoch, last.OwnerEpoch+1)
 		}
 		p.Stop()
+	})
+}
+
+// TestRefusedCopy: without the right to read the changelog, the error of a copy names the same
+// partition each time, whichever broker answers first.
+func TestRefusedCopy(t *testing.T) {
+	runLedger(t, 16, func(t *testing.T, w *fixture) {
+		h, err := w.join(ledger.Processor("in"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.release()
+		fault := w.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+		defer fault.Remove() // the checks of the harness read, too
+		if _, err := h.copyChangelog(context.Background(), "/copy"); err == nil || !strings.HasPrefix(err.Error(), "read log[0]: TOPIC_AUTHORIZATION_FAILED") {
+			t.Errorf("the error is %v", err)
+		}
 	})
 }
 
