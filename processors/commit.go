@@ -95,6 +95,11 @@ func (w *worker) commit(life context.Context) error {
 		w.recordOutcome(reason)
 		w.log.Warn().Str("reason", reason).Err(cause).Msg("transaction_aborted")
 		w.restartTasks(parts)
+		if errors.Is(cause, kerr.UnknownTopicID) {
+			// The topic was created again. The client keeps the topic id that it has, so only the
+			// next session can write to the new topic.
+			return fmt.Errorf("%w: the topic was deleted or created again: %w", errRebuild, cause)
+		}
 		err := w.delayRefused(transaction{parts, barriers}, cause)
 		w.sess.AllowRebalance()
 		return err

@@ -55,14 +55,15 @@ func (a *Acks) Wait() error {
 }
 
 // isRecordFault reports whether err is a fault of the record: healthy brokers would reject it
-// again. A missing right is not a fault of the record: it may be granted again.
+// again. A missing right is not a fault of the record: it may be granted again. Nor is an unknown
+// topic id: the topic was created again, and the client of the next session has its id.
 func isRecordFault(err error) bool {
 	if _, ok := errors.AsType[*partitionError](err); ok {
 		return true
 	}
 	for _, e := range []error{
 		kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.InvalidTopicException,
-		kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.PolicyViolation,
+		kerr.UnknownTopicOrPartition, kerr.PolicyViolation,
 	} {
 		if errors.Is(err, e) {
 			return true
