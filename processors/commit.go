@@ -88,7 +88,9 @@ func (w *worker) commit(life context.Context) error {
 	}
 	if err != nil {
 		w.trace("unknown", err.Error())
-		return fmt.Errorf("%w: end of transaction: %w", errRebuild, errors.Join(err, acked.Wait()))
+		// Without the brokers, the outcome of a record that was sent stays unknown until they are
+		// back. So this does not wait for it.
+		return fmt.Errorf("%w: end of transaction: %w", errRebuild, errors.Join(err, acked.Err()))
 	}
 	if !committed {
 		reason, cause := w.abortCause(acked.Wait())
@@ -160,8 +162,9 @@ func (w *worker) endTransaction(ctx context.Context, want kgo.TransactionEndTry)
 
 // endContext returns the context of an End. Its deadline is long after the transaction timeout, so
 // that a session does not hang while its broker is down. The next session ends what is left open.
+// life ends before it at the end of StopTimeout.
 func (w *worker) endContext(life context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(life), 3*w.cfg.TransactionTimeout)
+	return context.WithTimeout(life, 3*w.cfg.TransactionTimeout)
 }
 
 // measureBacklog sets backlogged: whether the brokers have more unread records than the open

@@ -77,6 +77,12 @@ type Config struct {
 	// TransactionTimeout is the time after which the brokers abort an open transaction. Defaults to
 	// 10 s.
 	TransactionTimeout time.Duration
+	// StopTimeout bounds the commit of a stop, from the end of Run's context on. After it, the
+	// worker abandons what is not committed, as a killed process does: the brokers abort the
+	// transaction, and the next owner of the partitions folds its records again. A call of the
+	// handler is not interrupted, and leaving the group may take three seconds more. Each commit is
+	// bounded by three times TransactionTimeout in any case. Defaults to that.
+	StopTimeout time.Duration
 	// CacheBytes is the size of the store's block cache. Defaults to 64 MiB.
 	CacheBytes int64
 	// MemtableBytes bounds the store's memtables. Defaults to 96 MiB.
@@ -157,6 +163,7 @@ func (c *Config) SetDefaults() {
 	c.UnreadableAfter = cmp.Or(c.UnreadableAfter, kafka.UnreadableAfter)
 	c.SessionTimeout = cmp.Or(c.SessionTimeout, 6*time.Second)
 	c.TransactionTimeout = cmp.Or(c.TransactionTimeout, 10*time.Second)
+	c.StopTimeout = cmp.Or(c.StopTimeout, 3*c.TransactionTimeout)
 	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)
 	c.MemtableBytes = cmp.Or(c.MemtableBytes, 96<<20)
 	c.BallastBytes = cmp.Or(c.BallastBytes, 64<<20)
@@ -192,6 +199,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("%w: Dir is empty: set the state directory", ErrConfig)
 	case !stream.ValidName(c.Instance):
 		return fmt.Errorf("%w: Instance %q is not a legal name: use letters, digits, '.', '_' or '-'", ErrConfig, c.Instance)
+	case c.StopTimeout < 0:
+		return fmt.Errorf("%w: StopTimeout %s is negative: set the longest time for the commit of a stop", ErrConfig, c.StopTimeout)
 	case c.CommitIntervalMax*2 > c.TransactionTimeout:
 		return fmt.Errorf("%w: CommitIntervalMax %s is more than half of TransactionTimeout %s: the brokers would abort a slow commit",
 			ErrConfig, c.CommitIntervalMax, c.TransactionTimeout)

@@ -53,6 +53,10 @@
 // as if they had come from another process. docs/architecture.md has the commit cycle and the steps
 // of a takeover.
 //
+// A stop is bounded, also without brokers: after Config.StopTimeout a worker abandons the
+// transaction that it could not commit. The brokers abort it, and the next owner folds its records
+// again.
+//
 // A takeover of a state that offline.Repartition has not written as a whole ends the process with
 // ErrPartlyMoved, and one of a state that was moved away with ErrMovedAway: its marker states so.
 // Package offline explains why.

@@ -117,6 +117,17 @@ func (w *worker) session(ctx context.Context) (err error) {
 		return err
 	}
 	life, kill := context.WithCancel(context.WithoutCancel(ctx)) // takeovers end with the session
+	w.restores.Go(func() {
+		select {
+		case <-life.Done():
+			return
+		case <-ctx.Done():
+		}
+		if pause.For(life, w.cfg.StopTimeout) {
+			w.log.Warn().Dur("stop_timeout_ms", w.cfg.StopTimeout).Msg("commit_abandoned")
+			kill() // ends the commit, whose transaction the next session of this name aborts
+		}
+	})
 	defer func() {
 		kill()
 		w.sess.Client().CloseAllowingRebalance()

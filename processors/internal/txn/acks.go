@@ -46,9 +46,15 @@ func (a *Acks) Acked(ctx context.Context, own *error, r *kgo.Record, err error) 
 	}
 }
 
-// Wait waits for the outcome of every record and returns the first error.
+// Wait waits for the outcome of every record and returns the first error. Without brokers the
+// outcome of a record that was sent is not known before they are back, see Err.
 func (a *Acks) Wait() error {
 	a.wg.Wait()
+	return a.Err()
+}
+
+// Err returns the first error so far. It waits for nothing.
+func (a *Acks) Err() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.err
