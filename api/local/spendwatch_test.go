@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ import (
 
 // poller polls for campaign c of account acme.
 type poller struct {
-	t    *testing.T
+	t    testing.TB
 	sink *kafka.Producer
 	req  weirpb.PollSpendRequest
 	late []time.Duration // how long after its commit each answer came
@@ -65,6 +66,52 @@ func (p *poller) report(how string) {
 		p.t.Errorf("%s: all answers came more than %s after their commit", how, p.late[0])
 	}
 	p.late = nil
+}
+
+// BenchmarkPoll measures how long after the commit that concerns it a parked poll is answered by
+// the owner of its partition, over HTTP. Use -benchtime 1000x for a p99.
+func BenchmarkPoll(b *testing.B) {
+	k := startBroker(b)
+	a := startPeer(b, k, "a")
+	running(b, map[*peer]int{a: 24})
+	sink, err := kafka.NewProducer(k, events.EventsTopic)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer sink.Close()
+	p := &poller{t: b, sink: sink}
+	p.req.Spend = &weirpb.GetSpendRequest{Campaign: "c", Account: "acme", Wait: true}
+	p.charge("c")
+	if _, err := p.ask(b.Context(), a); err != nil {
+		b.Fatal(err)
+	}
+	p.late = nil
+	for b.Loop() {
+		ended := make(chan error, 1)
+		go func() {
+			s, err := p.ask(b.Context(), a)
+			if err == nil && s == nil {
+				err = errors.New("the poll ended without a change")
+			}
+			ended <- err
+		}()
+		testlimit.Within(b, "the poll is parked", func(context.Context) error {
+			if n := a.parked(); n != 1 {
+				return fmt.Errorf("%v requests are parked", n)
+			}
+			return nil
+		})
+		p.charge("c")
+		if err := <-ended; err != nil {
+			b.Fatal(err)
+		}
+	}
+	slices.Sort(p.late)
+	for name, late := range map[string]time.Duration{
+		"p50-ms": p.late[len(p.late)/2], "p99-ms": p.late[len(p.late)*99/100], "max-ms": p.late[len(p.late)-1],
+	} {
+		b.ReportMetric(late.Seconds()*1000, name)
+	}
 }
 
 // TestPoll sends polls to the process that owns the partition, and to another one. They are
