@@ -6,7 +6,7 @@
 //	        ──topic ids, first and end offsets, each second──▶ Status
 //
 // The caller keeps the positions. A Partition begins at the Position with which it was opened, and
-// each Batch has the one after it.
+// each Batch has the one after it. DescribeExtent and DescribeWritten ask once, without a Reader.
 //
 // # Invariants
 //
