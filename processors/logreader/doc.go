@@ -24,6 +24,15 @@
 //   - RUN-55: A cluster that does not answer is not an error: Next waits, and Status has the
 //     reason.
 //
+// # Locks
+//
+// Reader.mu guards fields, and is not held during a call of the client that may wait for its
+// requests: AddConsumePartitions, RemoveConsumePartitions, SetOffsets and Close. The session's
+// goroutine makes these calls; others note in Reader.removed what the client has to stop reading.
+// Pausing and resuming fetches does not wait. Open and Close exclude each other by a channel, since
+// the Close of the last partition waits for the clients: in a bubble of testing/synctest, a
+// goroutine that waits for a mutex would stop the clock of the one that has it.
+//
 // # What it does not do
 //
 // It balances nothing: callers decide which process opens which partition. It stores no position.

@@ -96,6 +96,15 @@ func (p *Partition) resume() {
 	}
 }
 
+// deactivate ends the reading of the partition: the session removes it from the client. The mutex
+// is held.
+func (p *Partition) deactivate() {
+	if p.active {
+		p.active = false
+		p.r.removed = append(p.r.removed, p.id)
+	}
+}
+
 // pauseFetches makes the client not fetch the partition. The mutex is held.
 func (p *Partition) pauseFetches() {
 	p.r.cl.PauseFetchPartitions(map[string][]int32{p.topic: {p.n}})
@@ -120,21 +129,19 @@ func (p *Partition) halt(err error) {
 	p.signal()
 }
 
-// Close ends the reading. Records that Next has not returned are dropped.
+// Close ends the reading. Records that Next has not returned are dropped. The Close of the last
+// partition ends the Reader's requests and waits for its goroutines.
 func (p *Partition) Close() {
 	r := p.r
-	r.life.Lock()
-	defer r.life.Unlock()
+	r.life <- struct{}{}
+	defer func() { <-r.life }()
 	r.mu.Lock()
 	if r.parts[p.id] != p {
 		r.mu.Unlock()
 		return
 	}
 	delete(r.parts, p.id)
-	if p.active {
-		r.cl.RemoveConsumePartitions(map[string][]int32{p.topic: {p.n}})
-	}
-	p.active = false
+	p.deactivate()
 	last := len(r.parts) == 0
 	r.mu.Unlock()
 	if last {

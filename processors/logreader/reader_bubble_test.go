@@ -45,7 +45,7 @@ func run(t *testing.T, adjust func(*logreader.Config), f func(x *fixture)) {
 		}
 		x.r = logreader.New(cfg)
 		x.cl = x.client()
-		defer x.cl.Close()
+		defer func() { x.cl.Close() }()
 		f(x)
 	})
 }
