@@ -32,7 +32,7 @@ func closeWhileAway(x *fixture, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, uint64(n)))
 		running.Go(func() {
 			for ctx.Err() == nil {
-				p, err := x.r.Open("in", n, logreader.Start())
+				p, err := x.r.Open("in", n, logreader.Start()) //nolint:contextcheck // ctx ends the test
 				if err != nil {
 					x.Error(err)
 					return

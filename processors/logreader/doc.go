@@ -17,8 +17,9 @@
 //     (RecreatedError), even if it has a record at the position. So does another number of
 //     partitions, if Config.Partitions is set.
 //   - RUN-53: Nothing is skipped. A partition stops where the log has lost records, because of
-//     retention or of a leader that lacked them, or has a batch that cannot be decoded. It
-//     continues by itself when the cause is gone.
+//     retention or of a leader that lacked them (TruncatedError), or has a batch that cannot be
+//     decoded. It continues by itself when the cause is gone. New records at the offsets of records
+//     that were read and lost are noticed by their leader epoch.
 //   - RUN-54: The memory of a partition is bounded by Config.QueueBytes and one fetch. A partition
 //     whose caller is slow, or that cannot be read, delays no other partition.
 //   - RUN-55: A cluster that does not answer is not an error: Next waits, and Status has the

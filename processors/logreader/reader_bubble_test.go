@@ -306,7 +306,7 @@ func TestTruncated(t *testing.T) {
 		p := x.open("in", 0, logreader.Position{Next: 9, Epoch: -1})
 		_, _, err := x.next(p, time.Minute)
 		short := new(logreader.TruncatedError)
-		if !errors.As(err, &short) || short.Next != 9 || short.End != 2 {
+		if !errors.As(err, &short) || short.Next != 9 || short.Resume != 2 {
 			x.Errorf("error %v", err)
 		}
 	})

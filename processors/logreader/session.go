@@ -110,11 +110,11 @@ func (s *session) choose(a answer) (begin map[string]map[int32]kgo.Offset, err e
 	defer r.mu.Unlock()
 	begin = map[string]map[int32]kgo.Offset{}
 	for at, p := range r.parts {
-		t, asked := a[at.topic]
+		t, asked := a.logs[at.topic]
 		if !asked {
 			continue
 		}
-		if !s.look(p, t) {
+		if !s.look(p, t) || !p.active && !p.whole(t.Partitions[at.n], a.ends) {
 			p.deactivate()
 			continue
 		}
@@ -176,9 +176,6 @@ func (s *session) look(p *Partition, t kafka.TopicLog) bool {
 			&kafka.UnreadableError{
 				Topic: p.topic, Partition: p.n, Offset: p.at.Next, Lost: b.Start - p.at.Next, Resume: b.Start, Err: kerr.OffsetOutOfRange,
 			})
-		return false
-	case b.End < p.at.Next:
-		p.halt(&TruncatedError{p.topic, p.n, p.at.Next, b.End})
 		return false
 	}
 	p.at.Topic = TopicID(t.ID)
@@ -258,7 +255,17 @@ func (s *session) poll(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, pollWait)
 	defer cancel()
 	fetches := cl.PollRecords(bounded, pollRecords)
-	fetches.EachPartition(func(fp kgo.FetchTopicPartition) { s.take(fp) })
+	lost := map[id]bool{}
+	fetches.EachError(func(topic string, n int32, err error) {
+		if errors.As(err, new(*kgo.ErrDataLoss)) {
+			lost[id{topic, n}] = true
+		}
+	})
+	fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
+		if !lost[id{fp.Topic, fp.Partition}] { // otherwise the records may be those of the other log
+			s.take(fp)
+		}
+	})
 	fetches.EachError(func(topic string, n int32, err error) { // behind the records
 		switch {
 		case bounded.Err() != nil && errors.Is(err, bounded.Err()):
