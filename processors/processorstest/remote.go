@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/processors/internal/simkafka"
 	"github.com/weirhq/weir/processors/kafka"
@@ -187,4 +190,11 @@ func (r *Remote) Lost(topic string, partition int32, from int64) {
 	epoch := r.sim.PartitionInfo(topic, partition).Epoch
 	r.sim.EndEpochs(topic, partition, simkafka.EpochEnd{UpTo: epoch, Epoch: epoch, End: from})
 	r.sim.ShufflePartitionLeaders()
+}
+
+// Deny makes the brokers refuse to describe a topic, as for a user without the right, until allow is
+// called.
+func (r *Remote) Deny(topic string) (allow func()) {
+	f := r.sim.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	return f.Remove
 }
