@@ -64,9 +64,15 @@ func (o *ownTopics) id(ctx context.Context, topic string) (id logreader.TopicID,
 	}
 	ctx, cancel := context.WithTimeout(ctx, ownTimeout)
 	defer cancel()
-	if id, _, err = logreader.Describe(ctx, o.kafka, topic); err != nil {
+	list, err := logreader.Describe(ctx, o.kafka, topic)
+	switch {
+	case err != nil:
 		return id, fmt.Errorf("ask the brokers of this datacentre: %w", err)
+	case list[topic].Denied:
+		return id, fmt.Errorf(
+			"ask the brokers of this datacentre: the user may not describe topic %s: grant the rights of `weir doctor --acls`", topic)
 	}
+	id = list[topic].ID
 	if id != (logreader.TopicID{}) {
 		o.mu.Lock()
 		o.ids[topic] = id

@@ -153,3 +153,39 @@ func TestInstructionWithoutOwnBrokers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOwnTopicNotDescribed: the user may not describe one of the topics of this datacentre. That
+// topic waits, with the reason, and the other is copied. The first is copied when the user may.
+func TestOwnTopicNotDescribed(t *testing.T) {
+	var own *processorstest.Remote
+	err := inRuntime(t, 1, func(c *Config) {
+		if own != nil {
+			c.Own = own.Link().Kafka
+		}
+	}, func(x *fixture) {
+		own = processorstest.NewRemote(x.T, partitions, "events", "refunds")
+		oneTopicDenied(x, own, "grant the rights of `weir doctor --acls`")
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPeerTopicNotDescribed: as above, for a topic of the peer.
+func TestPeerTopicNotDescribed(t *testing.T) {
+	err := inRuntime(t, 1, nil, func(x *fixture) { oneTopicDenied(x, x.peers["us"], "TOPIC_AUTHORIZATION_FAILED") })
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func oneTopicDenied(x *fixture, at *processorstest.Remote, reason string) {
+	x.peers["us"].Produce("events", 2, x.messages(3)...)
+	x.peers["us"].Produce("refunds", 2, x.messages(3)...)
+	allow := at.Deny("events")
+	x.start("a")
+	x.awaitStatus("us", "refunds", 2, "the other topic is copied", func(s Status) bool { return s.Next == 3 && s.Problem == "" })
+	x.awaitStatus("us", "events", 2, "it waits", func(s Status) bool { return strings.Contains(s.Problem, reason) && !s.Stopped })
+	allow()
+	x.awaitStatus("us", "events", 2, "it continues", func(s Status) bool { return s.Next == 3 && s.Problem == "" })
+}

@@ -29,6 +29,7 @@ type copier struct {
 	claimed     logreader.TopicID // the log that was found to be the peer's
 
 	mu      sync.Mutex
+	log     logreader.TopicID // that of at
 	asked   Instruction
 	isAsked bool
 	wake    context.CancelFunc   // ends a wait for records
@@ -163,7 +164,7 @@ func (c *copier) checkOwner(ctx context.Context, id logreader.TopicID) error {
 func (c *copier) hand(ctx context.Context, b *logreader.Batch) error {
 	out, size := &stream.SourceBatch{}, 0
 	for i := range b.Records {
-		size += c.emit(out, b.After.Topic, &b.Records[i])
+		size += c.emit(out, position{Position: b.After, Log: c.at.Log}.log(), &b.Records[i])
 	}
 	c.at.Position = b.After
 	c.m.tables.positions.Put(out, c.key, c.at)
@@ -184,9 +185,9 @@ func (c *copier) hand(ctx context.Context, b *logreader.Batch) error {
 }
 
 // emit adds the copy of a record to a batch, and returns the record's size.
-func (c *copier) emit(out *stream.SourceBatch, topic logreader.TopicID, r *logreader.Record) int {
+func (c *copier) emit(out *stream.SourceBatch, log logreader.TopicID, r *logreader.Record) int {
 	partition := c.m.task.Partition
-	c.origin = events.AppendOrigin(c.origin[:0], events.Origin{Topic: topic, Partition: partition, Offset: r.Offset, Previous: c.at.Last})
+	c.origin = events.AppendOrigin(c.origin[:0], events.Origin{Topic: log, Partition: partition, Offset: r.Offset, Previous: c.at.Last})
 	c.at.Last = r.Offset
 	size := len(r.Key) + len(r.Value)
 	c.headers = c.headers[:0]
@@ -257,6 +258,9 @@ func (c *copier) obey(ctx context.Context) bool {
 		return false
 	}
 	c.at = after
+	c.mu.Lock()
+	c.log = c.at.Log
+	c.mu.Unlock()
 	c.m.tables.positions.Put(&out, c.key, c.at)
 	c.m.tables.skips.Put(&out, skipKey(i), i)
 	log.Msg("mirror_skipped")

@@ -3,6 +3,7 @@
 package mirror
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -70,6 +71,79 @@ func TestCounterOfCopies(t *testing.T) {
 		if got := totals(t, k); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCounterAfterLoss: the brokers of us lose events that were copied and counted, and take others
+// at their offsets. The counter has the lost ones, and once each of the others.
+func TestCounterAfterLoss(t *testing.T) {
+	const shards = 2
+	counter, err := spendcounter.ProcessorConfig{DC: "eu", Peers: []string{"us"}, Layout: events.Layout{Shards: shards}}.Processor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var registry *StatusRegistry
+	copier := func(l processorstest.RemoteLink) stream.Processor {
+		registry = &StatusRegistry{}
+		c := Config{DC: "eu", Partitions: shards, Registry: registry, Peers: []Peer{{DC: "us", Kafka: l.Kafka}}, Topics: []Topic{
+			{events.EventsTopic, events.CopiedEventsTopic}, {events.AdjustmentsTopic, events.CopiedAdjustmentsTopic},
+		}}
+		p, err := c.Processor()
+		if err != nil {
+			panic(err)
+		}
+		return p
+	}
+	cfg := processors.Config{Tick: Tick}
+	o := processorstest.Options{Processor: counter, Config: cfg, Seed: 5, NoRefold: true}
+	err = processorstest.CheckRun(t, o, func(t *testing.T, k *processorstest.Harness) {
+		copies := k.AddProcessor(processorstest.Options{Processor: copier(processorstest.RemoteLink{}), Config: cfg, NoRefold: true})
+		topics := []string{events.EventsTopic, events.AdjustmentsTopic}
+		us, after := processorstest.NewRemote(t, shards, topics...), processorstest.NewRemote(t, shards, topics...)
+		after.Replaces(us, topics...)
+		k.Start("counter")
+		p := copies.StartWith("mirror", cfg, copier(us.Link()))
+		send := func(r *processorstest.Remote, list ...int) {
+			for _, n := range list {
+				r.Produce(events.EventsTopic, shardOf(n), eventOf(t, n))
+			}
+		}
+		counts := func(n uint64) {
+			t.Helper()
+			k.WaitFor("all is copied", time.Minute, func() bool { return len(k.Records(events.CopiedEventsTopic("us"))) == int(n) })
+			k.CaughtUp()
+			time.Sleep(5 * time.Second)
+			if got, want := totals(t, k), (counted{events: n, micros: 10 * int64(n)}); got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		}
+		send(us, 1, 2, 4, 6, 8, 10) // event 1 is in another partition
+		counts(6)
+		copies.CaughtUp()
+		p.Stop()
+		send(after, 1, 2, 4, 6)
+		after.Lost(events.EventsTopic, 0, 3)
+		send(after, 12, 14, 16, 18)
+		copies.StartWith("mirror", cfg, copier(after.Link()))
+		var s Status
+		k.WaitFor("the copy stops", time.Minute, func() bool {
+			for _, s = range registry.List() {
+				if s.Stopped {
+					return true
+				}
+			}
+			return false
+		})
+		s.Resume.Who, s.Resume.Why, s.Resume.AtMs = "op", "test", 1
+		value, err := json.Marshal(s.Resume)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Produce(events.MirrorControlTopic, 0, "", string(value))
+		counts(10)
 	})
 	if err != nil {
 		t.Error(err)

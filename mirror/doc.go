@@ -36,6 +36,8 @@
 //     of its copies distinguish silence from an outage.
 //   - MIRROR-9: A log is copied as that of one datacentre: neither the own log, nor one that is or
 //     was copied under another name (ClaimedError).
+//   - MIRROR-10: Copies of records that a peer has taken at the offsets of lost ones have another
+//     log in their Origin than the copies of the lost ones: readers take none for a repetition.
 //
 // # What it does not do
 //

@@ -16,7 +16,8 @@ type Instruction struct {
 	// nothing.
 	From int64 `json:"from"`
 	// To is the offset at which it continues, in the topic whose id is TopicID. The records between
-	// are lost to this datacentre, unless TopicID is that of a topic that was created again.
+	// are lost to this datacentre, unless TopicID is that of a topic that was created again, or the
+	// lostLog of a peer that has lost copied records. In the latter case To is not above From.
 	To      int64             `json:"to"`
 	TopicID logreader.TopicID `json:"topic_id"`
 	Who     string            `json:"who"`
@@ -42,13 +43,16 @@ func parseInstruction(value []byte) (i Instruction, err error) {
 
 // apply returns the position after the instruction, and whether it is for the position.
 func (i Instruction) apply(at position) (position, bool) {
-	again := at.Topic != i.TopicID
-	if at.Next != i.From || !again && i.To <= i.From {
+	same := i.TopicID == at.Topic || i.TopicID == at.log()
+	if at.Next != i.From || same && i.To <= i.From {
 		return at, false
 	}
 	after := position{Position: logreader.Position{Topic: i.TopicID, Next: i.To, Epoch: -1}, Last: i.To - 1}
-	if again && i.To == 0 {
-		after.Last = -1
+	switch {
+	case same:
+		after.Topic, after.Log = at.Topic, at.Log
+	case i.To <= i.From && i.TopicID == lostLog(at.log(), i.From, i.To):
+		after.Topic, after.Log = at.Topic, i.TopicID
 	}
 	return after, true
 }

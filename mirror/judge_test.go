@@ -42,3 +42,19 @@ func judge(partition int32, source, copies []stream.Record) (wrong []string) {
 	}
 	return wrong
 }
+
+// judgeLogs checks that copies of a partition, also those of a peer that has lost copied records,
+// have increasing offsets in each log of their origins, and lack none. It returns the first copy that
+// a reader would take for a repetition, or would find records lost before.
+func judgeLogs(copies []stream.Record) (wrong []string) {
+	next := map[[16]byte]int64{}
+	for n, c := range copies {
+		o, ok := events.ParseOrigin(c.Headers[len(c.Headers)-1].Value)
+		after, known := next[o.Topic]
+		if !ok || known && (o.Offset < after || o.Previous >= after) {
+			return []string{fmt.Sprintf("copy %d is of %+v, and the last before it of offset %d", n, o, after-1)}
+		}
+		next[o.Topic] = o.Offset + 1
+	}
+	return nil
+}

@@ -49,7 +49,7 @@ func newMirror(cfg *Config, task stream.Task) (*Mirror, error) {
 			c := newCopier(m, p, t, share)
 			at, found, err := m.tables.positions.Get(task.Get, c.key)
 			if err == nil && found {
-				c.at = at
+				c.at, c.log = at, at.Log
 			}
 			if err == nil {
 				c.asked, c.isAsked, err = m.tables.instructions.Get(task.Get, c.key)
@@ -136,4 +136,4 @@ func (m *Mirror) copier(i Instruction) *copier {
 }
 
 // start is the position of a partition of which nothing was copied.
-func start() position { return position{logreader.Start(), -1} }
+func start() position { return position{Position: logreader.Start(), Last: -1} }

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"crypto/sha256"
 	"fmt"
 
 	"github.com/weirhq/weir/processors/logreader"
@@ -49,4 +50,24 @@ type position struct {
 	logreader.Position
 
 	Last int64 `json:"last"` // offset of the last copied record; -1: none
+	// Log is the id of the log in the origin headers of the copies; zero: that of the topic. It is
+	// another one after the peer has lost copied records: see lostLog.
+	Log logreader.TopicID `json:"log_id,omitzero"`
+}
+
+// log returns the id of the log in the origin headers of the copies.
+func (p position) log() logreader.TopicID {
+	if p.Log != (logreader.TopicID{}) {
+		return p.Log
+	}
+	return p.Topic
+}
+
+// lostLog returns the id of the log that a peer has after it has lost records of the log with id
+// was, of which those before offset next were copied, and those from offset from on are lost. It
+// differs from the id of each log before it, so that the records at the offsets of the lost ones are
+// not taken for the lost ones, and so that an instruction to copy from there is carried out once.
+func lostLog(was logreader.TopicID, next, from int64) logreader.TopicID {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s lost %d to %d", was, from, next))
+	return logreader.TopicID(sum[:16])
 }

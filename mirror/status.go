@@ -31,7 +31,8 @@ type Status struct {
 	// Its To is 0 and its TopicID is that of Next if the offset is not known. Nil: no instruction
 	// helps.
 	Resume *Instruction
-	// Recreated is whether the topic of Resume was created again since the position.
+	// Recreated is whether the log of Resume is another one than that of the position: the topic was
+	// created again, or its brokers have lost copied records.
 	Recreated bool
 }
 
@@ -104,11 +105,15 @@ func (c *copier) resume(p logreader.Status) *Instruction {
 	i := Instruction{Peer: c.peer.DC, Topic: c.topic, From: p.At.Next, TopicID: p.At.Topic}
 	var gone *kafka.UnreadableError
 	var again *logreader.RecreatedError
+	var short *logreader.TruncatedError
 	switch {
 	case errors.As(p.Stopped, &gone):
 		i.To = gone.Resume
 	case errors.As(p.Stopped, &again):
 		i.TopicID = again.Is
+	case errors.As(p.Stopped, &short):
+		i.To = short.Resume
+		i.TopicID = lostLog(position{Position: p.At, Log: c.log}.log(), i.From, i.To)
 	default:
 		return nil
 	}

@@ -2688,9 +2688,9 @@ func (x *CopyStatus) GetResume() *CopyResume {
 // CopyResume is where a stopped copy can continue.
 type CopyResume struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Next          int64                  `protobuf:"varint,1,opt,name=next,proto3" json:"next,omitempty"`                     // offset; 0 of a topic that was not created again: not known
-	TopicId       string                 `protobuf:"bytes,2,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"` // of the topic there, 32 hexadecimal digits
-	Recreated     bool                   `protobuf:"varint,3,opt,name=recreated,proto3" json:"recreated,omitempty"`           // the topic was deleted and created again
+	Next          int64                  `protobuf:"varint,1,opt,name=next,proto3" json:"next,omitempty"`                     // offset; 0 unless recreated: not known
+	TopicId       string                 `protobuf:"bytes,2,opt,name=topic_id,json=topicId,proto3" json:"topic_id,omitempty"` // of the log there, 32 hexadecimal digits
+	Recreated     bool                   `protobuf:"varint,3,opt,name=recreated,proto3" json:"recreated,omitempty"`           // the log is another one: the topic was created again, or has lost copied records
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // TopicLog is what the brokers report about a topic. Err is why its partitions are not known:
-// kerr.UnknownTopicOrPartition if the topic does not exist.
+// kerr.UnknownTopicOrPartition if the topic does not exist, and kerr.TopicAuthorizationFailed if the
+// user may not describe it.
 type TopicLog struct {
 	ID         kadm.TopicID
 	Partitions map[int32]PartitionLog
@@ -29,27 +29,27 @@ type PartitionLog struct {
 // no broker answered.
 func DescribeLogs(ctx context.Context, adm *kadm.Client, topics ...string) (map[string]TopicLog, error) {
 	logs := map[string]TopicLog{}
-	if len(topics) == 0 {
-		return logs, nil
-	}
-	details, err := adm.ListTopics(Uncached(ctx), topics...)
+	details, err := DescribeTopics(ctx, adm, topics...)
 	if err != nil {
-		return nil, fmt.Errorf("describe topics: %w", err)
+		return nil, err
 	}
-	starts, err := adm.ListStartOffsets(ctx, topics...)
-	if NoneAnswered(err) {
-		return nil, fmt.Errorf("read the first offsets: %w", err)
-	}
-	ends, err := adm.ListCommittedOffsets(ctx, topics...)
-	if NoneAnswered(err) {
-		return nil, fmt.Errorf("read the end offsets: %w", err)
-	}
-	for _, topic := range topics {
-		d, known := details[topic]
-		l := TopicLog{ID: d.ID, Err: d.Err, Partitions: map[int32]PartitionLog{}}
-		if !known {
-			l.Err = kerr.UnknownTopicOrPartition
+	var described []string
+	for topic, d := range details {
+		if d.Err == nil {
+			described = append(described, topic)
 		}
+	}
+	var starts, ends kadm.ListedOffsets
+	if len(described) > 0 { // kadm would ask for all topics
+		if starts, err = adm.ListStartOffsets(ctx, described...); NoneAnswered(err) {
+			return nil, fmt.Errorf("read the first offsets: %w", err)
+		}
+		if ends, err = adm.ListCommittedOffsets(ctx, described...); NoneAnswered(err) {
+			return nil, fmt.Errorf("read the end offsets: %w", err)
+		}
+	}
+	for topic, d := range details {
+		l := TopicLog{ID: d.ID, Err: d.Err, Partitions: map[int32]PartitionLog{}}
 		for n, p := range d.Partitions {
 			l.Partitions[n] = partitionLog(p, starts, ends)
 		}

@@ -62,6 +62,13 @@ func TestDescribeLogs(t *testing.T) {
 		t.Errorf("none: %+v", none)
 	}
 
+	denied := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "none", Err: kerr.TopicAuthorizationFailed, Count: -1})
+	if logs, err = DescribeLogs(t.Context(), adm, "log", "none"); err != nil || logs["log"].Partitions[0] != (PartitionLog{Start: 1, End: 3}) ||
+		!errors.Is(logs["none"].Err, kerr.TopicAuthorizationFailed) {
+		t.Errorf("with a topic that may not be described: %+v, %v", logs, err)
+	}
+	denied.Remove()
+
 	c.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		return nil, errors.New("the connection is cut"), c.CurrentNode() == 1

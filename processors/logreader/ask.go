@@ -2,6 +2,7 @@ package logreader
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,8 +11,18 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// answer is what the brokers report, by topic.
-type answer = map[string]kafka.TopicLog
+// answer is what the brokers report.
+type answer struct {
+	logs map[string]kafka.TopicLog
+	ends map[id]epochEnd // of partitions that are not read yet, and have a leader epoch
+}
+
+// epochEnd is where the log of a partition has its first record of a later leader epoch.
+type epochEnd struct {
+	asked, epoch int32 // epoch is the last one up to asked of which the log has records; -1: not known
+	end          int64
+	err          error
+}
 
 const askTimeout = 10 * time.Second
 
@@ -70,5 +81,41 @@ func (r *Reader) topics() (names []string) {
 func (r *Reader) ask(ctx context.Context, adm *kadm.Client) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	return kafka.DescribeLogs(ctx, adm, r.topics()...)
+	logs, err := kafka.DescribeLogs(ctx, adm, r.topics()...)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{logs, r.askEpochs(ctx, adm)}, nil
+}
+
+// askEpochs asks for the ends of the leader epochs of the last records that were read of partitions
+// that are to be read now: see Partition.lost.
+func (r *Reader) askEpochs(ctx context.Context, adm *kadm.Client) map[id]epochEnd {
+	var req kadm.OffsetForLeaderEpochRequest
+	ends := map[id]epochEnd{}
+	r.mu.Lock()
+	for at, p := range r.parts {
+		if !p.active && p.at.Next > 0 && p.at.Epoch >= 0 {
+			req.Add(at.topic, at.n, p.at.Epoch)
+			ends[at] = epochEnd{asked: p.at.Epoch}
+		}
+	}
+	r.mu.Unlock()
+	if len(ends) == 0 {
+		return nil
+	}
+	list, err := adm.OffsetForLeaderEpoch(ctx, req)
+	for at, e := range ends {
+		o, known := list[at.topic][at.n]
+		switch {
+		case known:
+			e.epoch, e.end, e.err = o.LeaderEpoch, o.EndOffset, o.Err
+		case err != nil:
+			e.err = fmt.Errorf("ask for the end of leader epoch %d: %w", e.asked, err)
+		default:
+			e.err = fmt.Errorf("the brokers reported no end of leader epoch %d of %s[%d]", e.asked, at.topic, at.n)
+		}
+		ends[at] = e
+	}
+	return ends
 }

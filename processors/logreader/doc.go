@@ -6,7 +6,7 @@
 //	        ──topic ids, first and end offsets, each second──▶ Status
 //
 // The caller keeps the positions. A Partition begins at the Position with which it was opened, and
-// each Batch has the one after it.
+// each Batch has the one after it. DescribeExtent and DescribeWritten ask once, without a Reader.
 //
 // # Invariants
 //
@@ -17,12 +17,22 @@
 //     (RecreatedError), even if it has a record at the position. So does another number of
 //     partitions, if Config.Partitions is set.
 //   - RUN-53: Nothing is skipped. A partition stops where the log has lost records, because of
-//     retention or of a leader that lacked them, or has a batch that cannot be decoded. It
-//     continues by itself when the cause is gone.
+//     retention or of a leader that lacked them (TruncatedError), or has a batch that cannot be
+//     decoded. It continues by itself when the cause is gone. New records at the offsets of records
+//     that were read and lost are noticed by their leader epoch.
 //   - RUN-54: The memory of a partition is bounded by Config.QueueBytes and one fetch. A partition
 //     whose caller is slow, or that cannot be read, delays no other partition.
 //   - RUN-55: A cluster that does not answer is not an error: Next waits, and Status has the
 //     reason.
+//
+// # Locks
+//
+// Reader.mu guards fields, and is not held during a call of the client that may wait for its
+// requests: AddConsumePartitions, RemoveConsumePartitions, SetOffsets and Close. The session's
+// goroutine makes these calls; others note in Reader.removed what the client has to stop reading.
+// Pausing and resuming fetches does not wait. Open and Close exclude each other by a channel, since
+// the Close of the last partition waits for the clients: in a bubble of testing/synctest, a
+// goroutine that waits for a mutex would stop the clock of the one that has it.
 //
 // # What it does not do
 //

@@ -26,15 +26,19 @@ func (e *PartitionsError) Error() string {
 		e.Has, e.Want)
 }
 
-// TruncatedError means that the log of a partition ends before the position: the brokers have lost
-// records that were read, and new records may take their offsets.
+// TruncatedError means that the brokers have lost records that were read: the log ends before the
+// position, or has other records at their offsets. It lasts, also when the log has grown.
 type TruncatedError struct {
 	Topic     string
 	Partition int32
-	Next, End int64 // the position, and the end of the log
+	Next      int64 // the position
+	// Resume is the next offset to read: that of the first record that is known not to be the one
+	// that was read, or of the first record of the log if none is known to be the same.
+	Resume int64
 }
 
 func (e *TruncatedError) Error() string {
 	return fmt.Sprintf(
-		"%s[%d] ends at offset %d, and was read up to offset %d: its brokers have lost records that were read. Nothing was skipped. The other partitions continue", e.Topic, e.Partition, e.End, e.Next)
+		"%s[%d] was read up to offset %d, and from offset %d on its log has ended or has other records: its brokers have lost records that were read. Offset %d is the next to read. Nothing was skipped. The other partitions continue",
+		e.Topic, e.Partition, e.Next, e.Resume, e.Resume)
 }

@@ -96,6 +96,15 @@ func (p *Partition) resume() {
 	}
 }
 
+// deactivate ends the reading of the partition: the session removes it from the client. The mutex
+// is held.
+func (p *Partition) deactivate() {
+	if p.active {
+		p.active = false
+		p.r.removed = append(p.r.removed, p.id)
+	}
+}
+
 // pauseFetches makes the client not fetch the partition. The mutex is held.
 func (p *Partition) pauseFetches() {
 	p.r.cl.PauseFetchPartitions(map[string][]int32{p.topic: {p.n}})
@@ -120,21 +129,55 @@ func (p *Partition) halt(err error) {
 	p.signal()
 }
 
-// Close ends the reading. Records that Next has not returned are dropped.
+// whole reports whether the log still has the records that were read. Brokers lose records if a
+// replica becomes the leader that lacked them, or if all replicas lost their disks. Then the log ends
+// before the position, or new records have taken their offsets. The end of the leader epoch of the
+// last record that was read shows both: records of one epoch at one offset are the same record. The
+// end of the committed records does not: for a moment, it may be before the position after an
+// election that lost nothing. The mutex is held.
+func (p *Partition) whole(log kafka.PartitionLog, ends map[id]epochEnd) bool {
+	if p.at.Next <= 0 {
+		return true
+	}
+	resume := int64(-1)
+	e, known := ends[p.id]
+	switch {
+	case p.at.Epoch < 0: // nothing was read since an operator has set the position
+		if log.End < p.at.Next {
+			resume = log.End
+		}
+	case !known || e.asked != p.at.Epoch: // the next answer has it
+		return false
+	case e.err != nil:
+		p.wait(e.err.Error())
+		return false
+	case e.epoch < 0: // the log has no record of this epoch or of an earlier one
+		resume = log.Start
+	case e.end < p.at.Next:
+		resume = e.end
+	case e.epoch < e.asked: // the last record that was read is another one now
+		resume = p.at.Next - 1
+	}
+	if resume < 0 {
+		return true
+	}
+	p.halt(&TruncatedError{p.topic, p.n, p.at.Next, max(resume, log.Start)})
+	return false
+}
+
+// Close ends the reading. Records that Next has not returned are dropped. The Close of the last
+// partition ends the Reader's requests and waits for its goroutines.
 func (p *Partition) Close() {
 	r := p.r
-	r.life.Lock()
-	defer r.life.Unlock()
+	r.life <- struct{}{}
+	defer func() { <-r.life }()
 	r.mu.Lock()
 	if r.parts[p.id] != p {
 		r.mu.Unlock()
 		return
 	}
 	delete(r.parts, p.id)
-	if p.active {
-		r.cl.RemoveConsumePartitions(map[string][]int32{p.topic: {p.n}})
-	}
-	p.active = false
+	p.deactivate()
 	last := len(r.parts) == 0
 	r.mu.Unlock()
 	if last {

@@ -22,12 +22,15 @@ type id struct {
 type Reader struct {
 	cfg Config
 
-	life sync.Mutex // held by Open and Close
-	stop func()     // ends the goroutine; nil while no partition is open
+	// life has an element while Open or Close is at work. It is not a mutex, because Close waits for
+	// the clients: see doc.go.
+	life chan struct{}
+	stop func() // ends the goroutine; nil while no partition is open
 
 	mu      sync.Mutex // guards the fields below, and those of the partitions
 	parts   map[id]*Partition
 	cl      *kgo.Client // that of the session; nil between two sessions
+	removed []id        // that the client has to stop reading
 	unheard string      // why the cluster does not answer; empty if it does
 	opened  chan struct{}
 }
@@ -35,14 +38,14 @@ type Reader struct {
 // New makes a Reader. It makes no request.
 func New(cfg Config) *Reader {
 	cfg.setDefaults()
-	return &Reader{cfg: cfg, parts: map[id]*Partition{}, opened: make(chan struct{}, 1)}
+	return &Reader{cfg: cfg, parts: map[id]*Partition{}, life: make(chan struct{}, 1), opened: make(chan struct{}, 1)}
 }
 
 // Open begins to read a partition. It makes no request. A partition that is open cannot be opened
 // again. Close it.
 func (r *Reader) Open(topic string, partition int32, at Position) (*Partition, error) {
-	r.life.Lock()
-	defer r.life.Unlock()
+	r.life <- struct{}{}
+	defer func() { <-r.life }()
 	p := &Partition{r: r, id: id{topic, partition}, at: at, taken: at, ready: make(chan struct{}), end: -1}
 	r.mu.Lock()
 	if r.parts[p.id] != nil {

@@ -45,7 +45,7 @@ func run(t *testing.T, adjust func(*logreader.Config), f func(x *fixture)) {
 		}
 		x.r = logreader.New(cfg)
 		x.cl = x.client()
-		defer x.cl.Close()
+		defer func() { x.cl.Close() }()
 		f(x)
 	})
 }
@@ -306,7 +306,7 @@ func TestTruncated(t *testing.T) {
 		p := x.open("in", 0, logreader.Position{Next: 9, Epoch: -1})
 		_, _, err := x.next(p, time.Minute)
 		short := new(logreader.TruncatedError)
-		if !errors.As(err, &short) || short.Next != 9 || short.End != 2 {
+		if !errors.As(err, &short) || short.Next != 9 || short.Resume != 2 {
 			x.Errorf("error %v", err)
 		}
 	})

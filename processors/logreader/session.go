@@ -66,6 +66,7 @@ func (r *Reader) session(ctx context.Context) error {
 			}
 		default:
 		}
+		s.adjust()
 		s.poll(ctx)
 	}
 	return nil
@@ -82,7 +83,7 @@ type session struct {
 func (s *session) end() {
 	s.r.mu.Lock()
 	cl := s.r.cl
-	s.r.cl = nil
+	s.r.cl, s.r.removed = nil, nil
 	for _, p := range s.r.parts {
 		p.active = false
 	}
@@ -95,20 +96,26 @@ func (s *session) end() {
 // plan takes an answer of the brokers: it begins to read partitions, and stops reading those of a
 // topic that is gone.
 func (s *session) plan(a answer) error {
+	begin, err := s.choose(a)
+	if err != nil || len(begin) == 0 {
+		return err
+	}
+	return s.read(begin)
+}
+
+// choose returns the partitions that the client has to begin to read. They are active from now on.
+func (s *session) choose(a answer) (begin map[string]map[int32]kgo.Offset, err error) {
 	r := s.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	begin := map[string]map[int32]kgo.Offset{}
+	begin = map[string]map[int32]kgo.Offset{}
 	for at, p := range r.parts {
-		t, asked := a[at.topic]
+		t, asked := a.logs[at.topic]
 		if !asked {
 			continue
 		}
-		if !s.look(p, t) {
-			if p.active {
-				p.active = false
-				r.cl.RemoveConsumePartitions(map[string][]int32{at.topic: {at.n}})
-			}
+		if !s.look(p, t) || !p.active && !p.whole(t.Partitions[at.n], a.ends) {
+			p.deactivate()
 			continue
 		}
 		if p.active {
@@ -121,7 +128,7 @@ func (s *session) plan(a answer) error {
 			continue
 		}
 		if s.used[at] {
-			return errAgain
+			return nil, errAgain
 		}
 		s.used[at] = true
 		p.active, p.full, p.failing, p.failed = true, false, false, kafka.FailedFetch{AwaitRight: true}
@@ -130,7 +137,7 @@ func (s *session) plan(a answer) error {
 		}
 		begin[at.topic][at.n] = kgo.NewOffset().At(p.at.Next).WithEpoch(p.at.Epoch)
 	}
-	return s.read(begin)
+	return begin, nil
 }
 
 // look takes what the brokers report about a partition, and returns whether it can be read. The
@@ -170,9 +177,6 @@ func (s *session) look(p *Partition, t kafka.TopicLog) bool {
 				Topic: p.topic, Partition: p.n, Offset: p.at.Next, Lost: b.Start - p.at.Next, Resume: b.Start, Err: kerr.OffsetOutOfRange,
 			})
 		return false
-	case b.End < p.at.Next:
-		p.halt(&TruncatedError{p.topic, p.n, p.at.Next, b.End})
-		return false
 	}
 	p.at.Topic = TopicID(t.ID)
 	if p.taken.Next < 0 {
@@ -182,16 +186,16 @@ func (s *session) look(p *Partition, t kafka.TopicLog) bool {
 	return true
 }
 
-// read begins to read partitions. The mutex is held.
-func (s *session) read(begin map[string]map[int32]kgo.Offset) (err error) {
-	switch {
-	case len(begin) == 0:
-		return nil
-	case s.r.cl != nil:
-		s.r.cl.AddConsumePartitions(begin)
+// read begins to read partitions. The client may wait, so the mutex is not held.
+func (s *session) read(begin map[string]map[int32]kgo.Offset) error {
+	s.r.mu.Lock()
+	cl := s.r.cl // no other goroutine sets it
+	s.r.mu.Unlock()
+	if cl != nil {
+		cl.AddConsumePartitions(begin)
 		return nil
 	}
-	s.r.cl, err = s.r.cfg.Kafka.Client(
+	cl, err := s.r.cfg.Kafka.Client(
 		kgo.ConsumePartitions(begin), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
 		kgo.FetchMaxBytes(s.r.cfg.FetchBytes), kgo.FetchMaxPartitionBytes(int32(s.r.cfg.QueueBytes)),
@@ -200,22 +204,50 @@ func (s *session) read(begin map[string]map[int32]kgo.Offset) (err error) {
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
+	s.r.mu.Lock()
+	s.r.cl = cl
+	s.r.mu.Unlock()
 	return nil
+}
+
+// adjust removes partitions from the client, and sets it back to where fetches are to be tried
+// again. The client may wait, so the mutex is not held.
+func (s *session) adjust() {
+	r := s.r
+	r.mu.Lock()
+	cl, removed := r.cl, map[string][]int32{}
+	for _, at := range r.removed {
+		removed[at.topic] = append(removed[at.topic], at.n)
+	}
+	r.removed = nil
+	var again []*Partition
+	var positions []kafka.Position
+	for _, p := range r.parts {
+		if p.active && p.failing && !p.checking && p.failed.Due() {
+			again, positions = append(again, p), append(positions, p.clientPosition())
+		}
+	}
+	r.mu.Unlock()
+	if len(removed) > 0 && cl != nil {
+		cl.RemoveConsumePartitions(removed)
+	}
+	if len(again) == 0 {
+		return
+	}
+	kafka.Seek(cl, positions...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range again {
+		p.failing = false
+		p.resume() // unless it was closed
+	}
 }
 
 // poll waits for records and puts them into the queues.
 func (s *session) poll(ctx context.Context) {
-	r := s.r
-	r.mu.Lock()
-	cl := r.cl
-	for _, p := range r.parts {
-		if p.active && p.failing && !p.checking && p.failed.Due() {
-			p.failing = false
-			kafka.Seek(cl, p.clientPosition())
-			p.resume()
-		}
-	}
-	r.mu.Unlock()
+	s.r.mu.Lock()
+	cl := s.r.cl
+	s.r.mu.Unlock()
 	if cl == nil {
 		pause.For(ctx, pollWait)
 		return
@@ -223,7 +255,17 @@ func (s *session) poll(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, pollWait)
 	defer cancel()
 	fetches := cl.PollRecords(bounded, pollRecords)
-	fetches.EachPartition(func(fp kgo.FetchTopicPartition) { s.take(fp) })
+	lost := map[id]bool{}
+	fetches.EachError(func(topic string, n int32, err error) {
+		if errors.As(err, new(*kgo.ErrDataLoss)) {
+			lost[id{topic, n}] = true
+		}
+	})
+	fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
+		if !lost[id{fp.Topic, fp.Partition}] { // otherwise the records may be those of the other log
+			s.take(fp)
+		}
+	})
 	fetches.EachError(func(topic string, n int32, err error) { // behind the records
 		switch {
 		case bounded.Err() != nil && errors.Is(err, bounded.Err()):
@@ -306,8 +348,8 @@ func (s *session) fetchFailed(ctx context.Context, at id, err error) {
 			p.halt(final)
 		default: // the next answer of the brokers has the reason
 			p.wait(final.Error())
-			p.active, p.retryAt = false, time.Now().Add(stoppedPause)
-			r.cl.RemoveConsumePartitions(map[string][]int32{at.topic: {at.n}})
+			p.retryAt = time.Now().Add(stoppedPause)
+			p.deactivate()
 		}
 	})
 }

@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/processors/internal/simkafka"
 	"github.com/weirhq/weir/processors/kafka"
@@ -171,3 +174,27 @@ func (r *Remote) MoveLeaders() { r.sim.ShufflePartitionLeaders() }
 
 // Damage makes the batches that contain text undecodable; see simkafka. Empty: none.
 func (r *Remote) Damage(text string) { r.sim.Damage(text) }
+
+// Replaces makes the cluster that of another one whose brokers have lost records of its topics: the
+// topics have the ids of those of the other one. Call it before the first client of a process.
+func (r *Remote) Replaces(other *Remote, topics ...string) {
+	for _, topic := range topics {
+		r.sim.TakeID(topic, other.sim.TopicInfo(topic).TopicID)
+	}
+}
+
+// Lost makes the brokers answer, as after the election of a leader that lacked records, that the
+// leader epochs of a partition up to the present one end at an offset. The leaders move, so that
+// records that are produced later are of another epoch.
+func (r *Remote) Lost(topic string, partition int32, from int64) {
+	epoch := r.sim.PartitionInfo(topic, partition).Epoch
+	r.sim.EndEpochs(topic, partition, simkafka.EpochEnd{UpTo: epoch, Epoch: epoch, End: from})
+	r.sim.ShufflePartitionLeaders()
+}
+
+// Deny makes the brokers refuse to describe a topic, as for a user without the right, until allow is
+// called.
+func (r *Remote) Deny(topic string) (allow func()) {
+	f := r.sim.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	return f.Remove
+}

@@ -25,6 +25,8 @@ type Cluster struct {
 	lost          int
 	damaged       []byte // what answers have with another first byte
 	refusing      string // address of a broker that accepts no connection
+	ended         map[string]map[int32]EpochEnd
+	ids           []idPair
 }
 
 // New starts a cluster of three brokers and creates topics with the given number of partitions.
@@ -35,7 +37,7 @@ func New(partitions int32, topics ...string) (*Cluster, error) {
 // NewWithBrokers is New with one to three brokers. Each broker costs every client additional
 // fetches.
 func NewWithBrokers(brokers int, partitions int32, topics ...string) (*Cluster, error) {
-	c := &Cluster{answersToLose: map[kmsg.Key]int{}, closed: make(chan struct{})}
+	c := &Cluster{answersToLose: map[kmsg.Key]int{}, ended: map[string]map[int32]EpochEnd{}, closed: make(chan struct{})}
 	ports := []int{9093, 9094, 9095}
 	if brokers < 1 || brokers > len(ports) {
 		return nil, fmt.Errorf("start the fake cluster: %d brokers: 1 to %d are possible", brokers, len(ports))
@@ -94,6 +96,47 @@ func (c *Cluster) Damage(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.damaged = []byte(text)
+}
+
+// idPair is a topic id of kfake, and the one that clients see instead.
+type idPair struct{ own, seen [16]byte }
+
+// TakeID makes a topic have, for clients, the id of a topic of another cluster: a topic keeps its id
+// when its brokers lose its records. Call it before the first client.
+func (c *Cluster) TakeID(topic string, id [16]byte) {
+	own := c.TopicInfo(topic).TopicID
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ids = append(c.ids, idPair{own, id})
+}
+
+// showIDs replaces the ids of TakeID in an answer.
+func (c *Cluster) showIDs(answer []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.ids {
+		replace(answer, p.own[:], p.seen[:])
+	}
+}
+
+// hideIDs returns a request with the ids of kfake.
+func (c *Cluster) hideIDs(request []byte) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.ids) == 0 {
+		return request
+	}
+	request = bytes.Clone(request) // the client may send it again
+	for _, p := range c.ids {
+		replace(request, p.seen[:], p.own[:])
+	}
+	return request
+}
+
+func replace(text, old, with []byte) {
+	for i := bytes.Index(text, old); i >= 0; i = bytes.Index(text, old) {
+		copy(text[i:], with)
+	}
 }
 
 // damage changes what Damage has named.

@@ -144,7 +144,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	if len(b) > 6 && c.link.c.takeLoss(kmsg.Key(binary.BigEndian.Uint16(b[4:]))) { // a size, then the kind of request
 		c.lost.Store(true)
 	}
-	return c.Conn.Write(b)
+	return c.Conn.Write(c.link.c.hideIDs(b))
 }
 
 // Read receives an answer.
@@ -160,6 +160,7 @@ func (c *conn) Read(b []byte) (int, error) {
 		_ = c.Close()
 		return 0, io.ErrUnexpectedEOF
 	}
+	c.link.c.showIDs(b[:n])
 	c.link.c.damage(b[:n])
 	return n, err
 }

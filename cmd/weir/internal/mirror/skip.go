@@ -49,8 +49,9 @@ func newSkipCmd(a *cli.App) *cobra.Command {
 		Use:   "skip DC/TOPIC/PARTITION --to OFFSET --why TEXT",
 		Short: "Let a stopped copy continue behind records that cannot be copied; without --yes, only show the loss",
 		Long: "Let a stopped copy continue: behind records that the other datacentre has deleted or that cannot\n" +
-			"be read there, or at the start of a topic that was deleted and created again. `weir mirror status`\n" +
-			"shows stopped copies and the offset. The records between are never counted in this datacentre.\n\n" +
+			"be read there, at the start of a topic that was deleted and created again, or where the other\n" +
+			"datacentre has lost copied records. `weir mirror status` shows stopped copies and the offset. The\n" +
+			"records between are never counted in this datacentre.\n\n" +
 			"The command refuses to skip records that can be copied, and works on a copy that is stopped. The\n" +
 			"state keeps what was skipped, with --why, the user and the time: `weir state scan --app mirror\n" +
 			"--table skips` lists it. A process that runs carries the skip out within seconds. An instruction\n" +
@@ -99,7 +100,7 @@ func (s *skip) run(ctx context.Context, a *cli.App, name string) error {
 	if !s.yes {
 		loss := fmt.Sprintf("%d offsets would", plan.Lost)
 		if plan.Lost < 0 {
-			loss = "all records of the former topic that were not copied would"
+			loss = "all records of the former log that were not copied would"
 		}
 		a.Notef("%s be skipped and never counted here: repeat the command with --why and --yes", loss)
 		return cli.PrintOne(a, plan)

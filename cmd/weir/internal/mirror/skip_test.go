@@ -23,6 +23,7 @@ func TestPlan(t *testing.T) {
 		"behind what was deleted":      {resume: &weirpb.CopyResume{Next: 8}, to: 8, lost: 3},
 		"too far":                      {resume: &weirpb.CopyResume{Next: 8}, to: 9, refuse: "offset 8 is the next that may be copied"},
 		"a topic that was made again":  {resume: &weirpb.CopyResume{Recreated: true}, to: 0, lost: -1},
+		"where a log differs":          {resume: &weirpb.CopyResume{Next: 3, Recreated: true}, to: 3, lost: -1},
 		"behind an unknown damage":     {resume: &weirpb.CopyResume{}, to: 7, lost: 2},
 		"to where it is":               {resume: &weirpb.CopyResume{}, to: 5, refuse: "the copy has stopped at offset 5"},
 		"to the end":                   {resume: &weirpb.CopyResume{}, to: 20, lost: 15},

@@ -19,13 +19,26 @@ const peerLimit = 15 * time.Second
 // checkDatacentres checks that the topics of each other datacentre can be copied.
 func checkDatacentres(ctx context.Context, c *config.Config, own kafka.Cluster) (checks []kafkaadmin.Check) {
 	fromServer := slices.ContainsFunc(c.Entries(), func(e config.Entry) bool { return e.Key == "dcs" && e.Origin == config.OriginServer })
+	names := copiedTopics(c)
+	var here map[string]logreader.Topic
+	var err error
+	if len(c.Peers()) > 0 && !fromServer {
+		bounded, cancel := context.WithTimeout(ctx, peerLimit)
+		defer cancel()
+		here, err = logreader.Describe(bounded, own, names...)
+	}
 	for _, d := range c.Peers() {
-		check := kafkaadmin.Check{
-			Severity: kafkaadmin.Warning, Detail: "not known, because a server does not report how to connect to it",
-			Remedy: "run the command on the host of a process, with its configuration",
-		}
-		if !fromServer {
-			check = checkDatacentre(ctx, c, own, d)
+		var check kafkaadmin.Check
+		switch {
+		case fromServer:
+			check = kafkaadmin.Check{
+				Severity: kafkaadmin.Warning, Detail: "not known, because a server does not report how to connect to it",
+				Remedy: "run the command on the host of a process, with its configuration",
+			}
+		case err != nil:
+			check = kafkaadmin.Check{Severity: kafkaadmin.Warning, Detail: "not known: " + err.Error(), Remedy: "check the network"}
+		default:
+			check = checkDatacentre(ctx, c, d, here)
 		}
 		check.Name = "datacentre " + d.Name
 		checks = append(checks, check)
@@ -33,8 +46,17 @@ func checkDatacentres(ctx context.Context, c *config.Config, own kafka.Cluster) 
 	return checks
 }
 
-// checkDatacentre returns the check of one datacentre, without its name.
-func checkDatacentre(ctx context.Context, c *config.Config, own kafka.Cluster, d config.DC) kafkaadmin.Check {
+// copiedTopics returns the names of the topics that are copied of each other datacentre.
+func copiedTopics(c *config.Config) (names []string) {
+	for _, t := range MirrorConfig(c).Topics {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// checkDatacentre returns the check of one datacentre, without its name. own are the topics of this
+// datacentre that are copied of each other one.
+func checkDatacentre(ctx context.Context, c *config.Config, d config.DC, own map[string]logreader.Topic) kafkaadmin.Check {
 	ctx, cancel := context.WithTimeout(ctx, peerLimit)
 	defer cancel()
 	bad := func(severity kafkaadmin.Severity, detail, remedy string) kafkaadmin.Check {
@@ -48,31 +70,34 @@ func checkDatacentre(ctx context.Context, c *config.Config, own kafka.Cluster, d
 		return bad(kafkaadmin.Warning, "it cannot be reached: "+err.Error(),
 			"check the network, and the item of "+d.Name+" in dcs; the mirror copies what has waited when it answers")
 	}
-	m := MirrorConfig(c)
-	var good []string
-	for _, t := range m.Topics {
-		id, partitions, err := logreader.Describe(ctx, k, t.Name)
-		var here logreader.TopicID
-		if err == nil {
-			here, _, err = logreader.Describe(ctx, own, t.Name)
-		}
+	names, want := copiedTopics(c), MirrorConfig(c).Partitions
+	there, err := logreader.Describe(ctx, k, names...)
+	if err != nil {
+		return bad(kafkaadmin.Warning, err.Error(), "check the network")
+	}
+	for _, name := range names {
+		t, here := there[name], own[name]
 		switch {
-		case err != nil:
-			return bad(kafkaadmin.Warning, err.Error(), "check the network")
-		case partitions == 0:
-			return bad(kafkaadmin.Warning, fmt.Sprintf("topic %s does not exist there, or its user may not describe it", t.Name),
-				"run `weir topics apply` with the configuration of "+d.Name+"; `weir doctor --acls` lists the rights")
-		case id == here:
-			return bad(kafkaadmin.Error, fmt.Sprintf("its topic %s is that of this datacentre, %s", t.Name, c.DC),
+		case t.Denied:
+			return bad(kafkaadmin.Warning, fmt.Sprintf("its user may not describe topic %s there: it is not copied", name),
+				"grant the rights that `weir doctor --acls` lists")
+		case t.Partitions == 0:
+			return bad(kafkaadmin.Warning, fmt.Sprintf("topic %s does not exist there", name),
+				"run `weir topics apply` with the configuration of "+d.Name)
+		case here.Denied:
+			return bad(kafkaadmin.Warning,
+				fmt.Sprintf("the user may not describe topic %s of this datacentre, %s: that of %s is not copied", name, c.DC, d.Name),
+				"grant the rights that `weir doctor --acls` lists")
+		case t.ID == here.ID:
+			return bad(kafkaadmin.Error, fmt.Sprintf("its topic %s is that of this datacentre, %s", name, c.DC),
 				"correct its brokers in dcs")
-		case partitions != m.Partitions:
+		case t.Partitions != want:
 			return bad(kafkaadmin.Error,
-				fmt.Sprintf("topic %s has %d partitions there, and %d here: nothing of it is copied", t.Name, partitions, m.Partitions),
+				fmt.Sprintf("topic %s has %d partitions there, and %d here: nothing of it is copied", name, t.Partitions, want),
 				"use the same spend.partitions and spend.generation in all datacentres")
 		}
-		good = append(good, t.Name)
 	}
 	return kafkaadmin.Check{
-		OK: true, Severity: kafkaadmin.Info, Detail: fmt.Sprintf("it has %s with %d partitions", strings.Join(good, " and "), m.Partitions),
+		OK: true, Severity: kafkaadmin.Info, Detail: fmt.Sprintf("it has %s with %d partitions", strings.Join(names, " and "), want),
 	}
 }
