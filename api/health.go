@@ -72,7 +72,7 @@ func shardHealth(h *eventspb.SpendHistogram) (*weirpb.ShardHealth, error) {
 	}
 	if f.overflow != "" {
 		return nil, errorf(connect.CodeOutOfRange,
-			"the sum of %s over the origins of shard %d does not fit 64 bits: read its parts from the topic spend.health",
+			"the sum of %s over the origins of shard %d does not fit 64 bits: read its parts from the health row of the shard in spend.by.<dc>",
 			f.overflow, h.GetShard())
 	}
 	return out, nil

@@ -38,14 +38,8 @@ func Catalog(dc string, l Layout) []stream.Topic {
 			Name: l.Name(SpendTopic(dc)), Key: "account, campaign, budget day and currency", Partitions: shards,
 			Cleanup: stream.CleanupCompact,
 			Config:  stream.ChangelogTopic("", 0).Config,
-			Doc:     "Spend: the totals of one campaign, budget day and currency; the changelog of the spend counter",
-		},
-		{
-			Name: l.Name(HealthTopic), Key: "writer datacentre and shard", Partitions: shards, Cleanup: stream.CleanupCompact,
-			// The topic has a few keys, each written once a second. Without small segments, a new
-			// reader would start with hours of old values.
-			Config: stream.CompactConfig(16<<20, 10*time.Minute, day, "0.5"),
-			Doc:    "SpendHistogram: the progress of a counter and its events of the last 60 s, written once a second",
+			Doc: "Spend: the totals of one campaign, budget day and currency; once a second SpendHistogram: the progress of the shard; " +
+				"the changelog of the spend counter",
 		},
 		{
 			Name: l.Name(SpendDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: stream.CleanupCompact,

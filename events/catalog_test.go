@@ -36,7 +36,7 @@ func TestCatalogNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"ads.events", "ads.adjustments", "spend.by.eu-west-1", "spend.health", "spendcounter.dlq",
+		"ads.events", "ads.adjustments", "spend.by.eu-west-1", "spendcounter.dlq",
 		"ads.events.from.us-east-1", "ads.events.from.ap-south-1", "ads.adjustments.from.us-east-1", "ads.adjustments.from.ap-south-1",
 		"mirror.state", "mirror.control", "mirror.dlq",
 	} {

@@ -19,8 +19,8 @@
 // # The topics of one datacentre
 //
 //	ad servers ──▶ ads.events ───────────┐
-//	finance ─────▶ ads.adjustments ──────┤                ┌──▶ spend.by.<dc>     totals (compacted)
-//	other DCs ───▶ both, .from.<dc> ─────┴─▶ spendcounter ┼──▶ spend.health      progress, each second
+//	finance ─────▶ ads.adjustments ──────┤                ┌──▶ spend.by.<dc>     totals, progress each
+//	other DCs ───▶ both, .from.<dc> ─────┴─▶ spendcounter ┤                      second (compacted)
 //	               (copied, same partition)               └──▶ spendcounter.dlq  rejected records
 //
 // Catalog and CopiedTopics return the settings of these topics as data, LeaseCatalog those of the

@@ -5,7 +5,6 @@ package events
 const (
 	EventsTopic      = "ads.events"
 	AdjustmentsTopic = "ads.adjustments"
-	HealthTopic      = "spend.health"
 	SpendDLQTopic    = "spendcounter.dlq"
 )
 

@@ -25,9 +25,9 @@ const (
 	TableHours      byte = 9   // spend key, hour -> eventspb.SpendHour, of the hours before the newest one of the campaign day
 	TableTotals     byte = 10  // day, currency -> spendpb.Total, of all campaign days
 	TableParts      byte = 11  // spend key, line item, arm -> eventspb.SpendPart
+	TableHealth     byte = 12  // health key -> the newest eventspb.SpendHistogram, behind all other rows of its transaction
 	TableIDs        byte = 128 // bucket, sequence -> packed ids of 8 bytes; local
 	TableRings      byte = 129 // "rings" -> spendpb.LocalState; local
-	TableHealth     byte = 130 // key in spend.health -> the newest SpendHistogram; local
 )
 
 // Limits of a record. They bound the cost of one record. They are not settings, because producers

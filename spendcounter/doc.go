@@ -13,8 +13,8 @@
 //	                          │                      ├─────▶ table 9: hours, but the newest of each day
 //	                          │                      ├─────▶ table 11: parts, by line item and arm
 //	                          │                      ├─────▶ tables 6, 7, 8: buckets, references, imports
-//	                          │                      ├─────▶ tables 128, 129, 130 (local)   ids, rings, newest health
-//	                          └─ Rebuild: the log    └─────▶ spend.health              once a second
+//	                          │                      ├─────▶ tables 128, 129 (local)   ids, rings
+//	                          └─ Rebuild: the log    └─────▶ table 12: health, once a second, behind all other rows
 //
 // Repartitioner converts the state of one number of shards to another number. Event ids are moved
 // in table 3.
@@ -86,6 +86,9 @@
 //     without line item and arm, or with a bad one, have no part, and neither have refunds,
 //     duplicates and events of closed days. The parts are a part of the charges and events of the
 //     day, if N did not change while it was counted.
+//   - SPEND-32: In a transaction of the changelog, the health row of the shard is behind all other
+//     rows, and describes the state after them. So who has read a health row, has read every row
+//     that it speaks of. DESIGN.md has what compaction changes.
 //
 // # What it does not do
 //

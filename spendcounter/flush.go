@@ -17,8 +17,8 @@ import (
 const maxBlobIDs = 32 << 10 / 8
 
 // Flush hands over the changes since the last Flush: spend and task record, and ids for the local
-// table. Once per second of cm.NowMs it also hands over a SpendHistogram, whether anything changed
-// or not.
+// table. Once per second of cm.NowMs it also hands over the health row, behind all other rows,
+// whether anything changed or not.
 func (c *Counter) Flush(cm stream.Commit, ch *stream.Changes) error {
 	if c.broken != nil {
 		return c.broken
@@ -48,7 +48,7 @@ func (c *Counter) Flush(cm stream.Commit, ch *stream.Changes) error {
 		ch.Put(TableTask, []byte(TaskKey), value)
 		c.changed = false
 	}
-	if err := c.emitHealth(&cm, ch); err != nil {
+	if err := c.flushHealth(&cm, ch); err != nil {
 		return c.fail(fmt.Errorf("spend counter, partition %d: health: %w", c.task.Partition, err))
 	}
 	c.cache.closeEpoch(c.cfg.CacheEntries)

@@ -3,7 +3,6 @@ package spendcounter
 import (
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/ring"
 	"github.com/weirhq/weir/stream"
@@ -88,29 +87,30 @@ func (c *Counter) offsetSum(origin int, cm *stream.Commit) (sum int64) {
 	return sum
 }
 
-// emitHealth writes the SpendHistogram if it is due, and the rings for a restart.
-func (c *Counter) emitHealth(cm *stream.Commit, ch *stream.Changes) error {
+// flushHealth puts the rings for a restart and then the health row, if they are due. Flush calls it
+// after all other changes. So the health row is the last row of its transaction, and describes the
+// state after it: SPEND-32.
+func (c *Counter) flushHealth(cm *stream.Commit, ch *stream.Changes) error {
 	if c.health.lastInputMs == 0 {
 		c.health.lastInputMs = cm.NowMs // no input since New: this is not yet a time without input
 	}
 	if !c.health.due(cm.NowMs) {
 		return nil
 	}
-	value, err := proto.Marshal(c.histogram(cm))
+	histogram := c.histogram(cm) // advances the rings
+	if c.health.unsaved {
+		value, err := proto.Marshal(c.localState())
+		if err != nil {
+			return err
+		}
+		ch.Put(TableRings, []byte(ringsKey), value)
+		c.health.unsaved = false
+	}
+	value, err := proto.Marshal(histogram)
 	if err != nil {
 		return err
 	}
-	key := HealthKey(c.cfg.DC, c.task.Partition)
-	ch.EmitTo(events.HealthTopic, c.task.Partition, stream.Message{Key: key, Value: value})
-	ch.Put(TableHealth, key, value)
+	ch.Put(TableHealth, HealthKey(c.cfg.DC, c.task.Partition), value)
 	c.health.writtenMs = cm.NowMs
-	if !c.health.unsaved {
-		return nil
-	}
-	if value, err = proto.Marshal(c.localState()); err != nil {
-		return err
-	}
-	ch.Put(TableRings, []byte(ringsKey), value)
-	c.health.unsaved = false
 	return nil
 }

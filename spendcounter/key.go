@@ -77,10 +77,23 @@ func ParseIndexKey(key []byte) (campaign, account []byte, err error) {
 	return campaign, account, nil
 }
 
-// HealthKey returns the key of a SpendHistogram in spend.health: the writer's datacentre, a slash
-// and the shard.
+// HealthKey returns the key of table TableHealth: the writer's datacentre, a slash and the shard.
 func HealthKey(dc string, shard int32) []byte {
 	return strconv.AppendInt(append([]byte(dc), '/'), int64(shard), 10)
+}
+
+// ParseHealthKey splits a key of table TableHealth.
+func ParseHealthKey(key []byte) (dc string, shard int32, err error) {
+	name, number, _ := bytes.Cut(key, []byte{'/'})
+	dc = string(name)
+	n, err := strconv.ParseInt(string(number), 10, 32)
+	if err == nil {
+		err = events.ValidateDC(dc)
+	}
+	if shard = int32(n); err != nil || shard < 0 || !bytes.Equal(HealthKey(dc, shard), key) {
+		return "", 0, fmt.Errorf("health key %q: the key is not datacentre and shard: does it belong to another table?", key)
+	}
+	return dc, shard, nil
 }
 
 // badID reports whether an id is too long for a key, or contains a NUL byte.

@@ -2,6 +2,8 @@ package spendcounter
 
 import (
 	"bytes"
+	"math"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -49,6 +51,18 @@ func TestParseKeyRefuses(t *testing.T) {
 }
 
 func TestHealthKey(t *testing.T) {
+	for _, dc := range []string{"a", "eu-west-1", strings.Repeat("x", 32)} {
+		for _, shard := range []int32{0, 9, 10, math.MaxInt32} {
+			if gotDC, got, err := ParseHealthKey(HealthKey(dc, shard)); gotDC != dc || got != shard || err != nil {
+				t.Errorf("%s/%d is read as %s/%d: %v", dc, shard, gotDC, got, err)
+			}
+		}
+	}
+	for _, bad := range []string{"", "/", "eu", "eu/", "/1", "eu/01", "eu/+1", "eu/-1", "eu/1/2", "eu/2147483648", "EU/1", "eu/1\x00", "eu /1"} {
+		if dc, shard, err := ParseHealthKey([]byte(bad)); err == nil {
+			t.Errorf("%q is read as %s/%d", bad, dc, shard)
+		}
+	}
 	if got := string(HealthKey("eu-west-1", 7)); got != "eu-west-1/7" {
 		t.Error(got)
 	}

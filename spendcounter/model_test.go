@@ -34,12 +34,18 @@ type recount struct {
 	transportDuplicates map[string]uint64
 	rejectedCopies      map[string]uint64
 	late                map[string]uint64
-	arrivals            []int64 // clamped ingest times of events, with duplicates
+	arrivals            []arrival // of events, with duplicates
 	duplicates          uint64
 	conflicts           uint64 // by the tags of the prices
 	total, refunded     *big.Int
 	early               uint64
 	overRefunds         uint64
+}
+
+// arrival is an event of an origin with its clamped ingest time.
+type arrival struct {
+	dc string
+	ms int64
 }
 
 // recountReference is the first adjustment with a reference, and the number of others.
@@ -236,7 +242,7 @@ func (m *recount) event(dc string, copied bool, rec *stream.Record) string {
 	if beat {
 		return ""
 	}
-	m.arrivals = append(m.arrivals, ingest)
+	m.arrivals = append(m.arrivals, arrival{dc, ingest})
 	switch {
 	case late:
 		m.late[dc]++

@@ -96,6 +96,11 @@ func report(r *run, mutate func(r *run) bool) (found string) {
 	if !mutate(r) {
 		return ""
 	}
+	return reported(r, r.check)
+}
+
+// reported returns what a check of r reports.
+func reported(r *run, check func()) (found string) {
 	defer func() {
 		if v := recover(); v != nil {
 			f, caught := v.(finding)
@@ -106,7 +111,7 @@ func report(r *run, mutate func(r *run) bool) (found string) {
 		}
 	}()
 	r.fatal = catcher{}
-	r.check()
+	check()
 	return ""
 }
 

@@ -63,6 +63,9 @@ func (s ProcessorConfig) Promotion(account string, live stream.Get, c stream.Com
 // Take reports whether the difference of key is promoted, and adds up what the task record has to
 // be changed by.
 func (a *Promotion) Take(table byte, key, was, is []byte) (bool, error) {
+	if table == TableHealth {
+		return false, nil // the live counter's next one has the figures of the promoted state
+	}
 	if a.account == "" {
 		a.changed = a.changed || table == TableSpend
 		a.tookTask = a.tookTask || table == TableTask

@@ -33,9 +33,9 @@ import (
 // A position in an import is the greatest of the shards with common accounts: nothing is charged
 // twice, but an import that was not complete before the move skips rows if it is repeated after it.
 //
-// The 60 s rings are not moved: health figures start from zero. Events copied from other
-// datacentres are not moved either, because their offsets are per partition of the origin. A
-// state that has counted copied events is refused.
+// The 60 s rings and the health rows are not moved: health figures start from zero. Events copied
+// from other datacentres are not moved either, because their offsets are per partition of the
+// origin. A state that has counted copied events is refused.
 type Repartitioner struct {
 	cfg      Config
 	from, to int32
@@ -116,7 +116,7 @@ func (m *Repartitioner) Source(t stream.Task) (*Counter, error) {
 // and Finish make it again.
 func (m *Repartitioner) Partition(table byte, key, value []byte) (shard int32, ok bool, err error) {
 	switch table {
-	case TableTask, TableMovedIDs, TableBuckets, TableImports, TableRanking, TableTotals:
+	case TableTask, TableMovedIDs, TableBuckets, TableImports, TableRanking, TableTotals, TableHealth:
 		return 0, false, nil
 	case TableReferences, TableHours, TableParts:
 		account, _, ok := bytes.Cut(key, []byte{0})

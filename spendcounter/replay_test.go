@@ -19,9 +19,11 @@ import (
 // compares.
 func canonicalForms(s *store) map[string]string {
 	out := map[string]string{}
-	for _, table := range []byte{TableSpend, TableTask, TableCampaigns, TableRanking, TableReferences, TableHours, TableParts, TableTotals} {
+	for table := stream.FirstTable; table < stream.FirstLocalTable; table++ {
 		for k, v := range s.tables[table] {
-			out[string(table)+k] = string(Canonical(table, []byte(k), v))
+			if form := Canonical(table, []byte(k), v); form != nil {
+				out[string(table)+k] = string(form)
+			}
 		}
 	}
 	return out

@@ -16,13 +16,15 @@ import (
 // store is the runtime's side of a task in memory: tables, outputs, committed offsets.
 type store struct {
 	tables    map[byte]map[string][]byte
-	emitted   []stream.Change
+	healths   []string // values of TableHealth, in order
 	next      map[string]int64
 	sequence  uint64
 	partition int32
 	gets      int
 	ranged    int              // rows of TableSpend that Range has passed on
 	localNext map[string]int64 // next offsets of the local tables; nil: the tables are lost
+
+	committed func(cm stream.Commit, list []stream.Change) // is called with each transaction of flush, unless it is nil
 }
 
 func newStore() *store {
@@ -70,13 +72,16 @@ func (s *store) apply(ch *stream.Changes) {
 	s.sequence++
 	for _, c := range ch.List {
 		table := s.tables[c.Table]
-		if table == nil && c.Op != stream.OpEmit {
+		if table == nil {
 			table = map[string][]byte{}
 			s.tables[c.Table] = table
 		}
 		switch c.Op {
 		case stream.OpPut:
 			table[string(c.Key)] = bytes.Clone(c.Value)
+			if c.Table == TableHealth {
+				s.healths = append(s.healths, string(c.Value))
+			}
 		case stream.OpDelete:
 			delete(table, string(c.Key))
 		case stream.OpDeleteRange:
@@ -86,8 +91,7 @@ func (s *store) apply(ch *stream.Changes) {
 				}
 			}
 		case stream.OpEmit:
-			c.Value = bytes.Clone(c.Value)
-			s.emitted = append(s.emitted, c)
+			panic("the counter has no outputs")
 		}
 	}
 }
@@ -96,8 +100,12 @@ func (s *store) apply(ch *stream.Changes) {
 func (s *store) flush(t fataler, c *Counter, now int64) {
 	t.Helper()
 	var ch stream.Changes
-	if err := c.Flush(s.commit(now), &ch); err != nil {
+	cm := s.commit(now)
+	if err := c.Flush(cm, &ch); err != nil {
 		t.Fatalf("flush: %v", err)
+	}
+	if s.committed != nil {
+		s.committed(cm, ch.List)
 	}
 	s.apply(&ch)
 	s.localNext = maps.Clone(s.next)
@@ -131,15 +139,16 @@ func (s *store) taskState(t fataler) *spendpb.TaskState {
 	return p
 }
 
-// health returns the last SpendHistogram.
+// health returns the health row.
 func (s *store) health(t fataler) *eventspb.SpendHistogram {
 	t.Helper()
 	p := &eventspb.SpendHistogram{}
-	if len(s.emitted) == 0 {
-		t.Fatalf("no SpendHistogram was emitted")
+	value, ok := s.tables[TableHealth][string(HealthKey(ownDC, s.partition))]
+	if !ok {
+		t.Fatalf("no health row was written: %q", s.tables[TableHealth])
 	}
-	if err := proto.Unmarshal(s.emitted[len(s.emitted)-1].Value, p); err != nil {
-		t.Fatalf("spend.health: %v", err)
+	if err := proto.Unmarshal(value, p); err != nil {
+		t.Fatalf("health row: %v", err)
 	}
 	return p
 }

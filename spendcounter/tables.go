@@ -58,11 +58,24 @@ func tables(shards int32) []stream.TableInfo {
 				return events.ShardBytes(account, shards), ok
 			},
 		},
+		{
+			Number: TableHealth, Name: "health", Value: state.ToJSON(state.Proto[*eventspb.SpendHistogram]{}),
+			Partition: func(key []byte) (int32, bool) {
+				_, shard, err := ParseHealthKey(key)
+				return shard, err == nil && shard < shards
+			},
+		},
 		{Number: TableIDs, Name: "ids"},
 		{Number: TableRings, Name: "rings", Value: state.ToJSON(state.Proto[*spendpb.LocalState]{})},
-		{Number: TableHealth, Name: "health", Value: state.ToJSON(state.Proto[*eventspb.SpendHistogram]{})},
 	}
 }
+
+// DatasetTables returns the numbers of the tables that make up the dataset of a counter: what
+// readers and other datacentres need of spend.by.<dc>. Each value is a message of ads.proto with a
+// schema and a version, see events.CompareVersions, so a reader can tell which of two is newer. The
+// other tables are of the counter alone, or are made from the rows: the index of campaigns, the
+// rankings and the totals.
+func DatasetTables() []byte { return []byte{TableSpend, TableHours, TableParts, TableHealth} }
 
 // referenceJSON shows a value of TableReferences.
 func referenceJSON(value []byte) ([]byte, error) {

@@ -1,9 +1,13 @@
 package spendcounter
 
 import (
+	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/stream"
 )
 
 // The description of the spend table shows the fields of a key, and finds its partition: that of
@@ -58,4 +62,36 @@ func TestTables(t *testing.T) {
 	if _, ok := table.Partition([]byte("x")); ok {
 		t.Error("a damaged key has a partition")
 	}
+}
+
+// TestDatasetTables: each table of the changelog is in the dataset or out of it on purpose.
+func TestDatasetTables(t *testing.T) {
+	out := map[byte]string{
+		TableTask: "positions and clocks of the counter; the health row has what readers need", TableMovedIDs: "duplicate window",
+		TableBuckets: "duplicate window", TableReferences: "adjustments that were applied", TableImports: "positions in imports",
+		TableCampaigns: "made from the campaign days", TableRanking: "made from the campaign days", TableTotals: "made from the campaign days",
+	}
+	in := DatasetTables()
+	known := map[byte]bool{}
+	for _, table := range tables(24) {
+		if table.Number >= stream.FirstLocalTable {
+			continue
+		}
+		known[table.Number] = true
+		if why, excluded := out[table.Number]; excluded == slices.Contains(in, table.Number) {
+			t.Errorf("table %d, %s: in the dataset: %t; out of it: %q; it must be one of the two", table.Number, table.Name, !excluded, why)
+		}
+	}
+	if len(known) != len(in)+len(out) {
+		t.Errorf("%d tables are described, %d are in the dataset, %d are out of it", len(known), len(in), len(out))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRun(t, testConfig(), drawLogs(t, shape{bad: true}))
+		r.all()
+		for table, rows := range r.store.tables {
+			if table < stream.FirstLocalTable && len(rows) > 0 && !known[table] {
+				t.Fatalf("the counter writes table %d, which is not described", table)
+			}
+		}
+	})
 }

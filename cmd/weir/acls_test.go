@@ -85,11 +85,11 @@ func (a authorized) refused(t *testing.T, second []string) {
 	const counter, move = "spendcounter", "weir repartition"
 	for i, c := range []struct{ of, resource, rights, want string }{
 		{counter, "--topic spend.by.local ", "Describe", "Describe of topic spend.by.local:"},
-		{counter, "--topic spend.health.g2 ", "Write Describe", "Describe of topic spend.health.g2:"},
+		{counter, "--topic spendcounter.dlq.g2 ", "Write Describe", "Describe of topic spendcounter.dlq.g2:"},
 		{move, "--topic spend.by.local ", "Read", "read spend.by.local[0]: TOPIC_AUTHORIZATION_FAILED"},
 		{move, "--topic spend.by.local ", "Write", "write to spend.by.local: TOPIC_AUTHORIZATION_FAILED"},
 		{move, "--topic spendcounter.dlq ", "Read Describe", "Describe of topic spendcounter.dlq:"},
-		{move, "--topic spend.health.g2 ", "DescribeConfigs", "DescribeConfigs of topic spend.health.g2:"},
+		{move, "--topic spendcounter.dlq.g2 ", "DescribeConfigs", "DescribeConfigs of topic spendcounter.dlq.g2:"},
 		{move, "--group spendcounter ", "Read", "Read of group spendcounter:"},
 		{move, "--transactional-id spendcounter.g2- ", "Write", "transactions of spendcounter.g2-offline:"},
 	} {

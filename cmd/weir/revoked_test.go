@@ -64,7 +64,6 @@ func TestRevokedRights(t *testing.T) {
 	}{
 		{"--topic ads.events ", "Read", "TOPIC_AUTHORIZATION_FAILED", 2},
 		{"--topic spend.by.local ", "Write", "produce to spend.by.local[", 4},
-		{"--topic spend.health ", "Write", "produce to spend.health[", 4},
 		{"--transactional-id ", "Write", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED", 2},
 		{"--group ", "Read", "GROUP_AUTHORIZATION_FAILED", 2},
 		{"--", "", "AUTHORIZATION_FAILED", 20}, // all rights

@@ -1006,8 +1006,9 @@ func (x *TypeCount) GetCount() uint64 {
 	return 0
 }
 
-// SpendHistogram is the value of topic spend.health: the input of the health check, with the
-// progress of each origin.
+// SpendHistogram is the health row of a shard in spend.by.<dc>, once a second: the input of the
+// health check, with the progress of each origin. It is the last row of its transaction, and
+// describes the rows up to there.
 type SpendHistogram struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	WriterDc      string                 `protobuf:"bytes,1,opt,name=writer_dc,json=writerDc,proto3" json:"writer_dc,omitempty"`

@@ -20,7 +20,7 @@ import (
 )
 
 func proc() stream.Processor {
-	return stream.Processor{App: "app", Inputs: []string{"ads.events"}, Changelog: "spend.by.local", Outputs: stream.OutputTopics("spend.health")}
+	return stream.Processor{App: "app", Inputs: []string{"ads.events"}, Changelog: "spend.by.local", Outputs: stream.OutputTopics("totals")}
 }
 
 // find returns the check with a name.
@@ -77,7 +77,7 @@ func TestDoctorOfAHealthyCluster(t *testing.T) {
 func TestDoctorFindings(t *testing.T) {
 	_, k := fake(t, kfake.NumBrokers(2), kfake.MaxVersions(kversion.V3_7_0()),
 		kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "30000", "transaction.max.timeout.ms": "1000", "message.max.bytes": "1000"}),
-		kfake.SeedTopics(3, events.EventsTopic, events.HealthTopic))
+		kfake.SeedTopics(3, events.EventsTopic, events.SpendDLQTopic))
 	checks := Doctor(t.Context(), k, DoctorOptions{Topics: events.Catalog("local", events.Layout{}), Defaults: Defaults{
 		ReplicationFactor: 1, MinInsync: 1, Names: RemedyNames{SessionTimeout: "my.timeout", Partitions: func(topic string) string { return topic + ".n" }, Apply: "run my command"},
 	}})

@@ -1,6 +1,6 @@
-// Package spendlog reads the topics of a spend counter, for programs that are not a part of weir:
-// spend.by.<dc>, the totals of each campaign day, hour, and line item and arm, and spend.health.
-// docs/spend-topics.md describes the same for other languages.
+// Package spendlog reads the topic of a spend counter, spend.by.<dc>, for programs that are not a
+// part of weir: the totals of each campaign day, hour, and line item and arm, and behind them the
+// health of each shard, once a second. docs/spend-topics.md describes the same for other languages.
 //
 //	record of spend.by.<dc> ── Decode ─▶ Row, or skip
 //	                       └── Table ──▶ the newest row of each key

@@ -15,8 +15,9 @@ import (
 //
 // A writer moves the figures of a closed day from its row to the lifetime row, and not all writers
 // do it at the same time. So through must not be before the last day that any writer has closed,
-// the greatest eventspb.SpendHistogram.ClosedDay of all shards. Health is read beside the rows, and
-// may be a day older than they are. Later days are right as well, so take one day more.
+// the greatest eventspb.SpendHistogram.ClosedDay of all shards in the health rows. A health row is
+// written once a second, so rows may have moved that the last one does not speak of. Later days are
+// right as well, so take one day more.
 //
 // The result depends neither on the order of the writers nor on repetitions, and results for equal
 // days can be merged with events.MergeSpend. It has no versions. MergeLifetimes changes no table.

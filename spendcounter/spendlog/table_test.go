@@ -60,6 +60,10 @@ func partKey(lineItem, arm string) []byte {
 	return key
 }
 
+func healthKey(dc string, shard int32) []byte {
+	return append([]byte{spendcounter.TableHealth}, spendcounter.HealthKey(dc, shard)...)
+}
+
 func encode(t testing.TB, m proto.Message) []byte {
 	t.Helper()
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
@@ -97,6 +101,15 @@ func golden(t *testing.T) []record {
 			Part: &eventspb.PartSpend{LineItem: lineItem, Arm: arm, ChargedMicros: micros, Events: 2}, Incarnation: 7, OwnerEpoch: 4, Sequence: sequence,
 		})}
 	}
+	health := func(incarnation, epoch, sequence, lost uint64) record {
+		return record{0, healthKey("eu", 0), encode(t, &eventspb.SpendHistogram{
+			WriterDc: "eu", Incarnation: incarnation, OwnerEpoch: epoch, Sequence: sequence, TimestampMs: 1383998460000, WrittenAtMs: 1383998460100,
+			Origins: []*eventspb.OriginHealth{
+				{Dc: "eu", WatermarkMs: 1383998460000, CumulativeCount: 20, CumulativeMicros: 1700},
+				{Dc: "us", WatermarkMs: 1383998459000, CumulativeCount: 3, CumulativeMicros: 30, Lost: lost},
+			},
+		})}
+	}
 	lifetime := record{0, dayKey("acme", "hours", 0), encode(t, &eventspb.Spend{
 		Account: "acme", Campaign: "hours", Currency: "USD", Incarnation: 7, OwnerEpoch: 4, Sequence: 71, ByDc: []*eventspb.SpendByDC{{ServingDc: "eu", ChargedMicros: 70}},
 	})}
@@ -107,7 +120,9 @@ func golden(t *testing.T) []record {
 		{0, []byte("\x00b"), []byte("token")},    // a barrier
 		row("acme", "gone", 6, 9, 90, 100),       // of a state that is deleted below
 		other,
-		counted(t),
+	}
+	list = append(list, counted(t)...)
+	return append(list, []record{
 		row("acme", "summer", 7, 2, 20, 300),
 		row("acme", "summer", 7, 1, 30, 999), // a zombie
 		row("acme", "summer", 7, 2, 20, 300), // again
@@ -132,12 +147,13 @@ func golden(t *testing.T) []record {
 		{0, []byte("\x02task"), []byte{0x08, 0x01}},
 		{0, []byte("\x04spring\x00acme"), []byte{}},
 		{0, []byte("\xc8future table"), []byte{1}},
-	}
-	return list
+		health(7, 4, 75, 3),
+		health(7, 3, 80, 9), // a zombie
+	}...)
 }
 
-// counted returns the record that a counter writes for one event.
-func counted(t *testing.T) record {
+// counted returns the rows of a campaign day and of the health that a counter writes for one event.
+func counted(t *testing.T) (list []record) {
 	c, err := spendcounter.New(spendcounter.Config{DC: "eu", Shard: func([]byte) int32 { return 0 }}, stream.Task{
 		Get:  func(byte, []byte) ([]byte, error) { return nil, nil },
 		Scan: func(byte, []byte, func(key, value []byte) error) error { return nil },
@@ -151,17 +167,19 @@ func counted(t *testing.T) record {
 	})
 	b := &stream.Batch{Topic: events.EventsTopic, Records: []stream.Record{{Value: e, Offset: 41, TimeMs: 1383998400010}}}
 	var ch stream.Changes
-	cm := stream.Commit{Incarnation: 7, OwnerEpoch: 2, Sequence: 10, Next: map[string]int64{events.EventsTopic: 42}}
+	cm := stream.Commit{NowMs: 1383998400100, Incarnation: 7, OwnerEpoch: 2, Sequence: 10, Next: map[string]int64{events.EventsTopic: 42}}
 	if err := errors.Join(c.Fold(b), c.Flush(cm, &ch)); err != nil || len(b.Rejects) > 0 {
 		t.Fatal(err, b.Rejects)
 	}
 	for _, x := range ch.List {
-		if x.Op == stream.OpPut && x.Table == spendcounter.TableSpend {
-			return record{0, bytes.Clone(x.LogKey()), bytes.Clone(x.Value)}
+		if x.Op == stream.OpPut && (x.Table == spendcounter.TableSpend || x.Table == spendcounter.TableHealth) {
+			list = append(list, record{0, bytes.Clone(x.LogKey()), bytes.Clone(x.Value)})
 		}
 	}
-	t.Fatal("the counter wrote no row")
-	return record{}
+	if len(list) != 2 {
+		t.Fatalf("the counter wrote the rows %x", list)
+	}
+	return list
 }
 
 // format returns records as text: partition, key and value in hexadecimal digits, - for no value.
@@ -201,6 +219,14 @@ func parse(t *testing.T, text string) (list []record) {
 func describe(table *Table) string {
 	var lines []string
 	for r := range table.All() {
+		if h := r.Health; h != nil {
+			line := fmt.Sprint("health ", r.Writer, " ", r.Shard)
+			for _, o := range h.Origins {
+				line += fmt.Sprint(" ", o.Dc, " ", o.WatermarkMs, " ", o.CumulativeMicros, " ", o.Lost)
+			}
+			lines = append(lines, fmt.Sprint(line, " closed day ", h.ClosedDay, "\n"))
+			continue
+		}
 		line := fmt.Sprint(r.Account, " ", r.Campaign, " ", int32(r.Day), " ", r.Currency)
 		if h := r.Hourly; h != nil {
 			lines = append(lines, fmt.Sprint(line, " hour ", r.Hour, " ", h.Hour.ChargedMicros, " corrections ", h.Corrections, "\n"))
@@ -246,20 +272,15 @@ func TestGolden(t *testing.T) {
 	if got := describe(&table); string(records) != want || string(rows) != got {
 		t.Errorf("%s has\n%s\nand the code writes\n%s\n%s has\n%s\nand the code reads\n%s", recordsFile, records, want, rowsFile, rows, got)
 	}
-	apply(t, &table, parse(t, want)[5:10]) // a reader may read some again
-	if key := (Key{Account: "acme", Campaign: "summer", Day: 20131109, Currency: table.first(t).Currency}); describe(&table) == "" {
-		t.Error(key)
-	} else if row, ok := table.Get(key); !ok || row.Spend.ByDc[0].ChargedMicros != 300 {
+	apply(t, &table, parse(t, want)[5:11]) // a reader may read some again
+	usd, err := events.ParseCurrency("USD")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := Key{Account: "acme", Campaign: "summer", Day: 20131109, Currency: usd}
+	if row, ok := table.Get(key); !ok || row.Spend.ByDc[0].ChargedMicros != 300 {
 		t.Errorf("%v is %v, %t", key, row, ok)
 	}
-}
-
-func (t *Table) first(tb testing.TB) Row {
-	for r := range t.All() {
-		return r
-	}
-	tb.Fatal("no row")
-	return Row{}
 }
 
 // TestPython runs the program of docs/spend-topics.md on the golden file.
@@ -302,8 +323,8 @@ func TestNewerSchema(t *testing.T) {
 	if _, _, err := Decode(spendKey("acme", "spring"), encode(t, s)); !errors.Is(err, ErrNewer) {
 		t.Errorf("a row: %v", err)
 	}
-	if _, err := DecodeHealth(encode(t, &eventspb.SpendHistogram{Schema: Schema + 1})); !errors.Is(err, ErrNewer) {
-		t.Errorf("a health record: %v", err)
+	if _, _, err := Decode(healthKey("eu", 3), encode(t, &eventspb.SpendHistogram{Schema: Schema + 1})); !errors.Is(err, ErrNewer) {
+		t.Errorf("a health row: %v", err)
 	}
 	if _, _, err := Decode(hourKey(1), encode(t, &eventspb.SpendHour{Schema: Schema + 1})); !errors.Is(err, ErrNewer) {
 		t.Errorf("an hour: %v", err)
@@ -316,8 +337,38 @@ func TestNewerSchema(t *testing.T) {
 	if row, ok, err := Decode(spendKey("acme", "spring"), unknown); !ok || err != nil || row.Spend.Account != "acme" {
 		t.Errorf("%v, %t, %v", row, ok, err)
 	}
-	if h, err := DecodeHealth(nil); h != nil || err != nil {
-		t.Errorf("a tombstone of the health: %v, %v", h, err)
+}
+
+// TestDecodeReadsTheDataset: Decode reads the tables of the dataset, their tombstones too, and
+// skips all other tables.
+func TestDecodeReadsTheDataset(t *testing.T) {
+	keys := map[byte][]byte{
+		spendcounter.TableSpend: spendKey("acme", "spring"), spendcounter.TableHours: hourKey(1), spendcounter.TableParts: partKey("a", "b"),
+		spendcounter.TableHealth: healthKey("eu", 3),
+	}
+	for table := range 256 {
+		key := keys[byte(table)]
+		if key == nil {
+			key = []byte{byte(table), 'k'}
+		}
+		for _, value := range [][]byte{{}, nil} {
+			row, ok, err := Decode(key, value)
+			if want := slices.Contains(spendcounter.DatasetTables(), byte(table)); ok != want || err != nil {
+				t.Errorf("table %d: %+v, %t, %v; in the dataset: %t", table, row, ok, err, want)
+			}
+			if tombstone := row.version() == nil; ok && tombstone != (value == nil) {
+				t.Errorf("table %d, value %v: %+v", table, value, row)
+			}
+		}
+	}
+	row, ok, err := Decode(healthKey("eu-west-1", 23), []byte{})
+	if want := (Key{Kind: Health, Writer: "eu-west-1", Shard: 23}); row.Key != want || !ok || err != nil {
+		t.Errorf("%+v, %t, %v", row.Key, ok, err)
+	}
+	for _, bad := range [][2]string{{"\x0ceu", ""}, {"\x0ceu/x", ""}, {"\x0ceu/1", "\xff"}} {
+		if row, ok, err := Decode([]byte(bad[0]), []byte(bad[1])); ok || err == nil {
+			t.Errorf("%q: %+v, %t", bad, row, ok)
+		}
 	}
 }
 
@@ -357,6 +408,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(spendKey("acme", "spring"), encode(f, &eventspb.Spend{Account: "acme"}))
 	f.Add(hourKey(383_999), encode(f, &eventspb.SpendHour{Account: "acme"}))
 	f.Add(partKey("banner", "größer"), encode(f, &eventspb.SpendPart{Account: "acme"}))
+	f.Add(healthKey("eu", 23), encode(f, &eventspb.SpendHistogram{WriterDc: "eu", Shard: 23, Origins: []*eventspb.OriginHealth{{Dc: "eu"}}}))
 	f.Add([]byte("\x00m"), []byte{8, 1})
 	f.Add([]byte{}, []byte{})
 	f.Fuzz(func(t *testing.T, key, value []byte) {
@@ -373,6 +425,8 @@ func FuzzDecode(f *testing.F) {
 			for _, half := range []string{row.LineItem, row.Arm} {
 				again = append(binary.BigEndian.AppendUint16(again, uint16(len(half))), half...)
 			}
+		case Health:
+			again = healthKey(row.Writer, row.Shard)
 		}
 		if !bytes.Equal(again, key) {
 			t.Errorf("key %x is read as %+v", key, row.Key)

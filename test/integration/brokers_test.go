@@ -22,7 +22,6 @@ func onDemand(t *testing.T, why string) {
 func TestBrokerRestart(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
-	f.partialCommits = true
 	a := newInstance(c, "a").start()
 	addr, _ := a.ready()
 	l := startLoad(c, 1, 10_000, 150_000)

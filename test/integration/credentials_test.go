@@ -141,7 +141,6 @@ func TestChangedCredentials(t *testing.T) {
 	onDemand(t, "takes a minute")
 	c := shared(t)
 	f := follow(c)
-	f.partialCommits = true // a broker is restarted
 	dir, ca := t.TempDir(), filepath.Join(os.Getenv(envCerts), caFile)
 	theAuthority(t).certify(t, dir, time.Now().Add(time.Hour))
 	c.setPassword("weir", "first")

@@ -14,7 +14,8 @@
 //     events by type, duplicates. No row is missing, and there is no other row.
 //   - RUN-7: Per partition the transactions are numbered without a gap, the owner epoch never
 //     falls, and input offsets never go back: nothing was committed twice, and no owner wrote after
-//     its successor. The same holds for spend.health.
+//     its successor. The same holds for the health rows.
+//   - SPEND-32: The health row of a transaction is its last row.
 //   - RUN-1: The dead-letter topic holds the expected records and no others.
 //
 // The lease loop runs with the same brokers and processes. Its regions are DynamoDB over HTTP from

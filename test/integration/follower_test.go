@@ -26,10 +26,9 @@ import (
 // the beginning. It keeps the last value of every key of spend.by.local and checks the chain of
 // transactions.
 type follower struct {
-	partialCommits bool // brokers may lose a part of a transaction, so that another owner writes a health record again
-	t              *testing.T
-	client         *kgo.Client
-	layout         events.Layout
+	t      *testing.T
+	client *kgo.Client
+	layout events.Layout
 
 	mu     sync.Mutex
 	rows   map[string]*eventspb.Spend
@@ -45,7 +44,8 @@ type chain struct {
 	owner   string    // instance that wrote the last barrier
 	claimed time.Time // time of that barrier
 	marker  *changelogpb.Marker
-	open    int // 1 + index in took of the takeover that has made no progress yet; 0 means no such takeover
+	health  bool // the open transaction has a health row
+	open    int  // 1 + index in took of the takeover that has made no progress yet; 0 means no such takeover
 }
 
 // takeover is a change of a partition's owner, possibly to the same instance.
@@ -59,14 +59,12 @@ type takeover struct {
 func follow(c *cluster) *follower {
 	c.t.Helper()
 	f := &follower{t: c.t, layout: c.layout, chains: make([]chain, c.layout.Partitions()), rows: map[string]*eventspb.Spend{}, health: map[string]*eventspb.SpendHistogram{}, ended: make(chan struct{})}
-	all := map[string]map[int32]kgo.Offset{}
-	for _, topic := range []string{c.layout.Name(events.SpendTopic("local")), c.layout.Name(events.HealthTopic)} {
-		all[topic] = map[int32]kgo.Offset{}
-		for p := range c.layout.Partitions() {
-			all[topic][p] = kgo.NewOffset().AtStart()
-		}
+	all := map[int32]kgo.Offset{}
+	for p := range c.layout.Partitions() {
+		all[p] = kgo.NewOffset().AtStart()
 	}
-	f.client = c.client(kgo.ConsumePartitions(all), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(500*time.Millisecond), kgo.ConsumeResetOffset(kgo.NoResetOffset()))
+	topics := map[string]map[int32]kgo.Offset{c.layout.Name(events.SpendTopic("local")): all}
+	f.client = c.client(kgo.ConsumePartitions(topics), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(500*time.Millisecond), kgo.ConsumeResetOffset(kgo.NoResetOffset()))
 	ctx := c.t.Context()
 	go func() {
 		defer close(f.ended)
@@ -91,12 +89,9 @@ func (f *follower) apply(ctx context.Context, fetches kgo.Fetches) {
 	now := time.Now()
 	fetches.EachRecord(func(r *kgo.Record) {
 		var err error
-		switch {
-		case r.Topic == f.layout.Name(events.HealthTopic):
-			err = f.applyHealth(r)
-		case changelogpb.IsSystem(r.Key):
+		if changelogpb.IsSystem(r.Key) {
 			err = f.applySystem(r, now)
-		default:
+		} else {
 			err = f.applyRow(r)
 		}
 		if err != nil {
@@ -112,8 +107,20 @@ func (f *follower) complain(format string, args ...any) {
 // applyRow applies a state record.
 func (f *follower) applyRow(r *kgo.Record) error {
 	table, key, err := changelogpb.StateKey(r.Key)
-	if err != nil || table != spendcounter.TableSpend {
+	if err != nil {
 		return err
+	}
+	c := &f.chains[r.Partition]
+	if c.health {
+		return fmt.Errorf("SPEND-32: a row of table %d follows the health row of its transaction", table)
+	}
+	switch table {
+	case spendcounter.TableSpend:
+	case spendcounter.TableHealth:
+		c.health = true
+		return f.applyHealth(r, string(key))
+	default:
+		return nil
 	}
 	if r.Value == nil {
 		delete(f.rows, string(key))
@@ -149,7 +156,7 @@ func (f *follower) applySystem(r *kgo.Record, now time.Time) error {
 		return err
 	}
 	last := c.marker
-	c.marker = m
+	c.marker, c.health = m, false
 	if m.Sequence != last.GetSequence()+1 {
 		return fmt.Errorf("transaction %d of epoch %d follows transaction %d of epoch %d", m.Sequence, m.OwnerEpoch, last.GetSequence(), last.GetOwnerEpoch())
 	}
@@ -197,18 +204,17 @@ func inputs(m *changelogpb.Marker) map[string]int64 {
 }
 
 // applyHealth checks that a shard has one writer after another.
-func (f *follower) applyHealth(r *kgo.Record) error {
+func (f *follower) applyHealth(r *kgo.Record, key string) error {
 	h := &eventspb.SpendHistogram{}
 	if err := proto.Unmarshal(r.Value, h); err != nil {
 		return err
 	}
-	last := f.health[string(r.Key)]
-	f.health[string(r.Key)] = h
-	if want := string(spendcounter.HealthKey("local", h.Shard)); want != string(r.Key) || h.Shard != r.Partition {
-		return fmt.Errorf("key %q, shard %d", r.Key, h.Shard)
+	last := f.health[key]
+	f.health[key] = h
+	if want := string(spendcounter.HealthKey("local", h.Shard)); want != key || h.Shard != r.Partition {
+		return fmt.Errorf("key %q, shard %d", key, h.Shard)
 	}
-	again := f.partialCommits && last != nil && h.OwnerEpoch > last.OwnerEpoch
-	if last != nil && !again && (events.CompareVersions(h, last) <= 0 || h.Incarnation == last.Incarnation && h.Sequence <= last.Sequence) {
+	if last != nil && (events.CompareVersions(h, last) <= 0 || h.Incarnation == last.Incarnation && h.Sequence <= last.Sequence) {
 		return fmt.Errorf("health %d of epoch %d follows %d of epoch %d", h.Sequence, h.OwnerEpoch, last.Sequence, last.OwnerEpoch)
 	}
 	return nil

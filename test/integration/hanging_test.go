@@ -18,8 +18,8 @@ import (
 )
 
 // TestHangingTransactions leaves transactions open that no coordinator knows, as brokers do when
-// they lose markers: in the changelog, in the group's offsets, and in an output. The next owner
-// ends them.
+// they lose markers: in the changelog, in the group's offsets, and among the dead letters. The next
+// owner ends them.
 func TestHangingTransactions(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
@@ -32,7 +32,7 @@ func TestHangingTransactions(t *testing.T) {
 
 	h := c.lostProducer("spendcounter-gone-0")
 	h.produce("spend.by.local", 3)
-	h.produce("spend.health", 5)
+	h.produce("spendcounter.dlq", 5)
 	h.commit("spendcounter", "ads.events", 7, 1)
 	h.close()
 
@@ -42,7 +42,7 @@ func TestHangingTransactions(t *testing.T) {
 	again.folds(addr, 24)
 	t.Logf("all partitions run %s after the restart", time.Since(began))
 	f.check(c, l.finish(), 0)
-	testlimit.Within(t, "no transaction is open", func(ctx context.Context) error { return h.none(ctx, "spend.health", 5) })
+	testlimit.Within(t, "no transaction is open", func(ctx context.Context) error { return h.none(ctx, "spendcounter.dlq", 5) })
 	again.alive()
 }
 
