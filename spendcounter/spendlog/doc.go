@@ -1,20 +1,19 @@
 // Package spendlog reads the topics of a spend counter, for programs that are not a part of weir:
-// spend.by.<dc>, the totals of each campaign day, hour, and line item and arm, and spend.health.
+// spend.by.<dc>, with the totals by campaign day, hour, line item and arm, and spend.health.
 // docs/spend-topics.md describes the same for other languages.
 //
 //	record of spend.by.<dc> ── Decode ─▶ Row, or skip
 //	                       └── Table ──▶ the newest row of each key
 //
 // The topic is the changelog of the counter, so it has other records as well. Decode skips them. A
-// Table keeps the newest row of each key, whatever the order in which records arrive, and whether
-// they are read again. It forgets the rows of a state that was deleted when it sees the first row
-// of the next state in the same partition.
+// Table keeps the newest row of each key, in whatever order and however often records arrive. When
+// it sees the first row of a new state in a partition, it forgets the rows of the deleted state.
 //
 // # The caller's part
 //
 //  1. Read with isolation.level=read_committed, from the beginning of the topic.
-//  2. Use one Table for each writer: for each topic spend.by.<dc>. events.MergeSpend joins the rows
-//     that several writers have of one campaign day, MergeLifetimes their lifetime rows.
+//  2. Use one Table for each writer: for each topic spend.by.<dc>. events.MergeSpend merges the
+//     rows that several writers have of one campaign day, MergeLifetimes their lifetime rows.
 //  3. After ErrNewer, stop: a row of a newer schema has figures that this version would misread.
 //
 // # What it does not do
