@@ -78,15 +78,14 @@
 //     rows depend on the inputs only, not on whether a charge came before or after the day was
 //     closed. The progress of the pass that moves the rows is in the task record and does not
 //     depend on the inputs alone: Settled reports the end.
-//   - SPEND-28: With Parts N, a campaign day has N rows of its own parts, and one row with the sum
-//     of all others. A part is a pair of line item and arm that an event of the day names. The N
-//     parts are those with the smallest hashes, so they do not depend on the order of events: a
-//     part among the N smallest of all parts is among the N smallest at any time, and is never
-//     added to the sum. A part that was added to the sum has N smaller ones at that time and later,
-//     so all its later events are added to the sum, too. Events without line item and arm, or with
-//     an invalid one, have no part. Refunds, duplicates and events of closed days have none either.
-//     If N does not change during the day, the parts add up to the charges and events that have a
-//     part.
+//   - SPEND-28: A part is a pair of line item and arm that an event of the campaign day names. With
+//     Parts N, the N parts with the smallest hashes have a row each, and one row has the sum of all
+//     other parts. So the rows do not depend on the order of events. A part among the N smallest of
+//     the whole day is among the N smallest at any time, and is never added to the sum. When a part
+//     is added to the sum, N smaller ones exist, and they remain, so all its later events are added
+//     to the sum, too. Events without line item and arm, or with an invalid one, have no part.
+//     Refunds, duplicates and events of closed days have none either. If N does not change during
+//     the day, the parts add up to the charges and events that have a part.
 //
 // # What it does not do
 //
