@@ -2,9 +2,9 @@
 // process that uses it needs no other weir process to lease, renew and release.
 //
 // A lease is the right of a key to use one resource of a pool until a deadline. A key can be a
-// user, a campaign or a session; a resource can be a domain, an account or a phone number; both are
-// any text. Each client (tenant) has its own pools. All callers that ask for the same key get the
-// same resource: in this process, in another one, and in another region.
+// user, a campaign or a session. A resource can be a domain, an account or a phone number. Both can
+// be any text. Each client (tenant) has its own pools. All callers that ask for the same key get
+// the same resource: in this process, in another one, and in another region.
 //
 // # Getting started
 //

@@ -31,8 +31,8 @@
 //	                └ limits of the process and of a client; the stop of the server ends the wait
 //
 // The version of an answer is a checksum of its figures. So a caller can continue with any process,
-// after a move of the partition or a restart. It gets the newest answer, however late it polls.
-// Requests with wait are parked too.
+// also after a move of the partition or a restart. It gets the newest answer, however late it
+// polls. Requests with wait are parked too.
 //
 // Invariants:
 //
@@ -40,9 +40,9 @@
 //     transaction.
 //   - API-2: Every answer about spend and state has the offsets and the time that it includes
 //     (AsOf) and the process that answered. NotFound has them too.
-//   - API-3: Unknown is never zero. A campaign without records is NotFound. If a partition cannot
-//     be read and could change the answer, the answer is Unavailable. A lag that is not known is
-//     absent. A shard that cannot be read is a Gap.
+//   - API-3: An unknown figure is never shown as zero. A campaign without records is NotFound. If a
+//     partition cannot be read and could change the answer, the answer is Unavailable. A lag that
+//     is not known is absent. A shard that cannot be read is a Gap.
 //   - API-4: Sums are checked. A figure that does not fit is OutOfRange and never wraps.
 //   - API-5: Accounts and currencies are never summed together. Such a request is
 //     FailedPrecondition, and the error lists the choices.
@@ -56,10 +56,10 @@
 //     forwarded too, but never in plain text to another machine.
 //   - API-10: Stale state is returned only if the request sets a maximum of staleness, and the
 //     answer has the staleness.
-//   - API-11: A request for an application is answered from that application alone. Its name may be
-//     omitted only if there is one with state, or a default. The error for an application that does
-//     not run here has those that do, and the processes that run it, as far as the brokers know
-//     them.
+//   - API-11: A request for an application is answered from that application alone. The name may be
+//     omitted only if one application has state, or if there is a default. If the application does
+//     not run here, the error lists the applications that do, and the processes that run the
+//     requested one, as far as the brokers know them.
 //   - API-12: A page token is a position between keys. A key that exists during a whole scan is
 //     returned exactly once, whatever is written during the scan. A page reads one snapshot of each
 //     partition; a scan of several pages does not.
@@ -72,8 +72,7 @@
 //     all of its content.
 //
 // The package does not read Kafka or Pebble. It keeps nothing but the owners of partitions and what
-// was read in the background for pages, and changes nothing; the one mutating call takes a
-// savepoint. It has no users or roles beyond one
-// token, and no rate limit per caller; the number of concurrent requests is limited instead. It
-// rejects calls from web pages of other origins.
+// was read in the background for pages. It changes nothing, except that one call takes a savepoint.
+// It has no users or roles beyond one token, and no rate limit per caller; instead it limits the
+// number of concurrent requests. It rejects calls from web pages of other origins.
 package api

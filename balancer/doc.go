@@ -28,21 +28,21 @@
 //
 //   - LEASE-36: Each known resource is counted in exactly one of free, leased and other, of one
 //     region. The counts equal a recount of the store.
-//   - LEASE-37: A plan never takes from a region what the region needs itself (its share, if there
-//     is not enough for all) or keeps as its floor, never a leased resource, and never more than
-//     the free resources without a transfer.
+//   - LEASE-37: A plan takes from a region neither what the region needs itself (its share, if
+//     there is not enough for all) nor its floor, no leased resource, and at most the free
+//     resources without a transfer.
 //   - LEASE-38: Nothing is sent to a region that is evacuated, adopted or lagging, nor to or from a
 //     region without a fresh heartbeat.
 //   - LEASE-39: At constant demand no move is reversed, and a plan made again during a transfer is
 //     empty.
-//   - LEASE-40: A resource has at most one transfer. It is commanded again only after that ended,
-//     by a change or by its timeout.
-//   - LEASE-41: Forecasts use the time at which changes were written, not read: a log that is read
-//     late gives the same forecasts.
+//   - LEASE-40: A resource has at most one transfer. The next one is commanded only after a change
+//     or the timeout has ended it.
+//   - LEASE-41: Forecasts use the times at which changes were written, not read: if a log is read
+//     late, the forecasts are the same.
 //   - LEASE-42: A rejected record leaves no trace.
 //   - LEASE-43: The state of a resource depends on the set of changes and results since its first
-//     change, not on their order. Results have versions, too: a version greater than all changes
-//     means that the resource may have moved to another pool.
+//     change, not on their order. Results have versions, too: a version greater than that of all
+//     changes means that the resource may have moved to another pool.
 //
 // # What it does not do
 //

@@ -12,9 +12,9 @@
 //	                                                              └─▶ state: positions of shards,
 //	UpdateItem ◀────── writeHeartbeats: row B/region                  streams, progress of scans
 //
-// A goroutine that reads hands everything over in batches. A batch holds output records together
-// with the state after them, so records and positions are committed in one transaction. A new
-// Bridge begins at the state that was committed last. See the section Sources of package stream.
+// Readers pass everything to Flush in batches. A batch holds output records together with the state
+// after them, so records and positions are committed in one transaction. A new Bridge begins at the
+// state that was committed last. See the section Sources of package stream.
 //
 // # Invariants
 //
@@ -22,7 +22,7 @@
 //     item are in the order of the stream. This holds through rollovers and splits of shards,
 //     throttling, lost responses, aborted transactions, takeovers and kills.
 //   - LEASE-15: A shard is read after the last record of its parent is in the queue. A shard whose
-//     parent is unknown is read once two complete listings lack the parent and the parent is older
+//     parent is unknown is read when two complete listings lack the parent and the parent is older
 //     than 24 hours.
 //   - LEASE-16: A shard that no record was read from is read from its oldest record, however late
 //     the shard was found.
@@ -39,9 +39,9 @@
 //
 // # What it does not do
 //
-// It does not notice the deletion of a row in a gap of the stream, and does not know to which pool
-// a resource belonged before the gap: a scan shows the rows as they are now. Lease rows are never
-// deleted; the balancer finds a missing row when a command fails.
+// It does not notice that a row was deleted, or that a resource left a pool, in a gap of the
+// stream: a scan shows the rows as they are now. Lease rows are never deleted. The balancer finds a
+// missing row when a command fails.
 //
 // A scanned row may precede older changes of the same row that are still in the stream. Readers
 // keep the greatest version.

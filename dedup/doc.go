@@ -10,14 +10,14 @@
 //	       lease.commands.<loser's region> ◀─ Supersede, Revoke ────────┘            │
 //	       lease.duplicates, lease.journal ◀─ found, resolved; a tombstone after an hour
 //
-// A row is live if it is leased and its end is more than the skew away. Of the live rows of a key
-// the winner is the one that was granted first; of equal times the first region by name. A row
-// without a time of granting comes last. The others are superseded: their agents use the winner's
-// resource from their next call on, and their own resource returns when its lease ends. If the
-// winner's lease is about to end, dedup waits up to 2 s for its end or its renewal.
+// A row is live if it is leased and its end is more than the skew away. Of the live rows of a key,
+// the row that was granted first wins; at equal times, the first region by name. A row without a
+// grant time comes last. The other rows are superseded: from the next call on, their agents use the
+// winner's resource, and their own resource becomes free when its lease ends. If the winner's lease
+// is about to end, dedup waits up to 2 s for its end or its renewal.
 //
-// Fold never decides: it keeps rows. Only OnTimer decides, by the time of its call. A change with a
-// wrong time cannot make a lease look over.
+// Fold keeps rows and never decides. Only OnTimer decides, by the time of its call, so a change
+// with a wrong time cannot make a lease look ended.
 //
 // # Invariants
 //
@@ -25,8 +25,8 @@
 //     and however often.
 //   - LEASE-30: At least one live row has no command against it: that of the winner.
 //   - LEASE-31: A row with a command against it does not win as long as the task knows of no
-//     greater version. The command may have been carried out. So regions never supersede each
-//     other: see below.
+//     greater version, because the command may have been carried out. So regions never supersede
+//     each other: see below.
 //   - LEASE-32: Each command has a winner that is leased and live, as far as the task knows.
 //   - LEASE-33: A command is repeated, at growing intervals, as long as the task would still decide
 //     the same.
@@ -37,18 +37,18 @@
 //
 // # Decisions on stale rows
 //
-// A command carries the version of the loser's row, and the executor carries it out on that version
-// only. So a decision on a stale row of the loser has no effect. The winner's lease may have ended
-// by then: the loser's agents see that and reinstate their lease with a greater version. One
-// outcome must be impossible: all live rows of a key are superseded, each in favour of another.
-// Proof: take such rows, and the last of the decisions that superseded them. Its winner W was
-// leased at version v as the task knew it, with no command against v. W is superseded too, by an
-// earlier decision, on version u. If v = u, there was a command against v. If v > u, W was leased
-// again after it was superseded at u, so the row that is superseded now is by a later decision.
-// Both contradict.
+// A command has the version of the loser's row, and the executor carries it out on that version
+// only. So a decision on a stale row of the loser has no effect. If the winner's lease has ended by
+// then, the loser's agents see that and reinstate their lease with a greater version. One outcome
+// must be impossible: all live rows of a key are superseded, each in favour of another one. Proof
+// by contradiction: take such rows, and the last of the decisions that superseded them. When it was
+// made, the task knew its winner W as leased at version v, with no command against v. W is
+// superseded, too, by an earlier decision, on version u. If v = u, there was a command against v.
+// If v > u, W was leased again after it was superseded at u, so a later decision must have
+// superseded it now. Both contradict the assumption.
 //
-// A superseded row may name a winner that has lost to a third region since. It is superseded again
-// in favour of that region, before its agents reinstate it.
+// The winner that a superseded row names may lose to a third region later. Then the row is
+// superseded again in favour of that region, before its agents reinstate it.
 //
 // # What it does not do
 //

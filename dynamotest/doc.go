@@ -52,23 +52,23 @@
 //	      └▶ link ─▶ liveTable.receive of the other     └▶ journal     (internal/journal)
 //	         region: the last writer wins
 //
-// Time is only read, at each request: no goroutine and no timer makes things happen. So a cloud
-// works in a testing/synctest bubble, on a ManualClock, and on the system's clock. DESIGN.md
-// describes the design and the decisions.
+// The clock is read at each request. There are no goroutines and no timers. So a cloud works in a
+// testing/synctest bubble, on a ManualClock, and on the system's clock. DESIGN.md describes the
+// design and the decisions.
 //
 // # Invariants
 //
 //   - DEV-7: A write is either rejected and changes nothing, or it is in the table, in the stream
 //     and in the journal, in one step.
 //   - DEV-8: Every write that lags arrives, and the writes of one item arrive in their order. When
-//     none is on its way, each index has what its table has, and all regions of a global table have
-//     the same items.
+//     no write is in transit, each index has what its table has, and all regions of a global table
+//     have the same items.
 //   - DEV-9: A change of an item has exactly one record in its region's stream. A write that
 //     changes nothing has none. A replicated write that is applied has one too, but several writes
 //     of one item may have become one on the way (Profile.Merge).
 //   - DEV-10: Of two writes of an item, in any regions, the one with the later stamp stays in every
-//     region. A stamp is a time, and the region's name where times are equal. The stamp of a write
-//     is later than the stamp of the item that it found.
+//     region. A stamp is a time; if times are equal, the region's name decides. The stamp of a
+//     write is later than the stamp of the item that it found.
 //   - DEV-11: The same configuration, calls in the same order and the same readings of the clock
 //     give the same answers.
 //   - DEV-12: An operation or a parameter that is not supported is rejected with an error that

@@ -65,7 +65,7 @@
 //
 // # What it does not do
 //
-// Package events does not validate events: whether a price may be negative or a campaign empty is
-// decided by the fold (spendcounter). It reads no files (events/ingest), has no Kafka client
-// (processors) and reads no clock.
+// Package events does not validate events: the fold (spendcounter) decides whether a price may be
+// negative or a campaign empty. It reads no files (events/ingest), has no Kafka client (processors)
+// and reads no clock.
 package events

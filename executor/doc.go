@@ -17,13 +17,13 @@
 //   - LEASE-49: A row is written only through the endpoint of Config.Region and only at the version
 //     that the command names. A command that comes twice, late or out of order changes a row once.
 //   - LEASE-50: The clock is read right before each attempt, an attempt is one request, and it ends
-//     after Table.Timeout. A transferred resource becomes available Config.TransferWait after that
-//     reading. TransferWait is longer than the greatest difference between two clocks and the
-//     duration of a request together.
-//   - LEASE-51: After a response that shows a wrong clock of this machine, no write begins before a
-//     response that shows a right one.
+//     after Table.Timeout. A transferred resource becomes available Config.TransferWait after the
+//     clock was read. TransferWait is longer than the sum of the greatest difference between two
+//     clocks and the duration of a request.
+//   - LEASE-51: After a response that shows that this machine's clock is wrong, no write begins
+//     until a response shows that it is right.
 //   - LEASE-52: Nothing is written through a region whose write lease has ended, or that was
-//     adopted. The commands of an adopted region are STALE. See table.WriteLease.
+//     adopted. The result of the commands of an adopted region is STALE. See table.WriteLease.
 //   - LEASE-53: Each command has a result, after its write and before its offset is committed.
 //     After a crash it may have two. The second result is DONE, too, unless another write has
 //     changed the row between these results.

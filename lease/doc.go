@@ -15,8 +15,8 @@
 //
 //   - LEASE-1: No two keys use one resource at the same time.
 //   - LEASE-2: Of the leases that one region granted, no two users of a key have different
-//     resources at the same time. A user in another region may begin that region's lease as soon as
-//     a shared lease was released.
+//     resources at the same time. A user in another region may begin a lease of that other region
+//     as soon as a shared lease was released.
 //   - LEASE-3: Two regions may lease one key at once, before replication. When one of the two
 //     leases has been superseded and the clients have called again, all have the winner's resource.
 //   - LEASE-4: A resource row is available, or leased, or retired; never two of these.
@@ -28,6 +28,6 @@
 //     the quarantine.
 //
 // What it does not do: it promises nothing across regions before replication has delivered a row.
-// It does not decide which of two regions' leases of a key wins (package dedup) and where free
-// resources go (package balancer); it has the rules for their writes.
+// It does not decide which of two regions' leases of a key wins (package dedup), nor where free
+// resources go (package balancer). It has the rules for the writes of both.
 package lease

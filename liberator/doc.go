@@ -17,30 +17,30 @@
 // long each time, up to 10 min, until the stream shows a greater version.
 //
 // A released resource gets an entry in one of the pool's buckets of the index. A bucket takes about
-// 1,000 writes per second, those of agents included. So a pool has a budget in each region. Leases
-// of a burst beyond the budget get slots in the order in which they ended.
+// 1,000 writes per second, those of agents included. So a pool has a budget of commands per second
+// in each region. If more leases end than the budget allows, they get later slots, in the order in
+// which they ended.
 //
 // # Invariants
 //
 //   - LEASE-22: The row of a resource has the greatest version seen, in whatever order changes
 //     arrive and however often.
 //   - LEASE-23: A resource with a lease has one timer, never later than its next step. Other
-//     resources have none. A renewal does not move the timer: when it fires, OnTimer reads the row
-//     and sets it again.
-//   - LEASE-24: No command is for a lease that the task knows to be renewed, released, or not over
-//     yet.
+//     resources have none. A renewal does not move the timer: when the timer fires, OnTimer reads
+//     the row and sets the timer again.
+//   - LEASE-24: No command is for a lease that, as far as the task knows, was renewed or released,
+//     or has not ended.
 //   - LEASE-25: The command is repeated as long as the task knows of no greater version.
 //   - LEASE-26: A pool without known settings waits, and Stats counts that. No command has a
 //     default quarantine or a default number of buckets.
 //   - LEASE-27: In any second of the timers' clock, at most twice the budget of a pool and region
 //     is commanded.
-//   - LEASE-28: Decisions depend on the changes and on the times at which timers fired, on nothing
-//     else.
+//   - LEASE-28: Decisions depend only on the changes and on the times at which timers fired.
 //
 // # What it does not do
 //
-// It ends no lease: the executor's conditional write does. It keeps a small row for each resource
-// that it has seen, also when the resource is free: a late change of an older version must not
-// restore a lease. It does not read the results of commands (lease.results): the stream of changes
-// shows their effect.
+// It frees no resource itself: the executor's conditional write does. It keeps a small row for each
+// resource that it has seen, also when the resource is free, so that a late change of an older
+// version cannot restore a lease. It does not read the results of commands (lease.results): the
+// stream of changes shows their effect.
 package liberator

@@ -20,12 +20,12 @@
 //     transactions, and restarts of the brokers at both ends.
 //   - MIRROR-2: A copy and the position after it are committed in one transaction. The position is
 //     nowhere else.
-//   - MIRROR-3: Origin.Previous of a copy is the offset of the copy before it, so that a reader of
-//     the copies finds each loss: what lies between two offsets were records only if Previous lies
-//     between them, too.
-//   - MIRROR-4: Nothing is skipped without an operator. Where a peer has lost records, has created
-//     a topic again, has another number of partitions, or has a batch that cannot be decoded, that
-//     partition of that topic stops and reports what to do. The others continue.
+//   - MIRROR-3: Origin.Previous of a copy is the offset of the record that was copied before it. So
+//     a reader of the copies finds each loss: records are missing between two copies if and only if
+//     Previous of the later one is not the offset of the earlier one.
+//   - MIRROR-4: Nothing is skipped without an operator. If a peer has lost records, has created a
+//     topic again, has another number of partitions, or has a batch that cannot be decoded, this
+//     partition of this topic stops and reports what to do. The others continue.
 //   - MIRROR-5: An instruction is carried out at the offset that it names, or not at all: one that
 //     comes late changes nothing.
 //   - MIRROR-6: Memory is bounded by Config.QueueBytes and by the queues of the readers, however
@@ -34,14 +34,15 @@
 //   - MIRROR-7: New, Fold and Flush make no request: a peer that is away delays no other work.
 //   - MIRROR-8: Each partition of Config.Heartbeats gets a heartbeat each second, so that readers
 //     of its copies distinguish silence from an outage.
-//   - MIRROR-9: A log is copied as that of one datacentre: neither the own log, nor one that is or
-//     was copied under another name (ClaimedError).
-//   - MIRROR-10: Copies of records that a peer has taken at the offsets of lost ones have another
-//     log in their Origin than the copies of the lost ones: readers take none for a repetition.
+//   - MIRROR-9: A log is copied under the name of one datacentre only. The own log is not copied,
+//     nor a log that is or was copied under another name (ClaimedError).
+//   - MIRROR-10: Copies of records that a peer has taken at the offsets of lost records have another
+//     log in their Origin than the copies of the lost records, so that no reader takes them for
+//     repetitions.
 //
 // # What it does not do
 //
-// It does not interpret what it copies: the readers of the copies reject. So a record that is too
-// large for a transaction here is copied without key, value and headers. It does not copy deletions
-// of records, settings of topics, or offsets of groups. It writes nothing to a peer.
+// It does not interpret what it copies: readers of the copies reject invalid records. A record that
+// is too large for a transaction here is copied without key, value and headers. Deletions of
+// records, settings of topics and offsets of groups are not copied. Nothing is written to a peer.
 package mirror

@@ -1,7 +1,6 @@
 // Package processors is the runtime of stream processors. It folds the partitions of Kafka topics
-// into keyed state in Pebble and emits records, exactly once within one Kafka cluster. The other
-// packages use Kafka and Pebble through it and its sub-packages: only benchmarks and tests import
-// their clients.
+// into keyed state in Pebble and emits records, exactly once within one Kafka cluster. Other
+// packages use Kafka and Pebble through this one and its sub-packages.
 //
 //	        assigned           barrier read          due: 100 ms to 1 s, records, bytes, Wake
 //	group ──────────▶ restoring ──────────▶ running ──┬──────────────────────────────┐
@@ -57,8 +56,8 @@
 // transaction that it could not commit. The brokers abort it, and the next owner folds its records
 // again.
 //
-// A takeover of a state that offline.Repartition has not written as a whole ends the process with
-// ErrPartlyMoved, and one of a state that was moved away with ErrMovedAway: its marker states so.
+// A takeover ends the process with ErrPartlyMoved if its marker states that offline.Repartition has
+// not written the whole state, and with ErrMovedAway if it states that the state was moved away.
 // Package offline explains why.
 //
 // # Records that cannot be read
@@ -66,43 +65,43 @@
 // A partition whose next record cannot be read, because it is deleted or decompresses to more than
 // kafka.MaxBatchBytes, commits what it has and stops. A batch that cannot be decoded, such as one
 // with a wrong checksum, is fetched again for Config.UnreadableAfter first, since a network can
-// change bytes, too. A changelog that cannot be read stops the partition as well, and nothing goes
-// past its batch. Errors of brokers that pass, such as a move of the leader, stop nothing,
-// however long they last. An operator gives such a range up with kafkaadmin.ApplySkip, which writes
-// an instruction to the changelog of the partition:
+// change bytes, too. A changelog that cannot be read stops the partition as well, and no skip
+// passes its batch. Temporary errors of brokers, such as a move of the leader, stop nothing,
+// however long they last. An operator gives up a range of an input that cannot be read with
+// kafkaadmin.ApplySkip, which writes an instruction to the changelog of the partition:
 //
 //	operator ── Skip{topic, from, to, after, who, why} ─▶ changelog[p]
 //	stopped task: the changelog has grown ─▶ takeover: tail up to its barrier, Skip behind the last marker
 //	  ─▶ handler at position to ─▶ first transaction: marker{inputs at to, skips}, offsets at to
 //
 // The owner carries it out, because only the owner is fenced: the position is in the marker and in
-// the group's offsets, which one transaction must change together. An edit of both by an operator
-// would need the exclusive member, and so a stop of the partitions that can be read. The
+// the group's offsets, which one transaction must change together. An operator could change both
+// only as the exclusive member, and would have to stop the partitions that can be read. The
 // instruction names the last transaction that the operator saw (after) and the position (from). If
-// the task is anywhere else, the instruction is void, so it cannot be carried out twice or late.
-// Until the marker is committed, each takeover finds the instruction again. The marker keeps all
-// ranges: rebuilds and replays leave them out, and Status lists them. Compaction keeps the
-// instructions, too, as a log of who gave up what.
+// the task is at another transaction or position, the instruction is void, so it cannot be carried
+// out twice or late. Until the marker is committed, each takeover finds the instruction again. The
+// marker keeps all ranges: rebuilds and replays leave them out, and Status lists them. Compaction
+// keeps the instructions, too, as a log of the skips and their operators.
 //
 // # Timers, sources, standbys
 //
 // A TimerHandler has durable timers in event time or wall time. They are a table of the state, so
 // they are committed, restored and moved with it. A timer fires in one committed transaction.
 //
-// A Handler with Close may own goroutines that read another system. Flush hands over what they have
+// A Handler with Close may own goroutines that read another system. Flush returns what they have
 // read, with their positions, and a new Handler continues from the committed positions. Package
-// bridge is one.
+// bridge is an example.
 //
 // Read reads the committed state of a key's partition, and Owner returns the process that has it.
 // Ask and AskCommitted call a function with the handler of a partition, between two batches, and
 // HandlerOf returns the handler to readers of what it publishes. They reach the handlers of this
 // process only. A handler that is a stream.CommitListener is called after each of its transactions.
-// Package stream numbers what holds.
+// Package stream has the invariants.
 //
 // With Config.Standbys, other processes keep the state of each partition warm, and the group
 // assigns a partition to a process that has it warm. For a processor with WarmStandbys they keep a
-// handler, too, which gets each committed change of a row. It folds nothing and emits nothing. At a
-// takeover it is at the transaction of the store, or it is discarded.
+// handler, too, which gets each committed change of a row. This handler folds and emits nothing. At
+// a takeover it is discarded unless it is at the transaction of the store.
 //
 // # Other packages
 //

@@ -2,9 +2,9 @@
 //
 //	func main() { program.Main(split(), count()) }
 //
-// Main reads flags. Config.Main is for a program that sets more than they do, such as Queries or
-// TLS. Run reads no flags and writes no log of its own, and New returns the Program first, for
-// metrics of its own:
+// Main reads flags. Config.Main is for a program that needs settings without a flag, such as
+// Queries or TLS. Run reads no flags and writes no log. New returns the Program before it runs, so
+// that the caller can register metrics:
 //
 //	list ─▶ New ─▶ Program.Run ─┬─▶ topics that are missing         created, with partitions that fit
 //	                            ├─▶ processors.Runtime of each      state in Dir/<App>
@@ -13,11 +13,11 @@
 //
 // # Change the key
 //
-// All records of a key must be in one partition, since the partition's task has their state. If a
+// All records of a key must be in one partition, because the partition's task has their state. If a
 // processor needs records by another key, put a processor before it, which writes the records with
-// that key to a topic between the two. Nothing else is needed: Run creates the topic with as many
-// partitions as its reader needs, and each record passes through both exactly once. Kafka deletes
-// no record of that topic by its age: see kafkaadmin.TopicOptions.Retention.
+// that key to a topic between the two. Run creates this topic with as many partitions as its reader
+// needs, and each record passes through both processors exactly once. Kafka does not delete records
+// of this topic by age: see kafkaadmin.TopicOptions.Retention.
 //
 //	lines ─▶ split ─▶ words (key: the word) ─▶ count ─▶ counts
 //
@@ -28,14 +28,15 @@
 //   - RUN-48: The end of the context, and the first error of a processor or of the API, ends all
 //     parts. Each processor commits what it has folded. Run returns after all of them, with the
 //     first error, which names its processor.
-//   - RUN-49: Existing topics are never changed. One that does not fit the processors is an error
-//     before anything is created; a cleanup policy that differs is the log event
-//     topic_setting_differs. So is a missing changelog whose consumer group has committed offsets:
-//     the state is lost, and an operator decides.
+//   - RUN-49: Existing topics are never changed. A topic that does not fit the processors is an
+//     error before anything is created. So is a missing changelog whose consumer group has
+//     committed offsets: the state is lost, and an operator has to decide. A cleanup policy that
+//     differs is the log event topic_setting_differs.
 //   - RUN-50: Processors of one program share nothing but the registry and the API: each is a
 //     consumer group of its own, and other processes may run some of them alone, once the topics
-//     exist. A process with a part of the list knows fewer topics that belong together, and could
-//     create them with other numbers of partitions: let a process with the whole list create them.
+//     exist. A process with a part of the list does not know all topics that belong together, and
+//     could create topics with different numbers of partitions: let a process with the whole list
+//     create them.
 //
 // # What it does not do
 //

@@ -22,8 +22,8 @@
 // Fold processes a batch in chunks of 512 records, and each chunk in passes over columns: decode
 // and validate every record; admit each record in log order (transport duplicate, import, lateness
 // and bucket, sums that would overflow, clocks); probe the duplicate set; find the entries; add.
-// The passes let the cache misses of neighbouring events overlap. The result is the same as for one
-// event after the other: no figure depends on how the log was cut into batches.
+// The passes let the cache misses of neighbouring events overlap. The result is the same as if
+// events were processed one after another: no figure depends on how the log was cut into batches.
 //
 // # The caller's part
 //
@@ -39,7 +39,7 @@
 //     flushes, restarts or the content of the cache. Wall time (Batch.NowMs, Commit.NowMs) affects
 //     health figures only.
 //   - SPEND-13: A rejected record leaves no trace. Everything that can reject it is checked before
-//     the first change. Only the position in its origin passes a rejected copy.
+//     the first change. One exception: a rejected copy advances the position of its origin.
 //   - SPEND-14: An event in time is charged once. Of the events with one id, account and event
 //     time, the first in the order of folding is charged. The others are counted as duplicates on
 //     the campaign day that they name. Whether an event is in time or late depends on the event and
@@ -51,7 +51,7 @@
 //     cumulative micros, which fit int64. No sum wraps.
 //   - SPEND-17: The order between topics does not matter: replicas that folded the same records of
 //     each origin have the same spend and the same counts of duplicates and late events, if the
-//     copies of each event are equal. DESIGN.md has the figures that are by order.
+//     copies of each event are equal. DESIGN.md lists the figures that depend on the order.
 //   - SPEND-18: Two keys with the same hash are two campaigns: keys are compared in full.
 //   - SPEND-19: After Rebuild the duplicate set has exactly the ids of before, with local tables or
 //     without.
@@ -60,42 +60,42 @@
 //     table 1.
 //   - SPEND-22: Table 5 has the RankingSize campaigns with the greatest charges of each open budget
 //     day and currency in table 1, and those with most events. Table 10 has the sums over all
-//     campaigns. Both depend on table 1 only, unless the task record marks them as unranked; then
-//     the next Flush makes them from table 1.
+//     campaigns. Both depend on table 1 only. If the task record marks them as unranked, the next
+//     Flush builds them from table 1.
 //   - SPEND-23: An imported event and an adjustment are applied once for ever, without any window.
-//     Table 7 has a row for each adjustment that was applied, with the number of others that
-//     arrived under its reference.
+//     Table 7 has a row for each adjustment that was applied, with the number of other adjustments
+//     that arrived under its reference.
 //   - SPEND-24: An adjustment names the datacentre that served the ads. A refund above the charges
 //     of its campaign day is applied, and counted.
-//   - SPEND-25: Of the records of one campaign day, the later one is newer by
+//   - SPEND-25: Of two records of one campaign day, the later one is newer by
 //     events.CompareVersions, also if the state was deleted in between. A record that a promotion
-//     changed has one more correction than before, and keeps its number.
-//   - SPEND-26: The hours of a campaign day are a part of its charges and events. They are all of
-//     them, if the day was counted with Hours from its first event on, except those of events far
-//     from the day. Its newest hour is in its record, each other hour in table 9.
+//     changed has one more correction than before, and later changes keep that number.
+//   - SPEND-26: The hours of a campaign day have a part of its charges and events. They have all,
+//     except events far from the day, if Hours was set from the first event of the day on. The
+//     newest hour is in the record of the campaign day, each other hour in table 9.
 //   - SPEND-27: The row to which an event is charged depends on its budget day and the closed day
 //     alone. A closed day never opens again. When no row of a closed day is left in table 1, the
-//     rows are a function of the inputs, whatever was charged before and after the days were
-//     closed. How far the pass is that moves the rows is in the task record, but is not: Settled
-//     reports the end.
-//   - SPEND-28: With Parts N, the parts of a campaign day are those N pairs of line item and arm
-//     with the smallest hashes, of all pairs that its events name, and the sum of the others. So
-//     which pairs have rows depends on no order: a pair among the N smallest of all is among the N
-//     smallest of each subset, and is never added to the sum of the others. A pair that is added to
-//     it has N smaller ones from then on, so all its later events are added to it, too. Events
-//     without line item and arm, or with a bad one, have no part, and neither have refunds,
-//     duplicates and events of closed days. The parts are a part of the charges and events of the
-//     day, if N did not change while it was counted.
+//     rows depend on the inputs only, not on whether a charge came before or after the day was
+//     closed. The progress of the pass that moves the rows is in the task record and does not
+//     depend on the inputs alone: Settled reports the end.
+//   - SPEND-28: A part is a pair of line item and arm that an event of the campaign day names. With
+//     Parts N, the N parts with the smallest hashes have a row each, and one row has the sum of all
+//     other parts. So the rows do not depend on the order of events. A part among the N smallest of
+//     the whole day is among the N smallest at any time, and is never added to the sum. When a part
+//     is added to the sum, N smaller ones exist, and they remain, so all its later events are added
+//     to the sum, too. Events without line item and arm, or with an invalid one, have no part.
+//     Refunds, duplicates and events of closed days have none either. If N does not change during
+//     the day, the parts add up to the charges and events that have a part.
 //   - SPEND-32: In a transaction of the changelog, the health row of the shard is behind all other
-//     rows, and describes the state after them. So who has read a health row, has read every row
-//     that it speaks of. DESIGN.md has what compaction changes.
+//     rows, and describes the state after them. A reader that has read a health row has read every
+//     row that the health row describes. DESIGN.md has what compaction changes.
 //
 // # What it does not do
 //
 // It has no budgets and rejects no event because of one: readers compute overdelivery. It has no
 // time zones: the ad server stamps the budget day, and an event without one is charged to its UTC
 // day. It does not convert currencies. It does not order events: a late event is charged to the day
-// that it names. It reverses no events by their ids. It sends nothing to other datacentres and
-// reads none of their spend. DESIGN.md describes the guarantees of the duplicate window and its
+// that it names. It does not reverse events by their ids. It sends nothing to other datacentres and
+// does not read their spend. DESIGN.md describes the guarantees of the duplicate window and its
 // limits, and why events are not reversed.
 package spendcounter

@@ -85,19 +85,18 @@
 // A Processor names its input topics, its changelog, its outputs, and a function that makes the
 // Handler of a task. A task is one partition number of all inputs. A handler folds records in
 // memory: it uses no Kafka client, no database, no clock and no goroutine. At the end of a
-// transaction it hands over its Changes. The runtime commits them and the input offsets in one
-// Kafka transaction, so that each record counts exactly once.
+// transaction it returns its Changes. The runtime commits them and the input offsets in one Kafka
+// transaction, so that each record counts exactly once.
 //
 // There are four ways to write a handler:
 //
 //   - Processor.On has a function and a codec for each input, and a function for each kind of
 //     timers: On, OnBytes, OnTimer. Their Context has the state, outputs and timers. Begin with it.
-//   - EachRecord makes one of a function that is called for each record, with the bytes of the
-//     record.
+//   - EachRecord makes a handler from a function that is called for each record, with the bytes of
+//     the record.
 //   - A type with Fold and Flush gets records in batches and keeps the open transaction itself.
-//     Write one where the work per record must be small, or where the rows of a batch are looked up
-//     at once.
-//   - FromSource makes one of a Source, which reads another system. See Sources.
+//     Write one if the work per record must be small, or to look up all rows of a batch at once.
+//   - FromSource makes a handler from a Source, which reads another system. See Sources.
 //
 // A handler never sees a record twice, and sees the records of one topic and partition in offset
 // order. Batches and changes are plain memory that the runtime reuses: a handler copies what it
@@ -106,8 +105,8 @@
 // # Sources
 //
 // A Source reads another system, such as a change stream of a database or the Kafka cluster of
-// another datacentre. Its positions are state of the task: they are committed in the transaction of
-// the records that they belong to. So each record of the other system is emitted exactly once.
+// another datacentre. Its positions are state of the task: they are committed in one transaction
+// with their records. So each record of the other system is emitted exactly once.
 //
 //	other system             Source                         one Kafka transaction
 //	┌──────────┐  Read   ┌────────────┐  Push  ┌───────┐  Flush  ┌ output records
@@ -137,12 +136,12 @@
 //     opened to inspect its state reads nothing.
 //   - RUN-26: One source at a time commits for a partition. A former owner may still read after a
 //     takeover, but Kafka fences its transactions.
-//   - RUN-27: A transaction that does not commit, a restart and a takeover end the source. What it
-//     had pushed and not committed is discarded. The next source is opened with the positions of
-//     the last transaction that was committed, whatever process wrote it.
+//   - RUN-27: A transaction that does not commit, a restart and a takeover end the source. What was
+//     pushed and not committed is discarded. The next source is opened with the positions of the
+//     last transaction that was committed, whatever process wrote it.
 //   - RUN-28: Nothing is handed over after Close, and Close returns after Read.
-//   - RUN-29: Memory is bounded: Push blocks while the queue is full. A source that reads faster
-//     than Kafka takes records reads no faster than Kafka.
+//   - RUN-29: Memory is bounded: Push blocks while the queue is full. So a source reads no faster
+//     than Kafka accepts records.
 //
 // The processor of a source has an input topic, as all do: its partitions number the tasks, and its
 // records are control records for the source. A batch waits at most processors.Config.Tick for a
@@ -181,20 +180,20 @@
 //     answer given in Committed is durable: no crash, takeover or fence removes what it states.
 //   - RUN-31: Committed is called in the order of the transactions, on the goroutine of the
 //     handler, before any other call of the handler. No transaction is reported twice.
-//   - RUN-32: An aborted transaction is never reported, and neither is one whose outcome the
-//     process does not know. Their handler is discarded. After a crash between the commit and the
-//     report, and after an answer of a broker that was lost, the next handler finds the changes in
-//     its state and no Committed for them. So a caller without an answer does not know whether its
-//     question counted: make questions repeatable, by an id that the caller chooses.
-//   - RUN-33: A process that has lost its partition (a zombie) gets no Committed for anything that
-//     it decided afterwards: the brokers refuse its commit. A process that freezes between the
-//     commit and the report may call Committed late. What it reports is then still true, and the
-//     new owner has it.
-//   - RUN-34: What a question changes is part of the open transaction, like what records change. An
-//     answer before the commit, in the question itself, may be undone.
+//   - RUN-32: A transaction that was aborted, or whose outcome the process does not know, is never
+//     reported. The handler is discarded. After a crash between the commit and the report, or after
+//     a lost answer of a broker, the next handler has the changes in its state, but gets no
+//     Committed for them. So a caller without an answer does not know whether its question counted:
+//     make questions repeatable, by an id that the caller chooses.
+//   - RUN-33: A process that has lost its partition (a zombie) gets no Committed for later
+//     decisions, because the brokers refuse its commit. A process that freezes between the commit
+//     and the report may call Committed late. The report is then still true, and the new owner has
+//     the transaction.
+//   - RUN-34: The changes of a question are part of the open transaction, as those of records are.
+//     An answer that is given before the commit, in the question itself, may be undone.
 //   - RUN-35: A Wake is coalesced with others of the same transaction. A Flush begins after each
-//     Wake of a handler that is not discarded. A Flush that hands over nothing, after no record,
-//     makes no transaction: there is no Committed, and the next Flush has the same sequence.
+//     Wake of a handler that is not discarded. A Flush without changes, after no record, makes no
+//     transaction: there is no Committed, and the next Flush has the same sequence.
 //
 // The state of such a handler depends on more than its records. So it writes each decision to the
 // state or to an output, and a test in processorstest needs Options.NoRefold.
@@ -209,9 +208,9 @@
 // # What it does not do
 //
 // There is no query language and no operator for joins or windows: a join is a processor with
-// several inputs, and a window is state with a timer. A task reads the state of its own partition
-// and of no other, so there are no global tables. A change of the key needs a second processor and
-// a topic between the two, see package program. Exactly once holds within one Kafka cluster, for
+// several inputs, and a window is state with a timer. A task reads only the state of its own
+// partition, so there are no global tables. A change of the key needs a second processor and a
+// topic between the two, see package program. Exactly once holds within one Kafka cluster, for
 // state and outputs; a Sink acts at least once. The package runs nothing: it has no client, no
 // goroutine and no clock.
 package stream

@@ -3,6 +3,7 @@
 //
 //	cycle ─▶ arrivals ─▶ GetLease of a new key ─▶ ends at its deadline | renewed once, then ends | released early
 //
-// Users drop a lease at its deadline. When the users stop, they release no lease: each ends at its
-// deadline. The package does not measure throughput: it makes at most eight calls at the same time.
+// Users stop using a resource at the deadline of its lease. When the load stops, it releases no
+// lease: each ends at its deadline. The package does not measure throughput: it makes at most eight
+// calls at the same time.
 package leaseload

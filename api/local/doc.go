@@ -8,5 +8,5 @@
 //
 // Package program runs processors of a program of your own, with the API over them.
 //
-// It keeps nothing but the last counts of dead letters, and starts nothing.
+// It keeps only the last counts of dead letters, and starts nothing.
 package local

@@ -15,9 +15,9 @@
 // # Counters and histograms
 //
 // Counters and histograms have no label partition. They describe what the handlers of this process
-// did since the process started, and never fall. A handler counts from zero, or, where the total is
-// part of the state, from the total that it restored. The counter grows only by what the handler
-// adds. So a takeover changes no counter, and the sum of the increases over all processes is what
-// the application did. The work of a transaction that Kafka aborts after Flush is repeated and
-// counted again, as in weir_processor_records_total.
+// did since the process started, and never fall. A handler counts from zero, or from the restored
+// total if the total is part of the state. The counter grows only by what the handler adds. So a
+// takeover changes no counter, and the sum of the increases over all processes is the work of the
+// application. The work of a transaction that Kafka aborts after Flush is repeated and counted
+// again, as in weir_processor_records_total.
 package metrics

@@ -9,11 +9,11 @@
 //
 //  1. A figure is that of an API answer, or a sum of them. Money and counts are exact: separators
 //     are added, and no digit is rounded away, except in rates.
-//  2. Unknown is never zero. A part that could not be read shows its error.
-//  3. Text of data is text: no id, reason or error becomes HTML, and characters that are not
-//     printable are escapes. An id has its own text direction.
-//  4. A page needs nothing but its style, its script and its icon, from its own origin (Policy). It
-//     is complete without the script: a link loads it again.
+//  2. An unknown figure is never shown as zero. A part that could not be read shows its error.
+//  3. Text from data stays text: no id, reason or error becomes HTML, and characters that are not
+//     printable are escaped. An id has its own text direction.
+//  4. A page needs only its style, its script and its icon, from its own origin (Policy). It is
+//     complete without the script: a link loads it again.
 //  5. The size of a page is bounded, whatever the number of partitions, pools and campaigns. A list
 //     that is cut states how many rows it leaves out.
 //

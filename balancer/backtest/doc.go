@@ -1,5 +1,6 @@
 // Package backtest runs the balancer's forecasts and policy on recorded or synthetic demand, beside
-// the policy that they replace. `weir balancer backtest` prints its results.
+// the policy that they replace: proportional targets, with resources liberated hourly or at once.
+// `weir balancer backtest` prints its results.
 //
 //	CSV ── Read ──▶ Curve ─┐              ┌─▶ forecasts: error of each method, by region
 //	     Synthetic ──▶ Curve ┴─ Run ──────┼─▶ policies: refused and moved, for the same arrivals

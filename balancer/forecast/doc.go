@@ -10,5 +10,5 @@
 //  1. The caller passes the time. Equal calls make equal series.
 //  2. A decoded Series or Profile continues as the encoded one.
 //
-// What it does not do: it knows no resources and no leases that end (package balancer).
+// What it does not do: it does not know resources, nor leases that end (package balancer).
 package forecast

@@ -4,9 +4,9 @@
 //	                                ├─▶ Pulls     moves that cannot wait for the next plan
 //	                                └─▶ Explain   each region in a sentence
 //
-// The functions compute from their arguments alone. The topic lease.headroom has the views
-// (ViewOf), so a plan can be computed from that topic without executing it. Package balancer has
-// the invariants of a plan: B1 to B3.
+// The functions use only their arguments. The views are in the topic lease.headroom (ViewOf), so a
+// plan can be computed from that topic without being executed. Package balancer has the invariants
+// of a plan: LEASE-37 to LEASE-39.
 //
 // What it does not do: it picks no resources and sends no commands (package balancer).
 package plan

@@ -25,16 +25,17 @@
 //     second is rejected. This holds for the last 4 million references of a file. An adjustment
 //     needs no import: the counter applies a reference once for ever.
 //   - SPEND-11: A row that the spend counter would refuse is rejected here, because the owner of
-//     the file sees the rejects file and not the dead-letter topic.
+//     the file sees the rejects file, but not the dead-letter topic.
 //
-// The events of a Job.Import carry the import and a sequence number by row, so that the spend
-// counter applies each of them once, whenever the file is ingested again. Rows that were rejected
-// and corrected are a file of their own: within an import the counter has passed them. Equal rows
-// of two files have the same ids; Options.IDSpace separates them.
+// The events of a Job.Import carry the id of the import and a sequence number per row, so that the
+// spend counter applies each event once, whenever the file is ingested again. Rows that were
+// rejected and then corrected must be imported as a separate file, because within the import the
+// counter is already past them. Equal rows of two files have the same ids; Options.IDSpace
+// separates them.
 //
-// A caller that refuses an input with too many rejected rows reads it twice: the first Run has a
-// Sink that drops the records, and after Source.Rewind the second one produces them. With the same
-// Options.Now both reject the same rows.
+// A caller that refuses an input with too many rejected rows reads the input twice: the first Run
+// has a Sink that drops the records, and after Source.Rewind the second Run produces them. With the
+// same Options.Now both runs reject the same rows.
 //
 // The package does not stamp the ingest time (0 stands for the record's timestamp), does not speak
 // Kafka, does not spread rows within their hour and does not repair rows.

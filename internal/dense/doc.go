@@ -5,7 +5,7 @@
 //
 // Invariants:
 //
-//  1. The n-th Insert returns n-1. No number is ever removed, except all at once by Reset.
+//  1. The n-th Insert returns n-1. No single number is ever removed; Reset removes all.
 //  2. Every number that was inserted with a hash is among the candidates of that hash. Other
 //     numbers can be among them too. The caller compares the keys, so that equal hashes never merge
 //     two keys.

@@ -1,4 +1,4 @@
-// Package keywatch wakes those who wait for a change of keys.
+// Package keywatch wakes callers that wait for changes of keys.
 //
 //	Add(prefix) ──▶ Set ◀── Changed(keys), after each commit
 //	                 │
@@ -14,6 +14,6 @@
 //  4. Close closes all channels, once.
 //  5. An empty Set costs one atomic load for each commit.
 //
-// A wake-up has no key and no value: the receiver reads what it wants to know. It registers first
-// and reads afterwards, so that no change comes between. A Set is safe for concurrent use.
+// A wake-up has no key and no value: the receiver reads the values. It registers first and reads
+// afterwards, so that it misses no change. A Set is safe for concurrent use.
 package keywatch

@@ -11,7 +11,7 @@
 //	                          ├▶ CheckWords ──────┤
 //	                          └▶ CheckWrites ─────┘
 //
-// A complaint states the place, what is wrong, why there is a rule, and what to write instead.
+// A complaint states the place, what is wrong, the reason of the rule, and what to write instead.
 //
 // The checks are pure functions, so that their own tests can give them files that break each rule.
 //

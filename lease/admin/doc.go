@@ -17,16 +17,17 @@
 //     home region, which a row of its own names; an Admin with another Config.Home gets ErrHome.
 //     Known resources are written through their owner, and write leases through their grantor.
 //   - LEASE-56: A region may grant leases while at least one grantor renews its write lease. The
-//     home region also renews its own, while that has not ended: of two regions that cannot reach
-//     each other, the home region continues.
+//     home region also renews its own write lease, as long as it has not ended: if two regions
+//     cannot reach each other, the home region continues.
 //   - LEASE-57: An adoption first ends the renewal of the lost region's write lease at every
 //     grantor, through the endpoint of each. Then it waits for the latest end that any of them
-//     granted. An operator's assertion (Adoption.DeadSince) replaces a grantor that does not
-//     answer, and the home region.
+//     granted. An operator's assertion (Adoption.DeadSince) replaces the answer of a grantor, and
+//     is required if the lost region is the home.
 //   - LEASE-58: A move of the home region begins with a fence: a write of the home row through the
 //     former home. A process writes a new row only within ten seconds after a read of the home row.
 //     So ten seconds after the fence no process writes a new row through the former home. For a day
-//     after the move, the other regions are asked whether they know the name of a new resource.
+//     after the move, the import of a new resource asks the other regions whether they know its
+//     name.
 //   - LEASE-59: No existing row is overwritten: a new row is written only if there is none, and a
 //     row is changed only at the version that was read.
 //   - LEASE-60: A resource row is never deleted, only retired. Its version is the token of leases,

@@ -1,4 +1,4 @@
-// Package changes decodes and validates the records of the topic lease.changes, for all processors
+// Package changes decodes and validates the records of the topic lease.changes for the processors
 // that fold them.
 //
 //	Batch ─▶ Decoder.Each: decode ─▶ Rules ─▶ Prefetch the state rows ─▶ Fold, one change at a time

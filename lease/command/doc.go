@@ -16,8 +16,8 @@
 //   - LEASE-45: A released resource becomes available at the time in the command, which is never
 //     before the end of its lease. A transferred one becomes available Config.TransferWait after
 //     the clock was read for the attempt.
-//   - LEASE-46: The outcome is DONE only if the row has become what the command wants, now or
-//     before: it has the version that follows the command's, and the content as far as it can be
+//   - LEASE-46: The outcome is DONE only if the row is as the command wants it, by this write or an
+//     earlier one: it has the version after the command's, and the same content as far as it can be
 //     known. It does not matter which process made the write.
 //   - LEASE-47: The outcome is EARLY only if the row has the command's version, so the same command
 //     can still succeed.

@@ -19,10 +19,10 @@
 //   - the time advances by one tick.
 //
 // The state machines of the clients are those of package lease itself, and rows change by its
-// rules. Only names and times are small. Each client's clock differs from the true time by at most
-// the skew. The clocks by which regions order their writes differ by at most the skew, too. A
-// candidate may have been read long before it is used. The checker reports a shortest history that
-// violates an invariant.
+// rules. Only the numbers of names and times are small. Each client's clock differs from the true
+// time by at most the skew. The clocks by which regions order their writes differ by at most the
+// skew, too. A candidate may have been read long before it is used. If an invariant is violated,
+// the checker reports a shortest history that violates it.
 //
 // The invariants are those that package lease lists.
 //

@@ -26,10 +26,10 @@
 //     item at the same time, so the last-writer-wins rule of global tables never decides between
 //     two writes.
 //   - LEASE-12: Each change of a versioned item is conditional on its version, and increments it.
-//   - LEASE-13: A request with a response that shows a clock difference above Table.Skew returns
+//   - LEASE-13: If a response shows a clock difference above Table.Skew, the request returns
 //     ErrClock.
 //
 // What it does not do: it decides nothing about leases (package lease does), and it does not hide
 // lost answers. The SDK sends a request up to Table.Attempts times, so a write may have been made
-// although its condition is reported as failed. The caller sees the item and decides by it.
+// although its condition is reported as failed. The caller gets the item, and decides from it.
 package table

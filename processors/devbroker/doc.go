@@ -11,15 +11,15 @@
 // Files in DataDir: kafka/ belongs to kfake. LOCK is the lock. commit.journal exists while a broker
 // runs, guard/ while a compaction runs.
 //
-// Invariants, each with a test. Those of DEV-1 to DEV-3 kill the broker or truncate its files:
+// Invariants, each with a test. The tests of DEV-1 to DEV-3 kill the broker or truncate its files:
 //
 //   - DEV-1: A transaction is committed in all partitions and for its group, or nowhere. kfake ends
-//     a transaction with many writes. The journal records the commit before the first of them, and
+//     a transaction by many writes. The journal records the commit before the first of them, and
 //     repair completes a commit that a kill interrupted.
-//   - DEV-2: A record is read as committed if and only if it was committed. kfake takes a batch
-//     without an index entry for a non-transactional one: repair drops it. kfake aborts
-//     transactions that were open at a kill without writing markers, so that clients drop what the
-//     same producer commits later: repair writes the markers and fences the producer.
+//   - DEV-2: A record is read as committed if and only if it was committed. kfake treats a batch
+//     without an index entry as non-transactional: repair drops it. kfake aborts transactions that
+//     were open at a kill, but writes no markers, so clients would drop what the same producer
+//     commits later: repair writes the markers and fences the producer.
 //   - DEV-3: Compaction loses no key. kfake drops a record in favour of a newer one whose
 //     transaction is still open, and removes the old files before it writes the new ones: the
 //     janitor compacts at a moment without open transactions and keeps hard links to the old files.
@@ -34,6 +34,6 @@
 // development.
 //
 // It has one broker, no security and no replication. Transaction markers stay in compacted topics
-// as long as any record of their producer does, because kfake keeps them: under constant load the
-// broker still grows by these markers, see BenchmarkGrowth.
+// as long as any record of their producer does, so under constant load the broker still grows by
+// these markers, see BenchmarkGrowth.
 package devbroker

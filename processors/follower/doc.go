@@ -13,13 +13,13 @@
 // A partition is loaded when its rows cannot be continued: the store is new, the topic was created
 // again, the log starts behind the position or ends before it, or compaction may have removed
 // tombstones that the store lacks. A load reads the partition from its start into a new slot of the
-// store. Its end replaces the former slot, so rows that the log no longer has are gone. Until then
-// reads return the former rows, unless the topic was created again.
+// store. At its end the new slot replaces the former one, so rows that the log no longer has are
+// gone. Until then reads return the former rows, unless the topic was created again.
 //
-// A load collects rows in memory, sorts them and writes them as tables in the background: few large
-// ones, because a quarter of the memory of the store's memtables is for the rows of all loads, and
-// the largest load writes first. Records behind the end of a load that arrive before its last table
-// is written belong to the load.
+// A load collects rows in memory, sorts them and writes them as tables in the background. All loads
+// share a quarter of the memory of the store's memtables, and the largest load writes first, so the
+// tables are few and large. Records that arrive before the last table of a load is written belong
+// to the load.
 //
 // # Invariants
 //
@@ -51,7 +51,7 @@
 // # What it does not do
 //
 // It reads no partition alone: every process has all partitions. It does not read transactions
-// across partitions as one. Rows whose records a topic without compaction has deleted stay until
-// the partition is loaded again. A lost store loses what OnChange would report as deleted: an owner
-// of a view in memory starts the view from OnOpen.
+// across partitions as one. If a topic without compaction deletes records, their rows stay until
+// the partition is loaded again. After the loss of the store, OnChange reports no deletions of rows
+// that only the lost store had: a program that keeps a view in memory starts the view from OnOpen.
 package follower

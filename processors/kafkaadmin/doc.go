@@ -19,10 +19,10 @@
 //     aborts the transaction of an earlier session and fences every other session. Then it reads
 //     the topic again, up to the high watermark, and leaves out resolved dead letters. Of two
 //     concurrent operators one receives ErrTakenOver. After a crash a second attempt resolves the
-//     dead letters that the first did not.
-//   - RUN-43: A read of a dead-letter topic is exact: it ends at offsets and not after a time
-//     without records. It passes the gaps that compaction left.
-//   - RUN-44: A skip leaves out no record that can be read when PlanSkip reads it.
+//     dead letters that are left.
+//   - RUN-43: A read of a dead-letter topic is exact: it ends at offsets, not after a time without
+//     records, and passes the gaps that compaction left.
+//   - RUN-44: A skip leaves out no record that PlanSkip can read.
 //   - RUN-45: Nothing is deleted, and no number of partitions is changed.
 //
 // It does not reset offsets, move replicas or write ACLs (Doctor prints the ACLs that are needed).

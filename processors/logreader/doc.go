@@ -1,17 +1,18 @@
-// Package logreader reads partitions of a Kafka cluster without a consumer group: what a
-// stream.Source needs that copies the topics of another cluster.
+// Package logreader reads partitions of a Kafka cluster without a consumer group, for a
+// stream.Source that copies the topics of another cluster.
 //
 //	                     Reader                          Partition
 //	brokers ──records──▶ one client ──▶ queue, bounded ──▶ Next
 //	        ──topic ids, first and end offsets, each second──▶ Status
 //
 // The caller keeps the positions. A Partition begins at the Position with which it was opened, and
-// each Batch has the one after it. DescribeExtent and DescribeWritten ask once, without a Reader.
+// each Batch has the position after it. DescribeExtent and DescribeWritten ask once, without a
+// Reader.
 //
 // # Invariants
 //
 //   - RUN-51: Next returns the committed records of a partition, each once, in the order of their
-//     offsets. Control records and the records of aborted transactions are passed.
+//     offsets. Control records and the records of aborted transactions are left out.
 //   - RUN-52: All records of a partition are of one topic: the topic that had its name when the
 //     partition was first read. A topic that was deleted and created again stops the partition
 //     (RecreatedError), even if it has a record at the position. So does another number of
@@ -37,6 +38,6 @@
 // # What it does not do
 //
 // It balances nothing: callers decide which process opens which partition. It stores no position.
-// Batches that compaction has emptied at the end of a log leave the position before them, so Status
-// shows a lag that the topic does not have; package follower is for compacted topics.
+// If compaction has emptied batches at the end of a log, the position stays before these, and
+// Status shows a lag that the topic does not have. Package follower is for compacted topics.
 package logreader

@@ -12,9 +12,9 @@
 //     application's group. No process can run the application at that time. While one runs, they
 //     return ErrInUse.
 //   - RUN-37: Each partition is written in one transaction, with the marker and the group's
-//     offsets. An operation that was interrupted has done some partitions in full and the others
-//     not at all. Calling it again does the rest. Until a Repartition is complete, its target does
-//     not start.
+//     offsets. An interrupted operation has written some partitions in full and the others not at
+//     all. Calling it again writes the rest. Until a Repartition is complete, its target does not
+//     start.
 //   - RUN-38: A Replay writes to no topic, group or directory of the live processor before Promote.
 //   - RUN-39: Compare and Promote compare states that are functions of the same inputs: both are at
 //     the same offsets and settled (stream.Processor.Settled).
@@ -23,9 +23,9 @@
 //
 // # The statement that a move is complete
 //
-// A target that begins with a part of its state begins other totals at zero, and soon has records
-// that no move can keep. So a Repartition states in the marker of every partition whether the state
-// is complete:
+// A target that started with a part of its state would count the missing totals from zero, and the
+// move could not be completed without losing what it counted. So a Repartition states in the marker
+// of every partition whether the state is complete:
 //
 //  1. one transaction: all markers, incomplete       from here on the target does not start
 //  2. a transaction for each partition: its keys, its marker, incomplete
@@ -33,22 +33,24 @@
 //  4. one transaction: all markers of the source     from here on the source does not start
 //  5. one transaction: all markers, complete         from here on the target starts
 //
-// The statement is in the marker because a task begins from its marker, whatever else it has read.
-// The takeover of a partition checks it there, so it needs no further request. No time passes
-// between the check and the use, in which another Repartition could begin. Other places are weaker:
+// The statement is in the marker because a task always begins from its marker. So the takeover of a
+// partition checks the statement without a further request, and no other Repartition can begin
+// between the check and the use. Other places are weaker:
 //
-//   - The offsets of the group expire while the group is empty, and the state does not. Offsets are
-//     in each transaction in any case, because the brokers check the membership of the exclusive
-//     member only where they take offsets.
-//   - A marker in every partition shows that all are written. It does not show the last check, nor
-//     that a second move has replaced some of them.
+//   - The offsets of the group expire while the group is empty; the state does not expire. (Each
+//     transaction contains offsets, but for another reason: brokers check the membership of the
+//     exclusive member only in offset commits.)
+//   - The presence of a marker in every partition shows that all were written. It shows neither
+//     that the last check succeeded, nor that a second move has begun to overwrite them.
 //   - The end offset of the changelog shows barriers, too.
 //
-// A source that runs again by mistake counts what the target lacks. So at no time both can start,
-// wherever a crash happens: step 4 comes before step 5, and UndoRepartition takes step 5 back
-// before step 4. Brokers can commit a transaction in part. So the first of the two steps is read
-// back, and repeated for the partitions that lack it, before the second.
+// If the source ran beside the target, it would count records that the target lacks. So at no time
+// can both start, wherever a crash happens. Repartition stops the source (step 4) before it allows
+// the target to start (step 5). UndoRepartition first stops the target, and then allows the source
+// to start. Brokers can commit a transaction in part. So both operations read the markers of the
+// first of these two transactions back, and write those that are missing again, before the second
+// transaction.
 //
-// A partition that has no marker begins with an empty state. It may do so only if no former
-// changelog has records (processors.Config.FormerChangelogs). The same rules hold for the source.
+// A partition without a marker begins with an empty state, but only if no former changelog has
+// records (processors.Config.FormerChangelogs). The same rules hold for the source.
 package offline

@@ -1,7 +1,7 @@
 // Package processorstest is a crash harness: it runs a processor under the faults of a production
 // cluster. Processes are killed, frozen or cut off. Brokers fail requests, lose answers and move
-// leaders. Disks lose what was not synced. Everything runs in one process and in virtual time, so
-// that ten minutes without brokers take milliseconds.
+// leaders. Disks lose what was not synced. Everything runs in one process and in virtual time: ten
+// minutes without brokers take milliseconds.
 //
 //	Run ─▶ bubble of testing/synctest
 //	        ├── Harness: three simulated brokers (kfake) with the processor's topics
@@ -46,7 +46,7 @@
 //
 //	RUN-1, RUN-2, RUN-6  One undisturbed handler that folds the same records in the same transactions ends
 //	                     with the same state after each transaction and writes the same outputs. So no
-//	                     record is lost, applied twice or invented, and no timer. See Options.NoRefold.
+//	                     record and no timer is lost, applied twice or invented. See Options.NoRefold.
 //	RUN-4                of every store
 //	RUN-5                of every store, sampled ten times a second
 //	RUN-7                of every partition of the changelog
@@ -58,10 +58,11 @@
 // # Timers
 //
 // The comparison fires the timers of a stream.TimerHandler again, in the same transactions. Wall
-// timers fire by the time in the marker. Timers of event time fire between the records, if the
-// processor has one input. The changelog does not have the order between several inputs. There the
-// timers of event time fire at the end of the transaction, and the changelog decides about those
-// that were set in it. A handler whose result depends on that order needs Options.NoRefold.
+// timers fire by the time in the marker. Timers of event time fire between the records if the
+// processor has one input. With several inputs the changelog does not have the order of the
+// records: timers of event time fire at the end of the transaction, and the changelog decides
+// whether a timer that was set in this transaction fires. A handler whose result depends on the
+// order of inputs needs Options.NoRefold.
 //
 // Harness.AddProcessor runs several processors on the same brokers.
 //

@@ -14,16 +14,16 @@
 //   - RUN-61: Records of one key are done one after another, in the order of the partition. A
 //     record that fails delays only the records of its key, until Sink.Pending records of its
 //     partition are in memory. Then fetching of the partition pauses.
-//   - RUN-62: When a partition is revoked or the process stops, the calls under way have
-//     Config.Grace to end. Then they are cancelled and not committed: the next owner of the
-//     partition calls Do again.
+//   - RUN-62: When a partition is revoked or the process stops, running calls have Config.Grace to
+//     end. Then they are cancelled and not committed: the next owner of the partition calls Do
+//     again.
 //   - RUN-63: No offset is reset. A partition that cannot be read at its offset stops, and its
 //     Status holds the reason. Sink.SkipTrimmed is the exception: it continues after records that
 //     retention has deleted.
 //   - RUN-64: A stopped partition continues behind a range that an operator gives up with
-//     kafkaadmin.ApplySkip. The instruction is an offset of kafka.SkipGroup, for one position. The
-//     commits of the partition have the range in their metadata from then on, and each owner
-//     repeats it: Status.Skipped.
+//     kafkaadmin.ApplySkip. The instruction is an offset of kafka.SkipGroup, for one position. From
+//     then on, each owner writes the range into the metadata of the partition's commits:
+//     Status.Skipped.
 //
 // It keeps no state, writes no output and has no dead-letter topic.
 package sink

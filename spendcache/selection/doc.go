@@ -9,24 +9,26 @@
 //	health record of us ─┼─▶ Selector.Decide ─▶ Assessment of each dataset: candidate, lag, deficit
 //	health record of ap ─┘   once a second     └▶ hysteresis ─▶ Decision: dataset, mode, reason
 //
-// Two things go wrong with a dataset. It lags: the newest event that it has counted is older than
-// that of another dataset. Or it lacks events: it has counted fewer of the last 60 s.
+// A dataset can have two defects. It can lag: its newest counted event is older than the newest of
+// another dataset. Or it can lack events: of the last 60 s it has counted fewer than another
+// dataset.
 //
-//   - The lag is measured for each origin, the datacentre in which events arrived: the greatest
-//     difference to the newest dataset in the ingest time of that origin's newest event. A dataset
-//     that hears of one origin no more lags, however new the events of the others are. Clocks of
-//     different datacentres are never compared. The mirror's heartbeats are events here, one a
-//     second in each shard: without them each event of a quiet origin would look like a lag.
+//   - The lag is measured for each origin, the datacentre in which events arrived. For one origin,
+//     it is the difference between the ingest times of the newest event in this dataset and in the
+//     newest dataset; the greatest difference counts. So a dataset that no longer gets the events
+//     of one origin lags, however new the events of the others are. Clocks of different datacentres
+//     are never compared. The mirror's heartbeats count as events, one per second and shard:
+//     without them each event of a quiet origin would look like a lag.
 //   - The deficit is the missing part of the events of the last 60 s by ingest time, against the
 //     dataset with the most.
 //
 // A dataset is fresh if its lag is less than Config.Lag, complete if its deficit is less than
 // Config.Deficit, and healthy if both. A Selector prefers the reader's own dataset if it is
-// healthy, then the next healthy one in ring order. Without a healthy one it prefers the dataset
-// that misses least: the greater of its deficit and of the part of the last 60 s that its lags
-// cover, each weighted by the events of its origin. For two datasets these are the rules of the
-// seed, Twitter's "Preventing ad overspend" (cross-datacentre writes, with the thresholds ts and
-// tc):
+// healthy, then the next healthy one in ring order. If no dataset is healthy, it prefers the
+// dataset that misses least. What a dataset misses is the greater of two parts of the last 60 s:
+// its deficit, and the time that its lags cover, each lag weighted by the events of its origin. For
+// two datasets these are the rules of the seed, Twitter's "Preventing ad overspend"
+// (cross-datacentre writes, with the thresholds ts and tc):
 //
 //	              │ remote has more │ equal  │ local has more
 //	──────────────┼─────────────────┼────────┼───────────────
@@ -40,10 +42,10 @@
 //  2. For two datasets the result is that of the table, in each cell and on its borders.
 //  3. The chosen dataset is a candidate: its health record is not older than Config.Stale. Without
 //     a candidate no dataset is chosen, and the mode reports it.
-//  4. A dataset that stays healthy is left only for the reader's own.
+//  4. A healthy dataset is left only for the reader's own.
 //
 // # What it does not do
 //
-// The package reads no clock and no topic: ages are given, by the reader's own clock. It compares
-// no spend, and it cannot notice a counter that counts too much.
+// The package reads no clock and no topic: the caller passes ages by the reader's own clock. It
+// does not compare spend, so it cannot notice a counter that counts too much.
 package selection

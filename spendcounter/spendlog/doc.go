@@ -6,15 +6,14 @@
 //	                       └── Table ──▶ the newest row of each key
 //
 // The topic is the changelog of the counter, so it has other records as well. Decode skips them. A
-// Table keeps the newest row of each key, whatever the order in which records arrive, and whether
-// they are read again. It forgets the rows of a state that was deleted when it sees the first row
-// of the next state in the same partition.
+// Table keeps the newest row of each key, in whatever order and however often records arrive. When
+// it sees the first row of a new state in a partition, it forgets the rows of the deleted state.
 //
 // # The caller's part
 //
 //  1. Read with isolation.level=read_committed, from the beginning of the topic.
-//  2. Use one Table for each writer: for each topic spend.by.<dc>. events.MergeSpend joins the rows
-//     that several writers have of one campaign day, MergeLifetimes their lifetime rows.
+//  2. Use one Table for each writer: for each topic spend.by.<dc>. events.MergeSpend merges the
+//     rows that several writers have of one campaign day, MergeLifetimes their lifetime rows.
 //  3. After ErrNewer, stop: a row of a newer schema has figures that this version would misread.
 //
 // # What it does not do

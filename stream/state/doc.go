@@ -14,8 +14,8 @@
 //
 // Keep fills a table from a topic, and Sessions is a table of open sessions with its timers.
 //
-// A Cache is for handlers of batches, which keep their open transaction themselves: it holds the
-// rows that changed since the last Flush, decoded.
+// A Cache is for handlers of batches, which keep their open transaction themselves. It holds,
+// decoded, the rows that changed since the last Flush.
 //
 // # Values are copies
 //
@@ -25,8 +25,8 @@
 //
 // # Order
 //
-// A scan goes by the order of the encoded keys. String, Bytes, Uint64, Int64 and Float64 keep the
-// order of their values. JSON, Proto and Varint do not.
+// A scan returns rows in the order of the encoded keys. String, Bytes, Uint64, Int64 and Float64
+// keep the order of their values. JSON, Proto and Varint do not.
 //
 // # Evolution
 //

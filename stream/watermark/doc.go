@@ -4,7 +4,8 @@
 //
 //	newest time of each input ──▶ minimum over the inputs that are not idle ──▶ minus Lateness, in whole grains
 //
-// It is for those two: processors have no use for it, and it can change with any version.
+// It is only for the runtime and streamtest: processors do not need it, and it can change with any
+// version.
 //
 // A watermark never goes back. The package reads no clock, and does not drop late records.
 package watermark

@@ -30,10 +30,10 @@
 //
 //   - LEASE-67: Every resource is known in one region and available; all regions have the same
 //     rows.
-//   - LEASE-14: lease.changes has each version of each row from a stream once, those of one region
-//     in order, none is missing, and the last one equals the table.
-//   - LEASE-1 and LEASE-3: No two keys may ever have used one resource at one time, by the leases
-//     that agents returned; keys that two regions leased end with one lease.
+//   - LEASE-14: lease.changes has each version of each row from a stream once, and the versions of
+//     one region in order. No version is missing, and the last one equals the table.
+//   - LEASE-1 and LEASE-3: By the leases that agents returned, no two keys may ever have used one
+//     resource at the same time. Keys that two regions leased have one lease at the end.
 //   - LEASE-63 and LEASE-65: Each command has a result, no command waits, and no record was
 //     rejected.
 //
@@ -42,10 +42,10 @@
 //
 //   - RUN-56: The rows equal those of a plain consumer, with their offsets.
 //
-// Tests that measure how long processes take run alone. Of the others two run at a time, each on
-// one of two single-node brokers; each begins without topics and groups. Beside the listener
-// PLAINTEXT a broker has TLS, where a client needs a certificate, and PASSWORD, which is SCRAM
-// over TLS. The tests are skipped without a Docker engine, and under -short.
+// Tests that measure how long processes take run alone. Other tests run two at a time, each on one
+// of two single-node brokers; each test begins without topics and groups. Beside the listener
+// PLAINTEXT a broker has TLS, where a client needs a certificate, and PASSWORD, which is SCRAM over
+// TLS. The tests are skipped without a Docker engine, and under -short.
 //
 // They do not reach the failpoints of a commit (the crash harness of package processors does), and
 // they do not measure throughput (`weir bench spend` does).

@@ -13,7 +13,7 @@
 //  3. A test that began and has no result counts as failed.
 //  4. A package that fails without a failed test (it does not build, TestMain fails), or that ends
 //     while a test runs (a panic, its time limit), counts as one failed test. A second run of tests
-//     cannot change that: the other tests of the package have not run.
+//     cannot change that, because the other tests of the package have not run.
 //
 // Tests and their subtests are counted alike. Report does not run tests.
 package main

@@ -16,7 +16,7 @@
 //
 // A scenario has a warm-up, then one to three faults at a time with quiet periods between them.
 // Then all faults end, users make requests for a short time and stop, and everything in progress
-// has time to finish. Then the history is checked. A run that lacks one of the required marks, such
+// has time to finish. Then the history is checked. A run without one of the required events, such
 // as a duplicate, counts as empty (Missing).
 //
 // Check has these checkers, by the numbers of docs/invariants.md:
@@ -41,7 +41,7 @@
 //
 // Mutation tests prove that each checker finds violations: see Mutations.
 //
-// The model has one pool in one partition and no retired resources, and agents read the table each
-// time. The home region moves only after its loss: all of its processes and its DynamoDB endpoint
-// have stopped. The code of bridge, executor, runtime and wire formats has its own tests.
+// The model has one pool in one partition and no retired resources, and its agents keep nothing in
+// memory. The home region moves only after its loss, when all of its processes and its DynamoDB
+// endpoint have stopped. The code of bridge, executor, runtime and wire formats has its own tests.
 package sim

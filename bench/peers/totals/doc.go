@@ -1,5 +1,5 @@
-// Package totals computes what was counted, so that the work of a peer can be compared with the
-// log, key by key.
+// Package totals computes the totals of the log and of a peer's state, so that the two can be
+// compared key by key.
 //
 //	log   ──▶ Key, Value of each key ──▶ Add ──▶ Totals ─┐
 //	state ──▶ its keys and values    ──▶ Add ──▶ Totals ─┴─▶ equal, or the peer did not do the work

@@ -1,4 +1,4 @@
-// Package failpoint lets a test stop a process between two steps of a commit. The hook travels in
+// Package failpoint lets a test stop a process between two steps of a commit. The hook is passed in
 // the context of Run, as in net/http/httptrace, so that no Config has a field for it.
 //
 //	failpoint.WithHook(ctx, hook) ─▶ Runtime.Run ─▶ hook(Flushed), Produced, Written, Ended, Applied in each commit

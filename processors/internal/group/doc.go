@@ -5,9 +5,9 @@
 //	members: claims, changelog offsets ─▶ goal: even, few moves ─▶ now: the goal, or a warm member ─▶ Assignment
 //	                                                            └▶ standbys, and warm-ups where now is not the goal
 //
-// It assigns the first partitions of the inputs, as many as the processor has. Partitions that an
-// administrator has added behind them have no owner. The exclusive member of package offline
-// assigns by the same plan.
+// If the processor has N partitions, it assigns the first N of the inputs. Further partitions,
+// which an administrator has added, have no owner. The exclusive member of package offline assigns
+// by the same plan.
 //
 // A member is one session. The members of one instance share a store, so a partition that moves
 // between them needs no warm-up.

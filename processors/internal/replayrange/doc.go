@@ -2,8 +2,8 @@
 //
 //	offline.Replay.Run ── context.Context ──▶ Runtime.Run ──▶ worker: first and last offset of each input
 //
-// The range travels in the context of Run, as a failpoint does, so that processors.Config has no
-// field that a replay alone sets.
+// The range is passed in the context of Run, as a failpoint is, so that processors.Config has no
+// field that only a replay sets.
 //
 // Invariants:
 //

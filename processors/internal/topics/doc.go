@@ -9,8 +9,8 @@
 //   - RUN-46: Inputs, changelog and dead-letter topic have the same number of partitions, because
 //     partition p of each belongs to task p. Outputs may have any number. If the processor states
 //     its number of partitions and the state has that number, the topics may have more: an
-//     administrator added partitions. They are ignored, and reported. The partitions of the state
-//     are those of the changelog that have a record; if that is not certain, as many as the group's
-//     offsets record.
+//     administrator added partitions. They are ignored, and reported. The state has as many
+//     partitions as the changelog has partitions with records. If that number is not certain, the
+//     group's offsets record it.
 //   - RUN-47: Nothing is created or changed.
 package topics

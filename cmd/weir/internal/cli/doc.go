@@ -1,5 +1,5 @@
 // Package cli holds what every command shares: global flags, configuration, output formats, tables,
-// and errors with an exit code and a remedy. It knows none of the things that weir works on.
+// and errors with an exit code and a remedy. It does not know the terms of weir's applications.
 //
 //	main ─▶ NewApp(Process) ─▶ App.Execute ─▶ a command ─▶ Fail(exit code, what, why, do)
 //	                                              │                └─▶ stderr, exit code

@@ -11,12 +11,12 @@
 //
 // Invariants:
 //
-//  1. No code branches on the name of a role; the entry holds what differs.
+//  1. No code branches on the name of a role; the differences are in the entries.
 //  2. Background work of a part begins before all parts run and ends after all of them.
-//  3. A role that depends on another cluster (Role.Remote) is supervised. It is tried again for
-//     ever, and neither ends the process nor keeps it from being ready while another role works.
-//     Only a wrong configuration, or a state directory that it cannot use, ends the process, and
-//     only before the role has worked once.
+//  3. A role that depends on another cluster (Role.Remote) is supervised: it is started again for
+//     ever. Its failure does not end the process, and does not make the process unready while
+//     another role works. Only a wrong configuration, or a state directory that the role cannot
+//     use, ends the process, and only before the role has worked once.
 //  4. Errors are typed (ConfigError, RoleError, StopTimeoutError) and have no exit code: package
 //     connect maps them.
 package node
