@@ -119,7 +119,7 @@ func isIO(err error) bool {
 }
 
 // fieldRemedy is the remedy of requests that are not valid.
-const fieldRemedy = "correct the arguments: a field that the message names is the flag of the same name"
+const fieldRemedy = "correct the flags: the message names fields of the request, and a flag has the name of its field; page_token is --page"
 
 // explainRPC explains an error of the API by its code. An error that no weir process has sent has a
 // code of the client.
@@ -138,7 +138,7 @@ func explainRPC(f *Failure, err *connect.Error) {
 	case connect.CodeInvalidArgument, connect.CodeOutOfRange:
 		f.Code, f.What, f.Do = ExitUsage, "the server rejects the request", fieldRemedy
 	case connect.CodeNotFound:
-		f.Code, f.What, f.Do = ExitFailed, "not found", "check the spelling; for events that were just produced, add --wait"
+		f.Code, f.What, f.Do = ExitFailed, "not found", "check the spelling of the names"
 	case connect.CodeDataLoss:
 		f.Code, f.What, f.Do = ExitData, "the server found damaged data", "see the log of the server"
 	case connect.CodeInternal, connect.CodeUnknown, connect.CodeUnimplemented:
