@@ -105,7 +105,7 @@ func readTime(s string) (int64, error) {
 // evenly converts points to equal steps of the most frequent width.
 func evenly(times []int64, values []float64) (Curve, error) {
 	if len(times) < 2 {
-		return Curve{}, fmt.Errorf("%w: %d lines: use at least two", ErrFormat, len(times))
+		return Curve{}, fmt.Errorf("%w: number of usable lines %d: write at least two", ErrFormat, len(times))
 	}
 	gaps := make([]int64, len(times)-1)
 	for i := range gaps {

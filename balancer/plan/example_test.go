@@ -25,8 +25,8 @@ func ExampleMoves() {
 		fmt.Println(line)
 	}
 	// Output:
-	// move 98 from us-east-1 to eu-west-1: eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 coming back; us-east-1 has 500 more than it needs: 98 go there
-	// eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 coming back: it gets 98
-	// us-east-1 expects 500 new leases in 10 min and has 900 free with 100 coming back: enough, with 500 to spare
+	// move 98 from us-east-1 to eu-west-1: eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 returning; us-east-1 has a surplus of 500: 98 are transferred
+	// eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 returning: the region gets 98
+	// us-east-1 expects 500 new leases in 10 min and has 900 free with 100 returning: enough, with a surplus of 500
 	// us-west-2 expects 300 new leases in 10 min and has 10 free: 290 short, and nothing is sent because its replication lag is 42.0 s, above the limit of 10.0 s
 }

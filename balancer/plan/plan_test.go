@@ -331,16 +331,16 @@ func TestPlanExplains(t *testing.T) {
 		{Region: "us-east-1", State: StateActive, Free: 600, Need: 200, Rate: 0.2, Horizon: 600_000},
 	}
 	moves := Moves(views, Limits{})
-	want := "eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 coming back; us-east-1 has 400 more than it needs: 98 go there"
+	want := "eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 returning; us-east-1 has a surplus of 400: 98 are transferred"
 	if len(moves) != 1 || moves[0].Why != want {
 		t.Errorf("moves %+v\nwant %q", moves, want)
 	}
 	views[0].LagMs = 25_000
 	got := Explain(views, Limits{})
-	if want := "eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 coming back: 65 short, and nothing is sent because its replication lag is 25.0 s, above the limit of 10.0 s"; got[0] != want {
+	if want := "eu-west-1 expects 120 new leases in 10 min and has 35 free with 20 returning: 65 short, and nothing is sent because its replication lag is 25.0 s, above the limit of 10.0 s"; got[0] != want {
 		t.Errorf("%q\nwant %q", got[0], want)
 	}
-	if want := "us-east-1 expects 200 new leases in 10 min and has 600 free: enough, with 400 to spare"; got[1] != want {
+	if want := "us-east-1 expects 200 new leases in 10 min and has 600 free: enough, with a surplus of 400"; got[1] != want {
 		t.Errorf("%q\nwant %q", got[1], want)
 	}
 }

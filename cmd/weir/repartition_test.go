@@ -47,7 +47,7 @@ func TestRepartitionWithDeadLetters(t *testing.T) {
 	start := []string{"run", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}
 	expect(t, env, 78, "weir repartition --undo", start...)
 	expect(t, env, 1, "was moved to another application: partition 0", "doctor")
-	expect(t, next, 0, "so that spendcounter can run again", "repartition", "--undo")
+	expect(t, next, 0, "then spendcounter can run again", "repartition", "--undo")
 	expect(t, env, 78, "weir repartition --undo", start...)
 	expect(t, next, 0, "the move is undone", "repartition", "--undo", "--yes")
 	expect(t, next, 78, "the move is not complete", start...)

@@ -138,7 +138,7 @@ func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
 	r := Region{Region: o.Region}
 	if o.Region == a.home() && o.By != o.Region {
 		return r, fmt.Errorf(
-			"%s: %w: it is the home region: move the home first, configure the new home, then adopt with a time since which nothing was written through the old one",
+			"%s: %w: this region is the home: make another region the home, configure it, then adopt this one with the time since which nothing was written through it",
 			&r, ErrHome)
 	}
 	r, err := Get(ctx, a, r)
@@ -154,9 +154,9 @@ func (a *Admin) adoptable(ctx context.Context, o *Adoption) (Region, error) {
 	case by.State == table.RegionAdopted:
 		return r, fmt.Errorf("%w: %s was adopted by %s and cannot adopt resources", ErrInvalid, &by, by.AdoptedBy)
 	case r.State == table.RegionAdopted && r.AdoptedBy != o.By:
-		return r, fmt.Errorf("%w: %s was adopted by %s: continue with By set to %[3]s", ErrInvalid, &r, r.AdoptedBy)
+		return r, fmt.Errorf("%w: %s was adopted by %s: only %[3]s can complete the adoption", ErrInvalid, &r, r.AdoptedBy)
 	case r.WriteLease == 0 && o.DeadSince.IsZero() && r.State != table.RegionAdopted:
-		return r, fmt.Errorf("%w: %s has no write lease: assert since when nothing was written there: %w", ErrInvalid, &r, ErrNoFence)
+		return r, fmt.Errorf("%w: %s has no write lease: %w", ErrInvalid, &r, ErrNoFence)
 	case o.DeadSince.After(time.Now()):
 		return r, fmt.Errorf("%w: nothing was written since %s, which is in the future: give a time in the past", ErrInvalid,
 			o.DeadSince.Format(time.RFC3339))

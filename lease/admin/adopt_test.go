@@ -95,7 +95,7 @@ func TestAdopt(t *testing.T) {
 		}{
 			{admin.Adoption{Region: "us", By: "us"}, "its own"},
 			{admin.Adoption{Region: "us", By: "mars"}, "not found"},
-			{admin.Adoption{Region: "eu", By: "us"}, "move the home first"},
+			{admin.Adoption{Region: "eu", By: "us"}, "make another region the home"},
 			{admin.Adoption{Region: "ap", By: "us"}, "no write lease"},
 			{admin.Adoption{Region: "ap", By: "us", DeadSince: time.Now().Add(time.Hour)}, "future"},
 		} {

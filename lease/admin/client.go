@@ -38,7 +38,7 @@ func (c *Client) checkReplaces(*Client) error { return nil }
 func (c *Client) unused(ctx context.Context, a *Admin) error {
 	pools, err := List(ctx, a, Pool{Client: c.Client})
 	if err == nil && len(pools) > 0 {
-		err = fmt.Errorf("%s: %w: it has %d pools, such as %q; delete them first", c, ErrInUse, len(pools), pools[0].Pool)
+		err = fmt.Errorf("%s: %w: number of pools %d, such as %q; delete the pools first", c, ErrInUse, len(pools), pools[0].Pool)
 	}
 	return err
 }

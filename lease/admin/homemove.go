@@ -36,7 +36,7 @@ type HomeMove struct {
 // MoveHome can be repeated at any time; it completes an interrupted move.
 func (a *Admin) MoveHome(ctx context.Context, m HomeMove) (HomeStatus, error) {
 	if !slices.Contains(a.regions, m.To) {
-		return HomeStatus{}, fmt.Errorf("%w: To is %s, which is not one of the configured regions %v", ErrInvalid, m.To, a.regions)
+		return HomeStatus{}, fmt.Errorf("%w: the new home %s is not one of the configured regions %v", ErrInvalid, m.To, a.regions)
 	}
 	now, silent, err := a.newestHome(ctx)
 	switch {

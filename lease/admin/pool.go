@@ -139,6 +139,6 @@ func (p *Pool) checkReplaces(old *Pool) error {
 
 func (p *Pool) unused(ctx context.Context, a *Admin) error {
 	return a.Resources(ctx, p.Client, ResourceFilter{Pool: p.Pool, Limit: 1, InUse: true}, func(found Resource) error {
-		return fmt.Errorf("%s: %w: it has resources, such as %q; retire them first", p, ErrInUse, found.Resource)
+		return fmt.Errorf("%s: %w: the pool has resources, such as %q; retire them first", p, ErrInUse, found.Resource)
 	})
 }

@@ -84,9 +84,10 @@ func (r *Region) check() error {
 	case err != nil:
 		return err
 	case r.SwingPercent < 0 || r.SwingPercent > 100:
-		return fmt.Errorf("SwingPercent is %d: set 0 to 100", r.SwingPercent)
+		return fmt.Errorf("the swing is %d percent of the traffic: set 0 to 100", r.SwingPercent)
 	case (r.SwingPercent > 0) != (r.SwingTo != ""), r.SwingTo == r.Region:
-		return fmt.Errorf("a swing of %d percent to %q: set another region and more than 0 percent, or neither", r.SwingPercent, r.SwingTo)
+		return fmt.Errorf("a swing needs another region and more than 0 percent, and has region %q and %d percent: set both, or neither", r.SwingTo,
+			r.SwingPercent)
 	case r.WriteLease != 0 && (r.WriteLease < Duration(minWriteLease) || r.WriteLease > Duration(maxLease)):
 		return fmt.Errorf("the write lease is %v: set 0 for none, or %v to %v", r.WriteLease, minWriteLease, maxLease)
 	}
@@ -141,8 +142,8 @@ func (r *Region) unused(ctx context.Context, a *Admin) error {
 	}
 	for _, c := range clients {
 		err := a.Resources(ctx, c.Client, ResourceFilter{Region: r.Region, Limit: 1, InUse: true}, func(found Resource) error {
-			return fmt.Errorf("%s: %w: it owns resources, such as %q of client %q; retire or move them first", r, ErrInUse, found.Resource,
-				c.Client)
+			return fmt.Errorf("%s: %w: the region owns resources, such as %q of client %q; retire or move them first",
+				r, ErrInUse, found.Resource, c.Client)
 		})
 		if err != nil {
 			return err

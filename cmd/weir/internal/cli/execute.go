@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -30,11 +31,11 @@ func (a *App) addGlobalFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&a.ConfigFile, "config", "f", "", "configuration file (default: "+config.EnvFile+")")
 	flags.VarP(&a.Format, "output", "o", "output format: "+outputFormats())
 	flags.StringVar(&a.server, "server", "",
-		"server of client commands, host:port or URL; other commands use its lease table, and its brokers if none are set; commands that ask no server refuse the flag (default: "+config.EnvServer+", then api.listen)")
-	flags.StringSlice("brokers", nil, "Kafka brokers, host:port,... (default: kafka.brokers, then those of a server that is named)")
+		"address of a weir process to ask, host:port or URL (default: "+config.EnvServer+", then api.listen)")
+	flags.StringSlice("brokers", nil, "Kafka brokers, host:port,... (default: kafka.brokers, then the brokers of --server)")
 	flags.String("log-level", "", "minimum log level: trace, debug, info, warn or error (default: log.level)")
-	flags.String("ca-file", "", "PEM file of the certificate authorities of the server (default: api.ca_file)")
-	flags.String("token-file", "", "file with the token of the server (default: api.token_file)")
+	flags.String("ca-file", "", "PEM file of the certificate authorities that signed the certificate of --server (default: api.ca_file)")
+	flags.String("token-file", "", "file with the token that --server requires (default: api.token_file)")
 	a.Bind(flags, "brokers", "kafka.brokers")
 	a.Bind(flags, "log-level", "log.level")
 	a.Bind(flags, "ca-file", "api.ca_file")
@@ -63,6 +64,11 @@ func (a *App) Execute(ctx context.Context, root *cobra.Command) (code int) {
 	if !a.running && !errors.As(err, &f) {
 		err = UsageError(err.Error(), "`"+ran.CommandPath()+" --help` describes the command")
 	}
+	if connect.CodeOf(err) == connect.CodeNotFound && ran.Flags().Lookup("wait") != nil && !ran.Flags().Changed("wait") {
+		f := Explain(err)
+		f.Do += "; with --wait the command waits until the events of this moment are counted"
+		err = f
+	}
 	return a.report(err)
 }
 
@@ -82,6 +88,7 @@ func (a *App) prepare(c *cobra.Command) {
 		c.RunE = group
 	}
 	checkArgs(c)
+	c.PreRunE = checkFlags
 	plainTypes(c.Flags())
 	a.addCompletion(c)
 	for _, sub := range c.Commands() {
@@ -108,22 +115,4 @@ func group(c *cobra.Command, args []string) error {
 		do = fmt.Sprintf("did you mean `%s %s`?", c.CommandPath(), n)
 	}
 	return UsageError(fmt.Sprintf("`%s` has no command %q", c.CommandPath(), args[0]), do)
-}
-
-// flagError explains a flag that does not exist or whose value does not parse.
-func flagError(c *cobra.Command, err error) error {
-	do := fmt.Sprintf("`%s --help` lists the flags", c.CommandPath())
-	var missing *pflag.NotExistError
-	if errors.As(err, &missing) && missing.GetSpecifiedShortnames() == "" {
-		var known []string
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
-				known = append(known, f.Name)
-			}
-		})
-		if n, ok := config.Nearest(missing.GetSpecifiedName(), known); ok {
-			do = fmt.Sprintf("did you mean --%s?", n)
-		}
-	}
-	return UsageError(err.Error(), do)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -119,7 +120,7 @@ func isIO(err error) bool {
 }
 
 // fieldRemedy is the remedy of requests that are not valid.
-const fieldRemedy = "correct the arguments: a field that the message names is the flag of the same name"
+const fieldRemedy = "correct the flags: the message names fields of the request, and a flag has the name of its field; page_token is --page"
 
 // explainRPC explains an error of the API by its code. An error that no weir process has sent has a
 // code of the client.
@@ -138,7 +139,7 @@ func explainRPC(f *Failure, err *connect.Error) {
 	case connect.CodeInvalidArgument, connect.CodeOutOfRange:
 		f.Code, f.What, f.Do = ExitUsage, "the server rejects the request", fieldRemedy
 	case connect.CodeNotFound:
-		f.Code, f.What, f.Do = ExitFailed, "not found", "check the spelling; for events that were just produced, add --wait"
+		f.Code, f.What, f.Do = ExitFailed, "not found", "check the spelling of the names"
 	case connect.CodeDataLoss:
 		f.Code, f.What, f.Do = ExitData, "the server found damaged data", "see the log of the server"
 	case connect.CodeInternal, connect.CodeUnknown, connect.CodeUnimplemented:
@@ -174,6 +175,18 @@ func explainNoAnswer(f *Failure, err *connect.Error) bool {
 	return true
 }
 
+// distinctLines removes lines of text that repeat an earlier one: a joined error has one line for
+// each of several calls, and often all have the same cause.
+func distinctLines(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // report prints err and returns its exit code.
 func (a *App) report(err error) int {
 	f := Explain(err)
@@ -185,6 +198,7 @@ func (a *App) report(err error) int {
 	if why == "" && f.err != nil {
 		why = f.err.Error()
 	}
+	why = distinctLines(why)
 	fmt.Fprintf(a.Stderr, "%sweir:%s %s\n", label, reset, Printable(f.What))
 	if why != "" {
 		fmt.Fprintf(a.Stderr, "  why: %s\n", strings.ReplaceAll(strings.TrimSpace(Printable(why)), "\n", "\n       "))

@@ -53,12 +53,12 @@ func TestExitCodes(t *testing.T) {
 		"no API":       {client(connect.CodeUnimplemented, errors.New("404 Not Found")), 69, "no weir API answers at this address\n  why: at h:1"},
 		"unknown CA":   {client(connect.CodeUnavailable, &tls.CertificateVerificationError{Err: errors.New("unknown")}), 69, "api.ca_file"},
 		"not found":    {rpc(connect.CodeNotFound), 1, "not found"},
-		"bad request":  {rpc(connect.CodeInvalidArgument), 64, "the flag of the same name"},
+		"bad request":  {rpc(connect.CodeInvalidArgument), 64, "a flag has the name of its field"},
 		"token":        {rpc(connect.CodeUnauthenticated), 77, "api.token_file"},
 		"auth":         {rpc(connect.CodeUnauthenticated), 77, "the reason"},
 		"server's bug": {rpc(connect.CodeInternal), 70, "the reason"},
 		"data loss":    {rpc(connect.CodeDataLoss), 65, "the reason"},
-		"precondition": {rpc(connect.CodeFailedPrecondition), 1, "the flag of the same name"},
+		"precondition": {rpc(connect.CodeFailedPrecondition), 1, "a flag has the name of its field"},
 		"dial":         {&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, 69, "connection refused"},
 		"listen":       {fmt.Errorf("api: %w", &net.OpError{Op: "listen", Net: "tcp", Err: syscall.EADDRINUSE}), 69, "cannot listen"},
 		"name":         {&net.DNSError{Err: "no such host", Name: "x"}, 69, "no such host"},
@@ -67,6 +67,7 @@ func TestExitCodes(t *testing.T) {
 		"disk full":    {fmt.Errorf("write: %w", syscall.ENOSPC), 74, "no space"},
 		"file":         {&fs.PathError{Op: "open", Path: "/x", Err: syscall.ENOENT}, 74, "/x"},
 		"mode":         {&fs.PathError{Op: "open", Path: "/x", Err: syscall.EACCES}, 74, "permission"},
+		"repeated":     {errors.Join(errors.New("one"), errors.New("two"), errors.New("one")), 1, "why: one\n       two\n  do:"},
 		"config":       {&config.Error{Problems: []config.Problem{{What: "one"}, {What: "two"}}}, 78, "one\n       two"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,9 +35,9 @@ func formatNames() []string {
 func (f *Format) Set(s string) error {
 	if !slices.Contains(formatNames(), s) {
 		if n, ok := config.Nearest(s, formatNames()); ok {
-			return fmt.Errorf("did you mean %s?", n)
+			return fmt.Errorf("%q is not an output format: did you mean %s?", s, n)
 		}
-		return fmt.Errorf("one of %s", outputFormats())
+		return fmt.Errorf("%q is not an output format: use one of %s", s, outputFormats())
 	}
 	*f = Format(s)
 	return nil

@@ -1,6 +1,9 @@
 package connect
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/spf13/pflag"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
@@ -8,6 +11,15 @@ import (
 
 // MaxStalenessHelp is the help of --max-staleness.
 const MaxStalenessHelp = "if the owner does not answer, accept a standby whose state is at most this old (default: only owners)"
+
+// StalenessMs returns the value of --max-staleness in milliseconds.
+func StalenessMs(limit time.Duration) (int64, error) {
+	if limit < 0 || limit > 0 && limit < time.Millisecond {
+		return 0, cli.UsageError(fmt.Sprintf("--max-staleness %v is out of range", limit),
+			"write 1ms or more, such as 10s; without the flag only owners answer")
+	}
+	return limit.Milliseconds(), nil
+}
 
 // LeaseFlags adds the flags of every command that uses the lease table.
 func LeaseFlags(a *cli.App, f *pflag.FlagSet) {

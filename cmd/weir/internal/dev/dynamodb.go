@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,7 +97,7 @@ func (d *dynamo) run(ctx context.Context) (err error) {
 			"give --access-key-id, or listen on 127.0.0.1")
 	}
 	if d.port < 0 || d.port+len(cfg.Regions) > 1<<16 {
-		return cli.UsageError(fmt.Sprintf("--port %d is out of range for %d regions", d.port, len(cfg.Regions)),
+		return cli.UsageError(fmt.Sprintf("--port %d is out of range, because %d regions need as many ports", d.port, len(cfg.Regions)),
 			"use 1 to 65535, or 0 for any free port")
 	}
 	cloud, err := dynamotest.New(cfg)
@@ -158,11 +159,27 @@ func (d *dynamo) listen(ctx context.Context, n int) (list []net.Listener, err er
 	return list, nil
 }
 
+// namedRegions parses the names of regions, separated by commas.
+func namedRegions(s string) ([]string, error) {
+	names := strings.Split(s, ",")
+	for i, name := range names {
+		illegal := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }
+		switch {
+		case name == "" || len(name) > 40 || strings.ContainsFunc(name, illegal):
+			return nil, cli.UsageError(fmt.Sprintf("--regions: %q is not the name of a region", name),
+				"write names of 1 to 40 characters of a-z, 0-9 and -, or a number of regions")
+		case slices.Contains(names[:i], name):
+			return nil, cli.UsageError(fmt.Sprintf("--regions names %s twice", name), "write each name once")
+		}
+	}
+	return names, nil
+}
+
 // regionNames parses --regions: a number of regions, or their names.
 func regionNames(s string) ([]string, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return strings.Split(s, ","), nil //nolint:nilerr // not a number: names
+		return namedRegions(s) // not a number
 	}
 	if n < 1 || n > len(dynamoRegions) {
 		return nil, cli.UsageError(fmt.Sprintf("--regions %d is out of range", n), fmt.Sprintf("use 1 to %d, or names", len(dynamoRegions)))

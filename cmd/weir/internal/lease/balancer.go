@@ -171,9 +171,11 @@ func newBalancerBacktestCmd(a *cli.App) *cobra.Command {
 
 // curves reads the demand of each region from its file, or generates demand.
 func (f *backtestFlags) curves(args []string) ([]backtest.Curve, error) {
-	if f.days < 0 || f.days > 366 || !(f.rate > 0 && f.rate <= 10_000) {
-		return nil, cli.UsageError(fmt.Sprintf("--days %d or --rate %g is out of range", f.days, f.rate),
-			"use 0 to 366 days, and more than 0 up to 10000 leases per second")
+	if f.days < 0 || f.days > 366 {
+		return nil, cli.UsageError(fmt.Sprintf("--days %d is out of range", f.days), "use 1 to 366, or 0 for the default")
+	}
+	if !(f.rate > 0 && f.rate <= 10_000) {
+		return nil, cli.UsageError(fmt.Sprintf("--rate %g is out of range", f.rate), "use more than 0 and at most 10000 leases per second")
 	}
 	if len(args) == 0 {
 		days := f.days

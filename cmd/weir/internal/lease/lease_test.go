@@ -51,7 +51,7 @@ func TestLeaseCommands(t *testing.T) {
 		{"pool update p --client c --quarantine 100ms", cli.ExitUsage, "", "shorter than the clock skew"},
 		{"pool get p --client c -o json", cli.ExitOK, `"quarantine": "4s"`, ""},
 		{"pool update p --client c --floor eu=2,us=3 --duplicates release --forecast holt -o json", cli.ExitOK, `"us": 3`, ""},
-		{"pool update p --client c --floor eu=2,eu=3", cli.ExitUsage, "", "region=number"},
+		{"pool update p --client c --floor eu=2,eu=3", cli.ExitUsage, "", "REGION=NUMBER"},
 		{"pool update p --client c --floor ap=1", cli.ExitUsage, "", "floor for ap"},
 		{"pool update p --client c --balance maybe", cli.ExitUsage, "", "on, off"},
 		{"pool update p --client c --floor none --duplicates supersede -o json", cli.ExitOK, `"forecast": "holt"`, ""},
@@ -112,7 +112,7 @@ func TestLeaseCommands(t *testing.T) {
 		{"lease get --client c --pool q --key another", cli.ExitTempFail, "", "resource import"},
 		{"resource list --client c --state leased", cli.ExitOK, "only", ""},
 		{"lease list --client c --key only --limit 1", cli.ExitOK, "r3", ""},
-		{"client delete c", cli.ExitFailed, "", "delete them first"},
+		{"client delete c", cli.ExitFailed, "", "delete the pools first"},
 		{"pool delete p --client c", cli.ExitFailed, "", "retire them first"},
 	} {
 		got := clitest.Run(t, Commands, env, strings.Fields(step.line)...)

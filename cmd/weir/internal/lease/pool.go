@@ -81,7 +81,7 @@ func (f *floorsFlag) Set(text string) error {
 		region, number, ok := strings.Cut(part, "=")
 		n, err := strconv.ParseInt(number, 10, 64)
 		if _, twice := all[region]; !ok || err != nil || region == "" || twice {
-			return fmt.Errorf("%q is not region=number: write eu=2 or eu=2,us=3, or none", text)
+			return fmt.Errorf("%q is not REGION=NUMBER: write eu=2 or eu=2,us=3, or none", text)
 		}
 		all[region] = n
 	}

@@ -162,7 +162,7 @@ const longWait = 5
 
 // Texts of several commands.
 const (
-	noPools           = "no pools yet: the balancer publishes figures a few seconds after the first change"
+	noPools           = "no pools found: check --client and --pool; the balancer publishes the figures of a new pool within seconds"
 	leaseTopicsRemedy = "check --brokers; `weir topics plan --for leases` shows what is missing"
 )
 

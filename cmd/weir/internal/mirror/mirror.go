@@ -38,8 +38,8 @@ func connectMirror(ctx context.Context, a *cli.App) (d deployment, err error) {
 		return d, err
 	}
 	if d.Config = node.MirrorConfig(cfg); len(d.Peers) == 0 {
-		return d, cli.Fail(cli.ExitConfig, "nothing is copied", errors.New("dcs has no other datacentre"),
-			"list all datacentres in dcs, or name a process of a server that has them")
+		return d, cli.Fail(cli.ExitConfig, "no mirror is configured", errors.New("the setting dcs names no other datacentre to copy from"),
+			"set dcs to all datacentres, or give --server a process whose configuration has them")
 	}
 	if d.access, err = node.NewAccess(cfg); err != nil {
 		return d, connect.NodeFailure(err)

@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weirhq/weir/bench/broker"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
@@ -21,12 +23,15 @@ import (
 )
 
 // newBenchEnv returns the brokers and the memory of benchmarks, from the configuration.
-func newBenchEnv(ctx context.Context, a *cli.App) (*broker.Env, error) {
+func newBenchEnv(c *cobra.Command, a *cli.App) (*broker.Env, error) {
+	if err := checkBench(c.Flags()); err != nil {
+		return nil, err
+	}
 	cfg, k, err := connect.OwnCluster(a)
 	if err != nil {
 		return nil, err
 	}
-	if err := k.Reach(ctx); err != nil {
+	if err := k.Reach(c.Context()); err != nil {
 		return nil, connect.TopicFailure(cli.ExitUnavailable, "no broker answers", err)
 	}
 	debug.SetGCPercent(node.GCPercent)
@@ -34,6 +39,28 @@ func newBenchEnv(ctx context.Context, a *cli.App) (*broker.Env, error) {
 		Kafka: k, Memory: int64(cfg.Memory), Runtime: node.BenchConfig, Notef: a.Notef,
 		Process: func(flags ...string) (*exec.Cmd, error) { return benchProcess(a, k, flags) },
 	}, nil
+}
+
+// checkBench returns a usage error for a flag of a benchmark that is out of range.
+func checkBench(flags *pflag.FlagSet) (err error) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		text := f.Value.String()
+		switch f.Name {
+		case "events", "keys", "campaigns", "rounds":
+			if n, bad := strconv.ParseInt(text, 10, 64); bad != nil || n < 1 {
+				err = cli.UsageError(fmt.Sprintf("--%s %s is out of range", f.Name, text), "use 1 or more")
+			}
+		case "share":
+			if x, bad := strconv.ParseFloat(text, 64); bad != nil || !(x > 0 && x <= 1) {
+				err = cli.UsageError(fmt.Sprintf("--%s %s is out of range", f.Name, text), "use more than 0 and at most 1, such as 0.7")
+			}
+		case "capacity", "measure":
+			if d, bad := time.ParseDuration(text); bad != nil || d <= 0 {
+				err = cli.UsageError(fmt.Sprintf("--%s %s is out of range", f.Name, text), "use a duration above 0, such as 15s")
+			}
+		}
+	})
+	return err
 }
 
 // benchProcess returns the command `weir bench process` with flags, the same brokers and the same
@@ -63,7 +90,7 @@ func (b figures) command(use, short string, run func(context.Context, *broker.En
 	c := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := newBenchEnv(cmd.Context(), b.a)
+			e, err := newBenchEnv(cmd, b.a)
 			if err != nil {
 				return err
 			}
@@ -87,7 +114,7 @@ func newBenchProcessCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "process", Hidden: true, Short: "Run one process of a benchmark", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := newBenchEnv(cmd.Context(), a)
+			e, err := newBenchEnv(cmd, a)
 			if err != nil {
 				return err
 			}
@@ -128,7 +155,7 @@ func newBenchSpendCmd(a *cli.App) *cobra.Command {
 		Example: "  weir bench spend --brokers 127.0.0.1:9092 --rounds 3",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := newBenchEnv(cmd.Context(), a)
+			e, err := newBenchEnv(cmd, a)
 			if err != nil {
 				return err
 			}
@@ -181,7 +208,7 @@ func newBenchLatencyCmd(a *cli.App) *cobra.Command {
 		})
 	c.Flags().DurationVar(&b.Capacity, "capacity", 8*time.Second, "duration of the run at full speed that finds the sustainable rate")
 	c.Flags().DurationVar(&b.Measure, "measure", 15*time.Second, "duration of the measurement")
-	c.Flags().Float64Var(&b.Share, "share", 0.7, "load of the measurement, as a share of the sustainable rate")
+	c.Flags().Float64Var(&b.Share, "share", 0.7, "load of the measurement, as a share of the sustainable rate, above 0 and at most 1")
 	_ = c.Flags().MarkHidden("events")
 	return c
 }

@@ -62,7 +62,8 @@ func checkReady(ctx context.Context, a *cli.App, cfg *config.Config) error {
 	}
 	res, err := transport.RoundTrip(req)
 	if err != nil {
-		return cli.Fail(cli.ExitUnavailable, "cannot check readiness", err, "check api.ops_listen, and that `weir run` is running")
+		return cli.Fail(cli.ExitUnavailable, "no process answers on this machine", err,
+			"check api.ops_listen, and that `weir run` is running")
 	}
 	defer func() { _ = res.Body.Close() }()
 	var answer api.Readiness

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,13 +49,37 @@ func newTLSCmd(a *cli.App) *cobra.Command {
 		Example: "  weir tls create --dir /etc/weir --host weir-0.example,weir-1.example",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			for _, h := range hosts {
+				if !isHost(h) {
+					return cli.UsageError(fmt.Sprintf("--host %q is not a host name or an IP address", h),
+						"write names without a port and without blanks, such as --host weir-0.example,10.0.0.7")
+				}
+			}
 			return createTLS(a, dir, slices.Concat(hosts, []string{"localhost", "127.0.0.1", "::1"}))
 		},
 	}
 	create.Flags().StringVar(&dir, "dir", ".", "directory of the files")
-	create.Flags().StringSliceVar(&hosts, "host", nil, "names and addresses of the machines; localhost is always included")
+	create.Flags().StringSliceVar(&hosts, "host", nil,
+		"DNS names and IP addresses of the machines, without ports; localhost is always included")
 	c.AddCommand(create)
 	return c
+}
+
+// isHost reports whether a certificate can name h: an IP address, or a DNS name. The first label
+// of a name may be *.
+func isHost(h string) bool {
+	if net.ParseIP(h) != nil {
+		return true
+	}
+	for label := range strings.SplitSeq(strings.TrimPrefix(h, "*."), ".") {
+		legal := func(r rune) bool {
+			return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
+		}
+		if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool { return !legal(r) }) {
+			return false
+		}
+	}
+	return len(h) <= 253
 }
 
 func createTLS(a *cli.App, dir string, hosts []string) error {
@@ -67,8 +92,11 @@ func createTLS(a *cli.App, dir string, hosts []string) error {
 			return cli.Fail(cli.ExitFailed, "cannot create a certificate", err, "correct --host")
 		}
 		// The key first: a certificate without its key is replaced by the next run.
-		if err := errors.Join(os.WriteFile(key, k, 0o600),
-			os.WriteFile(cert, c, 0o644)); err != nil { //nolint:gosec // a certificate is public
+		err = os.WriteFile(key, k, 0o600)
+		if err == nil {
+			err = os.WriteFile(cert, c, 0o644) //nolint:gosec // a certificate is public
+		}
+		if err != nil {
 			return cli.Fail(cli.ExitIO, "cannot write the certificate", err, "create the directory, or give another --dir")
 		}
 		until = time.Now().Add(certValidity)

@@ -56,7 +56,11 @@ func newAdjustCreateCmd(a *cli.App) *cobra.Command {
 		Example: "  weir adjust create --reference ticket-8731 --account acme --campaign spring --day 2026-11-01 --amount 12.50 --currency USD --serving-dc eu",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			adj, err := adjustmentOf(opt, []string{reference, campaign, dayOf(day), amount})
+			day, err := dayFlag("--day", day)
+			if err != nil {
+				return err
+			}
+			adj, err := adjustmentOf(opt, []string{reference, campaign, day, amount})
 			if err != nil {
 				return err
 			}
@@ -87,14 +91,14 @@ func adjustmentOf(opt ingest.AdjustmentOptions, row []string) (*eventspb.Adjustm
 	const help = "`weir adjust create --help` shows the flags"
 	r, err := ingest.NewAdjustmentReader(&text, opt)
 	if err != nil {
-		return nil, cli.UsageError(err.Error(), help)
+		return nil, cli.UsageError(usageText(err), help)
 	}
 	got, err := r.Next()
 	if err != nil {
-		return nil, cli.UsageError(err.Error(), help)
+		return nil, cli.UsageError(usageText(err), help)
 	}
 	if got.Err != nil {
-		return nil, cli.UsageError(got.Err.Error(), help)
+		return nil, cli.UsageError(usageText(got.Err), help)
 	}
 	return got.Adjustment, nil
 }

@@ -28,11 +28,13 @@ func newAdjustListCmd(a *cli.App) *cobra.Command {
 		Example: "  weir adjust list --account acme --wait\n" +
 			"  weir adjust list --account acme --limit 1000 -o csv",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if limit < 1 {
 				return cli.UsageError(fmt.Sprintf("--limit %d is not a positive number", limit), "use 1 or more")
 			}
-			req.MaxStalenessMs = stale.Milliseconds()
+			if req.MaxStalenessMs, err = connect.StalenessMs(stale); err != nil {
+				return err
+			}
 			return listAdjustments(cmd.Context(), a, req, limit)
 		},
 	}

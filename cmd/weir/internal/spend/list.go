@@ -27,16 +27,23 @@ func newSpendListCmd(a *cli.App) *cobra.Command {
 			"line for each row. The row of day \"closed\" is the sum of the days before spend.retention, and\n" +
 			"is not in a list with --from or --to. --by hour needs spend.hours; the row of hour \"other\"\n" +
 			"has the rest of each sum. --by line-item and --by arm need spend.parts; the row without a name has\n" +
-			"refunds, events without a name, and pairs beyond the bound.",
+			"refunds, events without a name, and pairs beyond the number in spend.parts.",
 		Example: "  weir spend list --account acme --by day --from 2013-11-01 --to today\n" +
 			"  weir spend list --account acme -o csv --limit 100000 > acme.csv",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if limit < 1 {
 				return cli.UsageError(fmt.Sprintf("--limit %d is not a positive number", limit), "use 1 or more")
 			}
-			req.MaxStalenessMs = stale.Milliseconds()
-			req.From, req.To = dayOf(req.From), dayOf(req.To)
+			if req.From, req.To, err = dayRange(req.From, req.To); err != nil {
+				return err
+			}
+			if err := oneOf("--by", req.By, "day", "hour", "campaign", "account", "line-item", "arm"); err != nil {
+				return err
+			}
+			if req.MaxStalenessMs, err = connect.StalenessMs(stale); err != nil {
+				return err
+			}
 			first := req.PageToken
 			return watch(cmd.Context(), a, repeat, func(ctx context.Context) error {
 				req.PageToken = first

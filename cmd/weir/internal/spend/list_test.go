@@ -162,8 +162,8 @@ func TestList(t *testing.T) {
 		{"top --day 2013-11-08 --by events -n 1 -o csv", "rank," + csvHead + "1,acme," + escaped + ",", ""},
 		{"top", "", "request other budget days"},
 		{"top --from 2013-11-08 --to 2013-11-10", "rank  campaign            account  currency   charged  refunded  events\n   1  winter", ""},
-		{"top --from 2013-11-10 --to 2013-11-08", "", "from 2013-11-10 is after to 2013-11-08: exchange them"},
-		{"top --from yesterday --day today", "", "[day from]"},
+		{"top --from 2013-11-10 --to 2013-11-08", "", "--from 2013-11-10 is later than --to 2013-11-08"},
+		{"top --from yesterday --day today", "", "--day and --from exclude each other"},
 	} {
 		got := clitest.Run(t, Commands, env, append([]string{"spend"}, strings.Fields(c.args)...)...)
 		if (got.Code == 0) != (c.out != "") || !strings.Contains(got.Stdout, c.out) || !strings.Contains(got.Stderr, c.err) || strings.ContainsAny(got.Stdout+got.Stderr, "\x1b\u202e") {

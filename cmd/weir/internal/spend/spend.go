@@ -33,8 +33,13 @@ func newSpendShowCmd(a *cli.App) *cobra.Command {
 		Example: "  weir spend show --campaign 1458 --day 2013-06-06 --wait -o json\n" +
 			"  weir spend show --campaign 1458 --watch",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			req.MaxStalenessMs, req.Day = stale.Milliseconds(), dayOf(req.Day)
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if req.Day, err = dayFlag("--day", req.Day); err != nil {
+				return err
+			}
+			if req.MaxStalenessMs, err = connect.StalenessMs(stale); err != nil {
+				return err
+			}
 			if repeat {
 				return watchCampaign(cmd.Context(), a, req)
 			}

@@ -33,12 +33,18 @@ func newSpendTopCmd(a *cli.App) *cobra.Command {
 			"  weir spend top --from 2013-11-01 --to today\n" +
 			"  weir spend top --by events --day 2013-11-09 --account acme -o json",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if n < 1 || n > api.MaxTop {
 				return cli.UsageError(fmt.Sprintf("-n %d is out of range", n),
 					fmt.Sprintf("use 1 to %d; `weir spend list` lists all campaigns of an account", api.MaxTop))
 			}
-			req.Limit, req.MaxStalenessMs = int32(min(n, math.MaxInt32)), stale.Milliseconds()
+			if err := checkTop(req.By, day, from, to); err != nil {
+				return err
+			}
+			if req.MaxStalenessMs, err = connect.StalenessMs(stale); err != nil {
+				return err
+			}
+			req.Limit = int32(min(n, math.MaxInt32))
 			return watch(cmd.Context(), a, repeat, func(ctx context.Context) error {
 				if req.From, req.To = dayOf(from), dayOf(to); req.From == "" && req.To == "" {
 					req.Day = dayOf(day)
@@ -63,4 +69,17 @@ func newSpendTopCmd(a *cli.App) *cobra.Command {
 	c.MarkFlagsMutuallyExclusive("day", "from")
 	c.MarkFlagsMutuallyExclusive("day", "to")
 	return c
+}
+
+// checkTop checks the flags of a ranking before a server is asked. With --watch their days are
+// computed again for each answer.
+func checkTop(by, day, from, to string) error {
+	if err := oneOf("--by", by, "charged", "events"); err != nil {
+		return err
+	}
+	if _, err := dayFlag("--day", day); err != nil {
+		return err
+	}
+	_, _, err := dayRange(from, to)
+	return err
 }

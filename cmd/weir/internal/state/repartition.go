@@ -78,7 +78,7 @@ func newRepartitionCmd(a *cli.App) *cobra.Command {
 	f := c.Flags()
 	f.IntVar(&r.from, "from", 0, "generation to move from (default: the one before spend.generation)")
 	f.BoolVar(&r.yes, "yes", false, "move the state; without it the command only shows the plan")
-	f.BoolVar(&r.undo, "undo", false, "undo a move, so that the former generation can run again; not after the new one has run")
+	f.BoolVar(&r.undo, "undo", false, "undo a move, so that the former generation can run again; refused after the new generation has run")
 	f.BoolVar(&r.allowDeadLetters, "allow-dead-letters", false,
 		"move although dead letters are not resolved: they cannot be replayed after the move")
 	f.String("data-dir", "", "directory with room for a copy of the state (default: data_dir)")
@@ -116,7 +116,7 @@ func (r *repartition) run(ctx context.Context) error {
 		r.a.Notef("repeat the command with --yes to move the state from %s to %s", plan.From, plan.To)
 		return nil
 	}
-	r.a.Notef("the state is moved: start weir with this configuration; the state and the topics of %s stay, and it does not start any more",
+	r.a.Notef("the state is moved: start weir with this configuration. The state and the topics of %[1]s stay; %[1]s does not start any more",
 		plan.From)
 	return nil
 }
@@ -124,7 +124,7 @@ func (r *repartition) run(ctx context.Context) error {
 // undoMove lets the source run again, in place of the target.
 func (r *repartition) undoMove(ctx context.Context) error {
 	if !r.yes {
-		r.a.Notef("repeat the command with --yes, so that %s can run again, and %s cannot before the next move", r.source.App, r.target.App)
+		r.a.Notef("repeat the command with --yes to undo the move: then %s can run again; %s cannot run before the next move", r.source.App, r.target.App)
 		return nil
 	}
 	err := offline.UndoRepartition(ctx, node.OfflineConfig(r.cfg, r.k), r.source, r.target)
@@ -153,13 +153,8 @@ func (r *repartition) open(ctx context.Context) (err error) {
 		return err
 	}
 	r.to = node.OfflineSpendCounter(r.cfg)
-	if r.from == 0 {
-		r.from = r.cfg.Spend.Generation - 1
-	}
-	if r.from < 1 || r.from == r.cfg.Spend.Generation {
-		return cli.UsageError(
-			fmt.Sprintf("spend.generation is %d: the state of generation %d cannot be moved there", r.cfg.Spend.Generation, r.from),
-			"give the configuration of the new topics, with spend.partitions and the next spend.generation; `weir repartition --help` describes the procedure")
+	if err := r.checkFrom(); err != nil {
+		return err
 	}
 	l := events.Layout{Generation: r.from}
 	// The changelog has the state. An administrator may have added partitions to all topics.
@@ -175,6 +170,26 @@ func (r *repartition) open(ctx context.Context) (err error) {
 	}
 	r.how, r.source, r.target = spendMove(move), source, target
 	r.how.Rewrite = r.to.Rewrite
+	return nil
+}
+
+// checkFrom sets from to the generation before spend.generation, unless --from is given. It
+// returns a usage error if that generation cannot have state to move.
+func (r *repartition) checkFrom() error {
+	const help = "; `weir repartition --help` describes the procedure"
+	to := r.cfg.Spend.Generation
+	switch {
+	case r.from < 0:
+		return cli.UsageError(fmt.Sprintf("--from %d is not a generation", r.from), "give the number of a generation, 1 or more"+help)
+	case r.from == to:
+		return cli.UsageError(fmt.Sprintf("--from and spend.generation are both %d", to),
+			"give a configuration with the next spend.generation and the new spend.partitions in -f"+help)
+	case r.from == 0 && to == 1:
+		return cli.UsageError("spend.generation is 1, the first generation: no earlier one has state to move",
+			"give a configuration with spend.generation: 2 and the new spend.partitions in -f"+help)
+	case r.from == 0:
+		r.from = to - 1
+	}
 	return nil
 }
 

@@ -104,7 +104,11 @@ func (r *replay) run(ctx context.Context) error {
 	}
 	start.AllowTrimmed = r.trimmed
 	if !r.promote && (r.yes || r.account != "") {
-		return cli.UsageError("--yes and --only-account need --promote", "add --promote")
+		return cli.UsageError("--yes and --only-account need --promote", "add --promote, or leave the two flags out")
+	}
+	if !legalApp(r.name) {
+		return cli.UsageError(fmt.Sprintf("--app %q is not a legal name of a replay", r.name),
+			"write 1 to 200 letters, digits, '.', '_' or '-'")
 	}
 	if err := r.open(ctx); err != nil {
 		return err
@@ -124,6 +128,14 @@ func (r *replay) run(ctx context.Context) error {
 		return r.correct(ctx)
 	}
 	return r.compare(ctx, start)
+}
+
+// legalApp reports whether name can be an application id: the topics of the replay begin with it.
+func legalApp(name string) bool {
+	illegal := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	}
+	return name != "" && len(name) <= 200 && !strings.ContainsFunc(name, illegal)
 }
 
 func (r *replay) open(ctx context.Context) error {
@@ -379,7 +391,7 @@ func replayFailure(what string, err error) error {
 	case errors.Is(err, offline.ErrSavepoint):
 		return savepointFailure(what, err)
 	case errors.Is(err, offline.ErrReplay):
-		return cli.Fail(cli.ExitFailed, what, err, "correct what the message names; `weir replay --help` describes the procedure")
+		return cli.Fail(cli.ExitFailed, what, err, "`weir replay --help` describes the procedure")
 	}
 	return connect.RunFailure(err)
 }

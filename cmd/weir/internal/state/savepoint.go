@@ -260,7 +260,7 @@ func savepointFailure(what string, err error) error {
 		return cli.Fail(cli.ExitLocked, what, err, "stop the process; committed state is kept")
 	case errors.Is(err, offline.ErrSavepoint):
 		return cli.Fail(cli.ExitFailed, what, err,
-			"`weir savepoint list` shows the savepoints; --app has the application, --server the process that creates one")
+			"`weir savepoint list` shows the savepoints of data_dir; check --data-dir and --app, or name the running process in --server")
 	}
 	return cli.Fail(0, what, err, "")
 }

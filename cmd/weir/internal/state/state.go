@@ -80,7 +80,10 @@ func newStateGetCmd(a *cli.App) *cobra.Command {
 			if req.Key, err = f.key(args[0]); err != nil {
 				return err
 			}
-			req.App, req.Partition, req.MaxStalenessMs = f.app, f.given(cmd), f.stale.Milliseconds()
+			if req.MaxStalenessMs, err = connect.StalenessMs(f.stale); err != nil {
+				return err
+			}
+			req.App, req.Partition = f.app, f.given(cmd)
 			ask := func(c *api.Client) (*weirpb.GetStateResponse, error) { return c.GetState(cmd.Context(), req) }
 			return connect.ServerAppFailure(a, f.app, connect.PrintAnswer(a, ask, render.StateJSON, render.StateTable))
 		},
@@ -107,6 +110,10 @@ func newStateScanCmd(a *cli.App) *cobra.Command {
 			if limit < 1 {
 				return cli.UsageError(fmt.Sprintf("--limit %d is not a positive number", limit), "use 1 or more")
 			}
+			if prefix != "" && (start != "" || end != "") {
+				return cli.UsageError("--prefix cannot be combined with --start and --end",
+					"give --prefix, or a range with --start and --end")
+			}
 			for _, k := range []struct {
 				text string
 				to   *[]byte
@@ -116,7 +123,11 @@ func newStateScanCmd(a *cli.App) *cobra.Command {
 					return err
 				}
 			}
-			req.App, req.Partition, req.MaxStalenessMs = f.app, f.given(cmd), f.stale.Milliseconds()
+			var err error
+			if req.MaxStalenessMs, err = connect.StalenessMs(f.stale); err != nil {
+				return err
+			}
+			req.App, req.Partition = f.app, f.given(cmd)
 			return connect.ServerAppFailure(a, f.app, scanState(a, cmd, req, limit))
 		},
 	}
@@ -163,9 +174,13 @@ func newStateHashCmd(a *cli.App) *cobra.Command {
 		Example: "  weir state hash --app lease-liberator",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			stale, err := connect.StalenessMs(f.stale)
+			if err != nil {
+				return err
+			}
 			ask := func(c *api.Client) (*weirpb.HashStateResponse, error) {
 				return c.HashState(cmd.Context(),
-					&weirpb.HashStateRequest{App: f.app, Partition: f.given(cmd), MaxStalenessMs: f.stale.Milliseconds()})
+					&weirpb.HashStateRequest{App: f.app, Partition: f.given(cmd), MaxStalenessMs: stale})
 			}
 			return connect.ServerAppFailure(a, f.app, connect.PrintAnswer(a, ask, render.HashJSON, render.HashTable))
 		},

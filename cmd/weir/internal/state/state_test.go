@@ -12,7 +12,7 @@ func TestStateCommandLine(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"no table":      {[]string{"get", "k"}, []string{`"table"`}},
+		"no table":      {[]string{"get", "k"}, []string{"--table is missing"}},
 		"no key":        {[]string{"get", "--table", "spend"}, []string{"the argument KEY is missing"}},
 		"half a byte":   {[]string{"get", "--table", "spend", `c\x0`}, []string{`\xNN`, "--hex"}},
 		"another slash": {[]string{"scan", "--table", "spend", "--prefix", `c\n`}, []string{`\xNN`}},
