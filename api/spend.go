@@ -98,8 +98,8 @@ func (s *spendService) notFound(ctx context.Context, q spendQuery, read []*weirp
 }
 
 // asOfText describes how far was read: "24 partitions (ads.events up to offset 1234; the greatest
-// is in partition 4)". The offset is the next one, so it is not included. The error's details have all
-// topics of each partition.
+// is in partition 4)". The offset is the next one, so it is not included. The error's details have
+// all topics of each partition.
 func asOfText(read []*weirpb.AsOf) string {
 	var most *weirpb.AsOf // nil: no partition has offsets
 	topic, furthest := "", int64(0)

@@ -36,9 +36,9 @@
 //     of its copies distinguish silence from an outage.
 //   - MIRROR-9: A log is copied under the name of one datacentre only. The own log is not copied,
 //     nor a log that is or was copied under another name (ClaimedError).
-//   - MIRROR-10: Copies of records that a peer has taken at the offsets of lost records have another
-//     log in their Origin than the copies of the lost records, so that no reader takes them for
-//     repetitions.
+//   - MIRROR-10: Copies of records that a peer has taken at the offsets of lost records have
+//     another log in their Origin than the copies of the lost records, so that no reader takes them
+//     for repetitions.
 //
 // # What it does not do
 //

@@ -31,8 +31,8 @@ type Status struct {
 	// Its To is 0 and its TopicID is that of Next if the offset is not known. Nil: no instruction
 	// helps.
 	Resume *Instruction
-	// Recreated is whether the log of Resume is another one than that of the position: the topic was
-	// created again, or its brokers have lost copied records.
+	// Recreated is whether the log of Resume is another one than that of the position: the topic
+	// was created again, or its brokers have lost copied records.
 	Recreated bool
 }
 

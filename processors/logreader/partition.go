@@ -130,10 +130,10 @@ func (p *Partition) halt(err error) {
 }
 
 // whole reports whether the log still has the records that were read. Brokers lose records if a
-// replica becomes the leader that lacked them, or if all replicas lost their disks. Then the log ends
-// before the position, or new records have taken their offsets. The end of the leader epoch of the
-// last record that was read shows both: records of one epoch at one offset are the same record. The
-// end of the committed records does not: for a moment, it may be before the position after an
+// replica becomes the leader that lacked them, or if all replicas lost their disks. Then the log
+// ends before the position, or new records have taken their offsets. The end of the leader epoch of
+// the last record that was read shows both: records of one epoch at one offset are the same record.
+// The end of the committed records does not: for a moment, it may be before the position after an
 // election that lost nothing. The mutex is held.
 func (p *Partition) whole(log kafka.PartitionLog, ends map[id]epochEnd) bool {
 	if p.at.Next <= 0 {
