@@ -97,9 +97,9 @@ func (a *apps) stateOf(name string) *Router {
 // running is the part of an error that lists the applications of the process.
 func (a *apps) running() string {
 	if len(a.list) == 0 {
-		return ", which runs no application"
+		return " (no applications)"
 	}
-	return ", which runs " + strings.Join(a.names(), ", ")
+	return " (applications: " + strings.Join(a.names(), ", ") + ")"
 }
 
 // withState returns the application with state that a request names; without a name the default.
@@ -115,7 +115,7 @@ func (a *apps) withState(ctx context.Context, name string) (App, error) {
 			}
 		}
 		if len(names) == 0 {
-			return App{}, invalid("this process has no state to read%s: send the request to another process", a.running())
+			return App{}, invalid("this process%s has no state to read: send the request to another process", a.running())
 		}
 		if len(names) > 1 {
 			return App{}, invalid("the request names no application, and this process runs %d with state: set app to one of %s", len(names),
@@ -147,7 +147,7 @@ func (a *apps) whereabouts(ctx context.Context, name string) string {
 	defer cancel()
 	peers, err := a.find(ctx, name)
 	if err != nil {
-		return fmt.Sprintf("where it runs is unknown, because the brokers did not answer (%v): %s", err, unknown)
+		return fmt.Sprintf("the brokers did not answer, so its processes are not known (%v): %s", err, unknown)
 	}
 	var at []string
 	for _, p := range peers {
@@ -159,7 +159,7 @@ func (a *apps) whereabouts(ctx context.Context, name string) string {
 		}
 	}
 	if len(at) == 0 {
-		return "no process runs it: start one, or correct the name"
+		return "no process runs this application: start one, or correct the name"
 	}
 	rest := ""
 	if n := len(at) - maxListed; n > 0 {

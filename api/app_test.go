@@ -148,9 +148,9 @@ func TestUnknownApp(t *testing.T) {
 		}
 	})
 	for name, want := range map[string]string{
-		"two":      `app "two" does not run in this process, which runs one: send the request to a process that runs it: weir-b at 10.0.0.2:8080, weir-c, which has no API address`,
-		"nosuch":   "no process runs it: start one, or correct the name",
-		"broken":   "where it runs is unknown, because the brokers did not answer (no broker answers)",
+		"two":      `app "two" does not run in this process (applications: one): send the request to a process that runs it: weir-b at 10.0.0.2:8080, weir-c, which has no API address`,
+		"nosuch":   "no process runs this application: start one, or correct the name",
+		"broken":   "the brokers did not answer, so its processes are not known (no broker answers)",
 		"bad name": "send the request to a process that runs it, or correct the name",
 	} {
 		_, err := c.HashState(t.Context(), &weirpb.HashStateRequest{App: name})
@@ -165,7 +165,7 @@ func TestUnknownApp(t *testing.T) {
 		t.Errorf("the brokers were asked %d times", asked)
 	}
 	_, err := c.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "c1"})
-	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "this process does not count spend, which runs one") || !strings.Contains(err.Error(), "weir-s at 10.0.0.9:8080") {
+	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "this process (applications: one) does not count spend") || !strings.Contains(err.Error(), "weir-s at 10.0.0.9:8080") {
 		t.Errorf("spend: %v", err)
 	}
 }

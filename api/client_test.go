@@ -128,7 +128,7 @@ func TestClientKeepsServerText(t *testing.T) {
 	cl := NewClient(s.Addr())
 	defer cl.Close()
 	_, err := cl.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "c9"})
-	if connect.CodeOf(err) != connect.CodeNotFound || !strings.HasPrefix(err.Error(), `campaign "c9" in any account has no spend in datacentre local, as of partition 5`) {
+	if connect.CodeOf(err) != connect.CodeNotFound || !strings.HasPrefix(err.Error(), `campaign "c9" has no spend in datacentre local, as of partition 5`) {
 		t.Errorf("%v", err)
 	}
 }

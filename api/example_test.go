@@ -74,6 +74,6 @@ func Example() {
 	// duplicates    0 (not charged)
 	// as of         partition 5 ads.events@220156, events up to 2013-10-19T16:00:00.123Z, applied 2023-11-14T22:13:20.500Z
 	//
-	// campaign "1459" in any account has no spend in datacentre local, as of partition 5 (ads.events up to offset 220156): check the id; events that were produced just now may not be counted yet
+	// campaign "1459" has no spend in datacentre local, as of partition 5 (ads.events up to offset 220156): check the id; events that were produced just now may not be counted yet
 	// <nil>
 }

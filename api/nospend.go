@@ -16,11 +16,11 @@ type noSpendService struct {
 }
 
 func (s *noSpendService) refuse(ctx context.Context) error {
-	do := "send the request to a process that does"
+	do := "send the request to a process that counts spend"
 	if s.app != "" {
 		do = s.apps.whereabouts(ctx, s.app)
 	}
-	return errorf(connect.CodeFailedPrecondition, "this process does not count spend%s: %s", s.apps.running(), do)
+	return errorf(connect.CodeFailedPrecondition, "this process%s does not count spend: %s", s.apps.running(), do)
 }
 
 // GetSpend returns an error.

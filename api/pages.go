@@ -76,9 +76,9 @@ func (p *pages) missing(w http.ResponseWriter, r *http.Request) {
 		p.write(w, r, http.StatusNotFound, m)
 		return
 	}
-	text := "there is nothing at this path: see / for the overview"
+	text := "no page has this path: see / for the overview"
 	if m.Ops != "" {
-		text = "there is nothing at this path: the ops listener has " + m.Ops
+		text = "no page has this path, which is on the ops listener: " + m.Ops
 	}
 	http.Error(w, text, http.StatusNotFound)
 }

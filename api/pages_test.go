@@ -90,7 +90,7 @@ func TestOverviewUnknown(t *testing.T) {
 	cfg.Leases = fakeLeases(func(context.Context) (page.Leases, error) { return page.Leases{}, errors.New("no broker") })
 	cfg.tasks(&fakeCluster{err: errors.New("<script>alert(1)</script>")})
 	res, body := index(t, cfg, "/")
-	if res.StatusCode != http.StatusOK || strings.Count(strings.ToLower(body), "not known now") != 5 || !strings.Contains(body, "store is closed") || !strings.Contains(body, "no broker") {
+	if res.StatusCode != http.StatusOK || strings.Count(strings.ToLower(body), "not available now") != 5 || !strings.Contains(body, "store is closed") || !strings.Contains(body, "no broker") {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
 	if strings.Contains(body, "<script>") || !strings.Contains(body, "&lt;script&gt;") {
@@ -119,7 +119,7 @@ func TestMissingPage(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	s.dataHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8080/healthz", nil))
-	if got := w.Body.String(); w.Code != http.StatusNotFound || got != "there is nothing at this path: the ops listener has http://127.0.0.1:8081/readyz\n" {
+	if got := w.Body.String(); w.Code != http.StatusNotFound || got != "no page has this path, which is on the ops listener: http://127.0.0.1:8081/readyz\n" {
 		t.Errorf("%d %q", w.Code, got)
 	}
 }

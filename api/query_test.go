@@ -87,7 +87,7 @@ func TestQuery(t *testing.T) {
 		"/query/words/":       `400 {"code":"invalid_argument","message":"the key has 0 bytes: send GET /query/words/KEY`,
 		"/query/words/nobody": `404 {"code":"not_found","message":"query words of key \"nobody\" has found nothing"}`,
 		"/query/words/defect": `500 {"code":"internal","message":"query words of key \"defect\" could not be read: a defect`,
-		"/query/verbs/nobody": "404 there is nothing at this path",
+		"/query/verbs/nobody": "404 no page has this path",
 	} {
 		if code, body := a.ask(t, path); !strings.HasPrefix(fmt.Sprint(code, " ", body), want) {
 			t.Errorf("%s: %d %s, want %s", path, code, body, want)

@@ -97,9 +97,9 @@ func (s *spendService) notFound(ctx context.Context, q spendQuery, read []*weirp
 	return withAsOf(err, read)
 }
 
-// asOfText describes how far was read: "24 partitions (ads.events furthest in partition 4, up to
-// offset 1234)". The offset is the next one, so it is not included. The error's details have all
-// topics of each partition.
+// asOfText describes how far was read: "24 partitions (ads.events up to offset 1234; the greatest
+// is in partition 4)". The offset is the next one, so it is not included. The error's details have
+// all topics of each partition.
 func asOfText(read []*weirpb.AsOf) string {
 	var most *weirpb.AsOf // nil: no partition has offsets
 	topic, furthest := "", int64(0)
@@ -119,7 +119,7 @@ func asOfText(read []*weirpb.AsOf) string {
 	}
 	where := ""
 	if len(read) > 1 {
-		where = fmt.Sprintf(" furthest in partition %d,", most.GetPartition())
+		where = fmt.Sprintf("; the greatest is in partition %d", most.GetPartition())
 	}
-	return fmt.Sprintf("%s (%s%s up to offset %d)", partitions, topic, where, furthest)
+	return fmt.Sprintf("%s (%s up to offset %d%s)", partitions, topic, furthest, where)
 }

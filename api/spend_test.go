@@ -239,11 +239,11 @@ func TestAsOfText(t *testing.T) {
 		}))
 	}
 	for want, read := range map[string][]*weirpb.AsOf{
-		"24 partitions (ads.events furthest in partition 4, up to offset 660471)": all,
-		"partition 7 (ads.events up to offset 660462)":                            all[7:8],
-		"partition 3 (ads.events up to offset 0)":                                 {at(3, map[string]int64{"ads.events": 0})},
-		"2 partitions (ads.events furthest in partition 9, up to offset 0)":       {at(3, nil), at(9, map[string]int64{"ads.events": 0})},
-		"partition 2 (ads.events.g2 up to offset 5)":                              {at(2, map[string]int64{"ads.events.g2": 5, "ads.events.from.dc-b.g2": 9})},
+		"24 partitions (ads.events up to offset 660471; the greatest is in partition 4)": all,
+		"partition 7 (ads.events up to offset 660462)":                                   all[7:8],
+		"partition 3 (ads.events up to offset 0)":                                        {at(3, map[string]int64{"ads.events": 0})},
+		"2 partitions (ads.events up to offset 0; the greatest is in partition 9)":       {at(3, nil), at(9, map[string]int64{"ads.events": 0})},
+		"partition 2 (ads.events.g2 up to offset 5)":                                     {at(2, map[string]int64{"ads.events.g2": 5, "ads.events.from.dc-b.g2": 9})},
 		"partition 3":  {at(3, map[string]int64{"ads.adjustments": 7})}, // unknown is not 0
 		"2 partitions": {at(3, nil), at(4, nil)},
 	} {

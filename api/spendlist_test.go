@@ -203,7 +203,7 @@ func TestListRefuses(t *testing.T) {
 		`{"account":"a1","limit":10001}`:                         "1 to 10000",
 		`{"account":"a1","currency":"usd"}`:                      "three capital letters",
 		`{"account":"a1","from":"today"}`:                        "YYYY-MM-DD",
-		`{"account":"a1","from":"2013-10-20","to":"2013-10-19"}`: "exchange them",
+		`{"account":"a1","from":"2013-10-20","to":"2013-10-19"}`: "exchange the two days",
 		`{"account":"a1","page_token":"AQ"}`:                     "page_token",
 		`{"account":"a1","by":"campaign"}`:                       "does not fit 64 bits",
 		`{"account":"a9"}`:                                       "has no spend",
@@ -214,7 +214,7 @@ func TestListRefuses(t *testing.T) {
 	}
 	for body, want := range map[string]string{
 		`{}`: "set day",
-		`{"from":"2013-10-20","to":"2013-10-19"}`:            "exchange them",
+		`{"from":"2013-10-20","to":"2013-10-19"}`:            "exchange the two days",
 		`{"from":"today"}`:                                   "YYYY-MM-DD",
 		`{"day":"2013-10-19","to":"2013-10-19"}`:             "day excludes from and to",
 		`{"from":"2012-01-01","to":"2012-01-31"}`:            "no campaign has spend from 2012-01-01 to 2012-01-31",

@@ -25,7 +25,7 @@ type spendQuery struct {
 // subject names the campaign and the account in the text of an error.
 func (q spendQuery) subject() string {
 	if q.account == "" {
-		return fmt.Sprintf("campaign %q in any account", q.campaign)
+		return fmt.Sprintf("campaign %q", q.campaign)
 	}
 	return fmt.Sprintf("campaign %q of account %q", q.campaign, q.account)
 }
@@ -64,9 +64,9 @@ func newSpendQuery(m *weirpb.GetSpendRequest) (spendQuery, error) {
 func checkID(name, id string) error {
 	switch {
 	case len(id) > maxIDBytes:
-		return invalid("%s has %d bytes, the maximum of an id is %d: correct it", name, len(id), maxIDBytes)
+		return invalid("%s has %d bytes: use an id of at most %d bytes", name, len(id), maxIDBytes)
 	case strings.IndexByte(id, 0) >= 0: // a NUL byte ends an id in the keys of the store
-		return invalid("%s %.64q has a NUL byte, which no id has: correct it", name, id)
+		return invalid("%s %.64q has a NUL byte: remove it", name, id)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func parseDays(from, to string) (first, last int32, err error) {
 		last, err = parseDay(to)
 	}
 	if err == nil && last != 0 && first > last {
-		err = invalid("from %s is after to %s: exchange them", from, to)
+		err = invalid("from %s is later than to %s: exchange the two days", from, to)
 	}
 	return first, last, err
 }

@@ -191,7 +191,7 @@ func TestStateErrors(t *testing.T) {
 		"unknown table":      {scanState, `{"table":"sped"}`, "invalid_argument", []string{`no table "sped"`, "from 1 to 255"}},
 		"the runtime's":      {scanState, `{"table":"0"}`, "invalid_argument", []string{`no table "0"`}},
 		"table too great":    {scanState, `{"table":"256"}`, "invalid_argument", []string{`no table "256"`}},
-		"another app":        {hashState, `{"app":"other"}`, "invalid_argument", []string{`"other" does not run in this process, which runs counter`}},
+		"another app":        {hashState, `{"app":"other"}`, "invalid_argument", []string{`"other" does not run in this process (applications: counter)`}},
 		"no key":             {getState, `{"table":"spend"}`, "invalid_argument", []string{"has no key"}},
 		"key too long":       {getState, `{"table":"spend","key":"` + long + `"}`, "invalid_argument", []string{"65538 bytes"}},
 		"which partition":    {getState, `{"table":"opaque","key":"YQ=="}`, "invalid_argument", []string{"does not determine which of the 4 partitions", "set partition"}},
@@ -282,7 +282,7 @@ func TestHashState(t *testing.T) {
 func TestNoState(t *testing.T) {
 	h := mustNew(t, config()).dataHandler()
 	for body, want := range map[string]string{
-		`{"table":"spend"}`:                      "this process has no state to read, which runs spendcounter",
+		`{"table":"spend"}`:                      "this process (applications: spendcounter) has no state to read",
 		`{"table":"spend","app":"spendcounter"}`: "spendcounter has no state",
 	} {
 		if status, answer := post(t, h, getState, body); status != http.StatusBadRequest || !strings.Contains(answer, want) {

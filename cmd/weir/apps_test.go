@@ -256,7 +256,7 @@ func testOwnProgram(t *testing.T, env []string, broker string) {
 	own := append(slices.Clone(env), "WEIR_SERVER="+program.Server().Addr())
 	expect(t, own, 0, `"key":"to","key_hex":"746f","value_base64":"AAAAAAAAAAI=","value":2`, "state", "scan", "--table", "counts", "-o", "json")
 	expect(t, own, 0, `"value":1`, "state", "get", "be", "--table", "counts", "--partition", "1", "--app", "words", "-o", "json")
-	expect(t, own, 64, "which runs words: send the request to a process that runs it: first at", "state", "hash", "--app", "spendcounter")
+	expect(t, own, 64, "(applications: words): send the request to a process that runs it: first at", "state", "hash", "--app", "spendcounter")
 	expect(t, own, 0, `"app": "words"`, "savepoint", "create", "monday", "-o", "json")
 	for path, want := range map[string]string{"/readyz": `"ready":true`, "/metrics": `weir_processor_records_total{app="words"`} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+program.Server().OpsAddr()+path, nil)

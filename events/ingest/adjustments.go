@@ -147,7 +147,7 @@ func (m *adjustmentMaker) fill(raw *rawRow, row *Row) (err *stream.RejectError) 
 	}
 	day, ok := parseDay(m.columns.value(adjustDay, raw.columns))
 	if !ok {
-		return reject(ReasonDay, "%q is not a date: write YYYYMMDD, the day of the spend", clip(m.columns.value(adjustDay, raw.columns)))
+		return reject(ReasonDay, "%q is not a date: write YYYY-MM-DD, the day of the spend", clip(m.columns.value(adjustDay, raw.columns)))
 	}
 	a.BudgetDay = day
 	if a.Micros, err = m.amount(m.columns.value(adjustAmount, raw.columns)); err != nil {

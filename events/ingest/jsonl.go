@@ -156,7 +156,7 @@ func (d *draft) setOther(name, value string) (err *stream.RejectError) {
 		}
 		var ok bool
 		if d.budgetDay, ok = parseDay(value); !ok && value != "0" {
-			return reject(ReasonDay, "%q is not a date: write YYYYMMDD", clip(value))
+			return reject(ReasonDay, "%q is not a date: write YYYY-MM-DD", clip(value))
 		}
 		return nil
 	}

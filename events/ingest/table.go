@@ -135,7 +135,7 @@ func (t *tableParser) parseDates(values []string, d *draft) *stream.RejectError 
 	}
 	if day := t.columns.value(fieldBudgetDay, values); day != "" {
 		if d.budgetDay, ok = parseDay(day); !ok {
-			return reject(ReasonDay, "%q is not a date: write YYYYMMDD", clip(day))
+			return reject(ReasonDay, "%q is not a date: write YYYY-MM-DD", clip(day))
 		}
 	}
 	return nil

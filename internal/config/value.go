@@ -64,7 +64,7 @@ func within[T cmp.Ordered](k Key, text string, parse func(string) (T, error)) (a
 			return nil, fmt.Errorf("has an invalid bound: %w", err)
 		}
 		if cmp.Compare(v, b) == bound.bad {
-			return nil, fmt.Errorf("%q is out of range: %s", text, k.Range())
+			return nil, fmt.Errorf("%q is out of range: use %s", text, k.Range())
 		}
 	}
 	return v, nil
@@ -73,9 +73,9 @@ func within[T cmp.Ordered](k Key, text string, parse func(string) (T, error)) (a
 func (k Key) checkText(s string) error {
 	if k.OneOf != nil && !slices.Contains(k.OneOf, s) {
 		if n, ok := Nearest(s, k.OneOf); ok {
-			return fmt.Errorf("%q is not allowed: %s; did you mean %q?", s, k.Range(), n)
+			return fmt.Errorf("%q is not allowed: use %s; did you mean %q?", s, k.Range(), n)
 		}
-		return fmt.Errorf("%q is not allowed: %s", s, k.Range())
+		return fmt.Errorf("%q is not allowed: use %s", s, k.Range())
 	}
 	if f := formatOf(k.check); !f.ok(s) {
 		return fmt.Errorf("%q is not allowed: must be %s", s, f.want)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -174,6 +175,18 @@ func explainNoAnswer(f *Failure, err *connect.Error) bool {
 	return true
 }
 
+// distinctLines removes lines of text that repeat an earlier one: a joined error has one line for
+// each of several calls, and often all have the same cause.
+func distinctLines(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // report prints err and returns its exit code.
 func (a *App) report(err error) int {
 	f := Explain(err)
@@ -185,6 +198,7 @@ func (a *App) report(err error) int {
 	if why == "" && f.err != nil {
 		why = f.err.Error()
 	}
+	why = distinctLines(why)
 	fmt.Fprintf(a.Stderr, "%sweir:%s %s\n", label, reset, Printable(f.What))
 	if why != "" {
 		fmt.Fprintf(a.Stderr, "  why: %s\n", strings.ReplaceAll(strings.TrimSpace(Printable(why)), "\n", "\n       "))

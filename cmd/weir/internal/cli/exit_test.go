@@ -67,6 +67,7 @@ func TestExitCodes(t *testing.T) {
 		"disk full":    {fmt.Errorf("write: %w", syscall.ENOSPC), 74, "no space"},
 		"file":         {&fs.PathError{Op: "open", Path: "/x", Err: syscall.ENOENT}, 74, "/x"},
 		"mode":         {&fs.PathError{Op: "open", Path: "/x", Err: syscall.EACCES}, 74, "permission"},
+		"repeated":     {errors.Join(errors.New("one"), errors.New("two"), errors.New("one")), 1, "why: one\n       two\n  do:"},
 		"config":       {&config.Error{Problems: []config.Problem{{What: "one"}, {What: "two"}}}, 78, "one\n       two"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -91,14 +91,14 @@ func adjustmentOf(opt ingest.AdjustmentOptions, row []string) (*eventspb.Adjustm
 	const help = "`weir adjust create --help` shows the flags"
 	r, err := ingest.NewAdjustmentReader(&text, opt)
 	if err != nil {
-		return nil, cli.UsageError(err.Error(), help)
+		return nil, cli.UsageError(usageText(err), help)
 	}
 	got, err := r.Next()
 	if err != nil {
-		return nil, cli.UsageError(err.Error(), help)
+		return nil, cli.UsageError(usageText(err), help)
 	}
 	if got.Err != nil {
-		return nil, cli.UsageError(got.Err.Error(), help)
+		return nil, cli.UsageError(usageText(got.Err), help)
 	}
 	return got.Adjustment, nil
 }

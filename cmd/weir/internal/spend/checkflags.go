@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/events/ingest"
 )
 
 // dayFlag returns the budget day of a flag in the form of the API: YYYY-MM-DD, empty if text is
@@ -46,4 +47,10 @@ func oneOf(name, value string, allowed ...string) error {
 	last := len(allowed) - 1
 	return cli.UsageError(fmt.Sprintf("%s %q does not exist", name, value),
 		"use "+strings.Join(allowed[:last], ", ")+" or "+allowed[last])
+}
+
+// usageText returns the text of an error about the options of an import, without the name of the
+// package: a reader of `weir adjust` has not called it.
+func usageText(err error) string {
+	return strings.TrimPrefix(err.Error(), ingest.ErrUsage.Error()+": ")
 }

@@ -30,11 +30,11 @@ type dialectTo struct {
 func (d *dialect) parse(to dialectTo, fields []string) (err error) {
 	if d.columns != "" {
 		if *to.columns, err = ingest.ParseMap(d.columns); err != nil {
-			return cli.UsageError(err.Error(), "write --map field=column,field=column; the fields are: "+strings.Join(fields, ", "))
+			return cli.UsageError(usageText(err), "write --map field=column,field=column; the fields are: "+strings.Join(fields, ", "))
 		}
 	}
 	if *to.limit, err = ingest.ParseRejectLimit(d.limit); err != nil {
-		return cli.UsageError(err.Error(), "write --max-rejects 100 or --max-rejects 10%")
+		return cli.UsageError(usageText(err), "write --max-rejects 100 or --max-rejects 10%")
 	}
 	if *to.delimiter, err = oneByte(d.delimiter); err != nil {
 		return cli.UsageError("--delimiter: "+err.Error(), "write --delimiter ';' or --delimiter tab")

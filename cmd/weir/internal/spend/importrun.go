@@ -47,16 +47,16 @@ func (r importRun) reader(src *ingest.Source) (*ingest.Reader, error) {
 	case err == nil:
 		return reader, nil
 	case errors.Is(err, ingest.ErrNoPriceUnit):
-		return nil, cli.UsageError(err.Error(),
+		return nil, cli.UsageError(usageText(err),
 			"add "+r.unit+" major if the values are like 1.50 for one and a half dollars, else the unit that fits")
 	case errors.As(err, &delimiter):
 		flag := "'" + string(rune(delimiter.Looks)) + "'"
 		if delimiter.Looks == '\t' {
 			flag = "tab"
 		}
-		return nil, cli.UsageError(err.Error(), "add --delimiter "+flag)
+		return nil, cli.UsageError(usageText(err), "add --delimiter "+flag)
 	case errors.Is(err, ingest.ErrUsage):
-		return nil, cli.UsageError(err.Error(), r.help)
+		return nil, cli.UsageError(usageText(err), r.help)
 	}
 	return nil, cli.Fail(cli.ExitData, fmt.Sprintf("cannot read %q", src.Name()), err, "check "+r.format)
 }
