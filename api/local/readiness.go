@@ -2,6 +2,7 @@ package local
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weirhq/weir/api"
@@ -25,7 +26,12 @@ func ProcessReadiness(parts []Readiness) api.Readiness {
 	var out api.Readiness
 	for _, p := range parts {
 		partitions += p.Partitions
-		out.Reasons, out.Stopped = append(out.Reasons, p.Reasons...), append(out.Stopped, p.Stopped...)
+		for _, why := range p.Reasons {
+			if !slices.Contains(out.Reasons, why) { // such as that no broker answers
+				out.Reasons = append(out.Reasons, why)
+			}
+		}
+		out.Stopped = append(out.Stopped, p.Stopped...)
 		if p.Waiting != "" {
 			out.Waiting = append(out.Waiting, p.Waiting)
 			if p.Partitions == 0 {

@@ -2,10 +2,20 @@ package local
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/weirhq/weir/processors"
 )
+
+// Several roles of a process often wait for the same thing: the reason is listed once.
+func TestReadinessListsAReasonOnce(t *testing.T) {
+	const same = "no broker has answered for 10s"
+	got := ProcessReadiness([]Readiness{{Reasons: []string{same, "a waits"}}, {Reasons: []string{same, "b waits"}}})
+	if want := []string{same, "a waits", "b waits"}; !slices.Equal(got.Reasons, want) {
+		t.Errorf("got %q, want %q", got.Reasons, want)
+	}
+}
 
 // A role that runs some partitions is ready, and lists those that are stopped. A role whose
 // partitions are all stopped is not ready, and a partition that starts keeps a role from being

@@ -233,12 +233,12 @@ func (d *doctor) replication(ctx context.Context) {
 	d.addCheck(len(leaderless) == 0,
 		Check{
 			Name: "leaders", Severity: Error, Detail: summary(leaderless, "every partition has a leader", "without a leader"),
-			Remedy: "start the brokers that have them",
+			Remedy: "start the brokers that have these partitions",
 		})
 	d.addCheck(len(behind) == 0,
 		Check{
 			Name: "in-sync copies", Severity: Warning, Detail: summary(behind, "every replica is in sync", "with replicas that are behind"),
-			Remedy: "start the brokers that have them, or wait until they have caught up",
+			Remedy: "start the brokers that have these partitions, or wait until their replicas have caught up",
 		})
 	if !d.single() {
 		d.addCheck(len(few) == 0, Check{
@@ -285,7 +285,7 @@ func (d *doctor) inSync(ctx context.Context, list kadm.TopicDetails, existing []
 		})
 	}
 	d.addCheck(len(unclean) == 0, Check{
-		Name: "unclean leader election", Severity: Warning, Detail: summary(unclean, "off", "with it on"),
+		Name: "unclean leader election", Severity: Warning, Detail: summary(unclean, "off", "with unclean leader election"),
 		Remedy: "set unclean.leader.election.enable=false: a leader that is behind loses acknowledged records",
 	})
 }

@@ -91,7 +91,7 @@ func newLeaseGetCmd(a *cli.App) *cobra.Command {
 	cli.Must(c.MarkFlagRequired("pool"))
 	cli.Must(c.MarkFlagRequired("key"))
 	c.Example = "  weir lease get --client demo --pool demo --key mine"
-	c.Flags().DurationVar(&o.length, "for", 10*time.Minute, "length of a new lease")
+	c.Flags().DurationVar(&o.length, "for", 10*time.Minute, "length of a new lease; the longest lease of the pool limits it")
 	connect.RegionFlag(a, c.Flags(), "region that grants the lease")
 	return c
 }

@@ -95,9 +95,9 @@ func newPolicyCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	cli.RefuseServer(c, "it prints a text with the name of the table, --table or leases.table")
-	c.Flags().StringVar(&role, "role", string(admin.RoleAgent), "user of the table: "+strings.Join(roleNames(), ", "))
+	c.Flags().StringVar(&role, "role", string(admin.RoleAgent), "who uses the table: "+strings.Join(roleNames(), ", "))
 	cli.Enum(c.Flags(), "role", roleNames()...)
-	c.Flags().StringVar(&account, "account", "*", "id of the AWS account")
+	c.Flags().StringVar(&account, "account", "*", "id of the AWS account, 12 digits; *: any account")
 	connect.TableFlag(a, c.Flags())
 	return c
 }
