@@ -13,8 +13,9 @@ const originBytes = 16 + 4 + 8 + 8
 // transactions, of records of aborted transactions, and of records that compaction removed.
 type Origin struct {
 	// Topic is the id that the origin's brokers gave the topic. A topic that is created again has
-	// another id, and its offsets begin at 0. After the brokers have lost copied records, the copies
-	// have an id that the mirror has made, and their offsets begin where the lost records were.
+	// another id, and its offsets begin at 0. After the brokers have lost copied records, the
+	// copies have an id that the mirror has made, and their offsets begin where the lost records
+	// were.
 	Topic     [16]byte
 	Partition int32
 	Offset    int64

@@ -44,8 +44,8 @@ func judge(partition int32, source, copies []stream.Record) (wrong []string) {
 }
 
 // judgeLogs checks that copies of a partition, also those of a peer that has lost copied records,
-// have increasing offsets in each log of their origins, and lack none. It returns the first copy that
-// a reader would take for a repetition, or would find records lost before.
+// have increasing offsets in each log of their origins, and lack none. It returns the first copy
+// that a reader would take for a repetition, or would find records lost before.
 func judgeLogs(copies []stream.Record) (wrong []string) {
 	next := map[[16]byte]int64{}
 	for n, c := range copies {

@@ -15,8 +15,8 @@ import (
 
 // TestLostRecords: the brokers of a peer lose copied records, and take others at their offsets. The
 // partition of that topic stops, until an operator lets it begin where the logs differ. No copy of
-// the others is taken for one of the lost records. A mirror that forgets that the log is another one
-// is noticed.
+// the others is taken for one of the lost records. A mirror that forgets that the log is another
+// one is noticed.
 func TestLostRecords(t *testing.T) {
 	for name, mutate := range map[string]func(*position){
 		"none":                  nil,
@@ -32,7 +32,8 @@ func TestLostRecords(t *testing.T) {
 	}
 }
 
-// lostRecords returns what judgeLogs finds after a loss, and after a restart with changed positions.
+// lostRecords returns what judgeLogs finds after a loss, and after a restart with changed
+// positions.
 func lostRecords(x *fixture, mutate func(*position)) []string {
 	x.without["events.from.us"] = true
 	p, us, after := x.start("a"), x.peers["us"], processorstest.NewRemote(x.T, partitions, "events", "refunds")

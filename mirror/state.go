@@ -65,8 +65,9 @@ func (p position) log() logreader.TopicID {
 
 // lostLog returns the id of the log that a peer has after it has lost records of the log with id
 // was, of which those before offset next were copied, and those from offset from on are lost. It
-// differs from the id of each log before it, so that the records at the offsets of the lost ones are
-// not taken for the lost ones, and so that an instruction to copy from there is carried out once.
+// differs from the id of each log before it, so that the records at the offsets of the lost ones
+// are not taken for the lost ones, and so that an instruction to copy from there is carried out
+// once.
 func lostLog(was logreader.TopicID, next, from int64) logreader.TopicID {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s lost %d to %d", was, from, next))
 	return logreader.TopicID(sum[:16])

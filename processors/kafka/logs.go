@@ -9,8 +9,8 @@ import (
 )
 
 // TopicLog is what the brokers report about a topic. Err is why its partitions are not known:
-// kerr.UnknownTopicOrPartition if the topic does not exist, and kerr.TopicAuthorizationFailed if the
-// user may not describe it.
+// kerr.UnknownTopicOrPartition if the topic does not exist, and kerr.TopicAuthorizationFailed if
+// the user may not describe it.
 type TopicLog struct {
 	ID         kadm.TopicID
 	Partitions map[int32]PartitionLog

@@ -10,8 +10,8 @@ import (
 )
 
 // DescribeTopics asks for topics. The answer has each of them. Err of a topic is why it is not
-// described: kerr.UnknownTopicOrPartition if it does not exist, and kerr.TopicAuthorizationFailed if
-// the user may not describe it. The error means that no broker answered.
+// described: kerr.UnknownTopicOrPartition if it does not exist, and kerr.TopicAuthorizationFailed
+// if the user may not describe it. The error means that no broker answered.
 func DescribeTopics(ctx context.Context, adm *kadm.Client, topics ...string) (kadm.TopicDetails, error) {
 	if len(topics) == 0 {
 		return kadm.TopicDetails{}, nil // kadm would ask for all topics

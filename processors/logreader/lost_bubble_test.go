@@ -35,9 +35,9 @@ func (x *fixture) eight() logreader.TopicID {
 	return x.cluster.TopicInfo("in").TopicID
 }
 
-// TestLostRecords: a replica has become the leader that lacked records 3 and 4, and has taken others
-// at their offsets, so that the log is longer than what was read. The partition stops until its
-// owner opens it where the logs differ.
+// TestLostRecords: a replica has become the leader that lacked records 3 and 4, and has taken
+// others at their offsets, so that the log is longer than what was read. The partition stops until
+// its owner opens it where the logs differ.
 func TestLostRecords(t *testing.T) {
 	run(t, nil, func(x *fixture) {
 		at := logreader.Position{Topic: x.eight(), Next: 5, Epoch: 2}
@@ -80,8 +80,8 @@ func TestUnknownEpoch(t *testing.T) {
 	})
 }
 
-// TestLowerEpoch: the log has no records of the epoch of the last record that was read, and has more
-// records of an earlier one than were read. So at least the last one is another record.
+// TestLowerEpoch: the log has no records of the epoch of the last record that was read, and has
+// more records of an earlier one than were read. So at least the last one is another record.
 func TestLowerEpoch(t *testing.T) {
 	run(t, nil, func(x *fixture) {
 		at := logreader.Position{Topic: x.eight(), Next: 5, Epoch: 2}

@@ -22,8 +22,8 @@ type id struct {
 type Reader struct {
 	cfg Config
 
-	// life has an element while Open or Close is at work. It is not a mutex, because Close waits for
-	// the clients: see doc.go.
+	// life has an element while Open or Close is at work. It is not a mutex, because Close waits
+	// for the clients: see doc.go.
 	life chan struct{}
 	stop func() // ends the goroutine; nil while no partition is open
 

@@ -192,8 +192,8 @@ func (r *Remote) Lost(topic string, partition int32, from int64) {
 	r.sim.ShufflePartitionLeaders()
 }
 
-// Deny makes the brokers refuse to describe a topic, as for a user without the right, until allow is
-// called.
+// Deny makes the brokers refuse to describe a topic, as for a user without the right, until allow
+// is called.
 func (r *Remote) Deny(topic string) (allow func()) {
 	f := r.sim.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1})
 	return f.Remove

@@ -101,8 +101,8 @@ func (c *Cluster) Damage(text string) {
 // idPair is a topic id of kfake, and the one that clients see instead.
 type idPair struct{ own, seen [16]byte }
 
-// TakeID makes a topic have, for clients, the id of a topic of another cluster: a topic keeps its id
-// when its brokers lose its records. Call it before the first client.
+// TakeID makes a topic have, for clients, the id of a topic of another cluster: a topic keeps its
+// id when its brokers lose its records. Call it before the first client.
 func (c *Cluster) TakeID(topic string, id [16]byte) {
 	own := c.TopicInfo(topic).TopicID
 	c.mu.Lock()

@@ -4,8 +4,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// KeepEpochs makes the brokers answer that the log of no leader epoch has ended, except for those of
-// EndEpochs. Without it, kfake answers after a change of leaders that the log was truncated, and
+// KeepEpochs makes the brokers answer that the log of no leader epoch has ended, except for those
+// of EndEpochs. Without it, kfake answers after a change of leaders that the log was truncated, and
 // clients go back to its start.
 func (c *Cluster) KeepEpochs() {
 	c.ControlKey(int16(kmsg.OffsetForLeaderEpoch), func(req kmsg.Request) (kmsg.Response, error, bool) {
