@@ -38,6 +38,9 @@ type copier struct {
 	refused error                // why the log of part is not copied
 	copied  int64                // records handed over
 	lastMs  int64                // timestamp of the last of them
+	// caughtMs is when the brokers of the peer were asked last while nothing waited, Unix ms; 0:
+	// never.
+	caughtMs int64
 }
 
 const (

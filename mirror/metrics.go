@@ -29,7 +29,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		lag: gauge("lag_records", "Offsets of the other datacentre's partition that were not copied."),
 		lagSeconds: gauge("lag_seconds",
-			"Age of the last copied record while others wait; 0 if none waits. It contains the difference between the clocks of the datacentres."),
+			"Upper bound of the age of the records that were not copied, also while the other datacentre does not answer. Absent while not known."),
 		waiting: gauge("waiting",
 			"1 while a partition is not copied because its datacentre does not answer, 2 while it is stopped and waits for an operator, 0 otherwise."),
 		records: counter("records_total", "Records copied. Those of aborted transactions count again."),
@@ -45,7 +45,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 func (m *Metrics) set(s Status) {
 	p := strconv.Itoa(int(s.Partition))
 	m.lag.WithLabelValues(s.Peer, s.Topic, p).Set(float64(s.Lag()))
-	m.lagSeconds.WithLabelValues(s.Peer, s.Topic, p).Set(float64(s.LagMs) / 1000)
+	if s.LagMs < 0 {
+		m.lagSeconds.DeleteLabelValues(s.Peer, s.Topic, p)
+	} else {
+		m.lagSeconds.WithLabelValues(s.Peer, s.Topic, p).Set(float64(s.LagMs) / 1000)
+	}
 	waiting := 0.0
 	switch {
 	case s.Stopped:

@@ -170,6 +170,36 @@ func peerAway(x *fixture, round time.Duration) {
 	x.awaitStatus("us", "events", 1, "all copies", func(s Status) bool { return s.Next == 203 && s.Problem == "" })
 }
 
+// TestLag: LagMs is never less than the age of a record that waits, whether the peer answers or
+// not. The producer's clock is ahead by years, so the timestamps of the copies are of no use.
+func TestLag(t *testing.T) {
+	err := inRuntime(t, 1, nil, func(x *fixture) {
+		a, us := x.start("a"), x.peers["us"]
+		a.links["us"].Cut()
+		us.Produce("events", 1, x.messages(3)...)
+		time.Sleep(30 * time.Second)
+		if s, found := x.status("us", "events", 1); !found || s.LagMs != -1 {
+			x.Errorf("before the first answer: %+v", s)
+		}
+		a.links["us"].Heal()
+		x.awaitStatus("us", "events", 1, "all is copied", func(s Status) bool { return s.Next == 3 && s.LagMs >= 0 })
+		time.Sleep(10 * time.Second)
+		if s, _ := x.status("us", "events", 1); s.LagMs > 3000 || s.Lag() > 0 {
+			x.Errorf("without a record that waits: %+v", s)
+		}
+		a.links["us"].Cut()
+		us.Produce("events", 1, x.messages(3)...)
+		time.Sleep(time.Minute)
+		if s, _ := x.status("us", "events", 1); s.LagMs < 58_000 || s.LagMs > 70_000 {
+			x.Errorf("the peer is away for a minute: %+v", s)
+		}
+		a.links["us"].Heal()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTrimmedPeer: retention of the peer deletes records before they were copied. The partition of
 // that topic stops until an operator decides; the others continue. The gap counts as lost.
 func TestTrimmedPeer(t *testing.T) {

@@ -19,8 +19,9 @@ type Status struct {
 	Next      int64 // the offset to copy next; -1: nothing was copied, and the peer has not answered
 	End       int64 // the end of the peer's committed records; -1: not known
 	Copied    int64 // records copied since the partition came to this process
-	// LagMs is the age of the last copied record while records wait, by this datacentre's clock; 0
-	// if none waits.
+	// LagMs is an upper bound of the age of the records that wait at the peer, by this datacentre's
+	// clock, whether the peer answers or not; -1: not known. It is the time since the last copied
+	// record, or since the brokers of the peer were asked when nothing waited, whichever is later.
 	LagMs int64
 	// LastMs is the timestamp of the last record that was copied since the partition came to this
 	// process, heartbeats included, Unix ms; 0: none was.
@@ -90,14 +91,27 @@ func (c *copier) status(now time.Time) Status {
 		s.Next, s.End, s.Problem, s.Stopped = p.At.Next, p.End, p.Reason, p.Stopped != nil
 		s.Resume = c.resume(p)
 		s.Recreated = s.Resume != nil && s.Resume.TopicID != p.At.Topic
+		if p.End >= 0 && p.At.Next >= p.End {
+			c.caughtMs = max(c.caughtMs, p.EndAt.UnixMilli())
+		}
 	}
 	if c.refused != nil {
 		s.Problem, s.Stopped, s.Resume = c.refused.Error(), errors.As(c.refused, new(*ClaimedError)), nil
 	}
-	if s.Lag() > 0 && c.lastMs > 0 {
-		s.LagMs = max(0, now.UnixMilli()-c.lastMs)
-	}
+	s.LagMs = c.lagMs(now.UnixMilli())
 	return s
+}
+
+// lagMs returns Status.LagMs. The mutex is held.
+func (c *copier) lagMs(nowMs int64) int64 {
+	since := c.caughtMs
+	if c.lastMs <= nowMs { // otherwise the clock of its producer is ahead, and its age is not known
+		since = max(since, c.lastMs)
+	}
+	if since == 0 {
+		return -1
+	}
+	return max(0, nowMs-since)
 }
 
 // resume returns Status.Resume for the state of a partition.

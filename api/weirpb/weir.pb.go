@@ -2568,7 +2568,7 @@ type CopyStatus struct {
 	Next          int64                  `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`                   // offset to copy next; -1: the datacentre has not answered yet
 	End           int64                  `protobuf:"varint,4,opt,name=end,proto3" json:"end,omitempty"`                     // end of the committed records there; -1: not known
 	Lag           int64                  `protobuf:"varint,5,opt,name=lag,proto3" json:"lag,omitempty"`                     // offsets that wait there
-	LagMs         int64                  `protobuf:"varint,6,opt,name=lag_ms,json=lagMs,proto3" json:"lag_ms,omitempty"`    // age of the last copied record while records wait; 0: none waits
+	LagMs         int64                  `protobuf:"varint,6,opt,name=lag_ms,json=lagMs,proto3" json:"lag_ms,omitempty"`    // upper bound of the age of the records that wait; -1: not known
 	LastMs        int64                  `protobuf:"varint,7,opt,name=last_ms,json=lastMs,proto3" json:"last_ms,omitempty"` // time of the last record that this process copied, heartbeats included; 0: none
 	Copied        int64                  `protobuf:"varint,8,opt,name=copied,proto3" json:"copied,omitempty"`               // records that this process copied
 	Problem       string                 `protobuf:"bytes,9,opt,name=problem,proto3" json:"problem,omitempty"`              // why nothing is copied now, a sentence; empty: it is

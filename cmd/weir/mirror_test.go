@@ -108,7 +108,7 @@ func TestMirror(t *testing.T) {
 	rows(t, env, func(list []map[string]any) bool {
 		return !slices.ContainsFunc(list, func(r map[string]any) bool { return r["state"] != "waiting" || r["reason"] == "" })
 	}, "mirror", "status")
-	eventually(t, env, "role mirror waits for us since", "lag")
+	eventually(t, env, "mirror: 4 of 4 partitions of us wait", "lag")
 
 	// The broker returns without its log.
 	_, port, err := net.SplitHostPort(usAddr)
@@ -156,6 +156,27 @@ func testDatacentreChecks(t *testing.T, env []string, own string) {
 	defer func() { _ = empty.Close() }()
 	expect(t, with("eu,us="+empty.Addrs()[0]), 0, "warning   datacentre us: topic ads.events does not exist there", "doctor")
 	expect(t, with("eu,us=127.0.0.1:1"), 0, "warning   datacentre us: it cannot be reached", "doctor")
+}
+
+// TestMirrorAlone: a process that runs the mirror alone is ready while the only other datacentre
+// does not answer, so that a rolling update does not wait for it.
+func TestMirrorAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process and a broker")
+	}
+	env := []string{"WEIR_SPEND_PARTITIONS=2", "WEIR_INSTANCE=a", "WEIR_DC=eu", "WEIR_DCS=eu,us=127.0.0.1:1", "WEIR_DATA_DIR=" + t.TempDir()}
+	_, addr := datacentre(t, env, 0)
+	env = append(env, "WEIR_KAFKA_BROKERS="+addr)
+	ready := background(t, env, "ready: API ", "run", "--roles", "mirror", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	server := "WEIR_SERVER=" + regexp.MustCompile(`API http://([^,]+),`).FindStringSubmatch(ready)[1]
+	client := []string{"WEIR_SPEND_PARTITIONS=2", server, "WEIR_DATA_DIR=" + filepath.Join(t.TempDir(), "command")}
+	list := rows(t, client, func(list []map[string]any) bool {
+		return len(list) == 4 && !slices.ContainsFunc(list, func(r map[string]any) bool { return r["state"] != "waiting" || r["reason"] == "" })
+	}, "mirror", "status")
+	if lag, known := list[0]["lag_seconds"]; known {
+		t.Errorf("the lag is not known, and reported as %v", lag)
+	}
+	eventually(t, client, "mirror: 4 of 4 partitions of us wait", "lag", "--app", "mirror")
 }
 
 // TestMirrorWithoutTopics: without its topics the role mirror waits, and the spend counter of the

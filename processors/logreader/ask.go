@@ -13,6 +13,7 @@ import (
 
 // answer is what the brokers report.
 type answer struct {
+	at   time.Time // when they were asked
 	logs map[string]kafka.TopicLog
 	ends map[id]epochEnd // of partitions that are not read yet, and have a leader epoch
 }
@@ -81,11 +82,12 @@ func (r *Reader) topics() (names []string) {
 func (r *Reader) ask(ctx context.Context, adm *kadm.Client) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
+	at := time.Now()
 	logs, err := kafka.DescribeLogs(ctx, adm, r.topics()...)
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{logs, r.askEpochs(ctx, adm)}, nil
+	return answer{at, logs, r.askEpochs(ctx, adm)}, nil
 }
 
 // askEpochs asks for the ends of the leader epochs of the last records that were read of partitions

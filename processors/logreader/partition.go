@@ -30,6 +30,7 @@ type Partition struct {
 	stopped  error         // the same, if it does not pass by itself
 	returned bool          // Next has returned stopped
 	end      int64         // of the committed records; -1: not known
+	endAt    time.Time     // when the brokers were asked for end; zero: they have not answered
 
 	failed kafka.FailedFetch // of the session
 }
@@ -190,8 +191,10 @@ func (p *Partition) Close() {
 type Status struct {
 	// At is the position behind the last record that Next has returned.
 	At Position
-	// End is the end of the committed records, -1 if it is not known.
-	End int64
+	// End is the end of the committed records, -1 if it is not known. EndAt is when the brokers
+	// were asked for it last: records that were committed before are before End.
+	End   int64
+	EndAt time.Time
 	// Reason is why the partition is not read now, a sentence; empty if it is. Stopped is the same
 	// if it waits for a decision of the caller.
 	Reason  string
@@ -202,7 +205,7 @@ type Status struct {
 func (p *Partition) Status() Status {
 	p.r.mu.Lock()
 	defer p.r.mu.Unlock()
-	s := Status{At: p.taken, End: p.end, Reason: p.reason, Stopped: p.stopped}
+	s := Status{At: p.taken, End: p.end, EndAt: p.endAt, Reason: p.reason, Stopped: p.stopped}
 	if s.Reason == "" {
 		s.Reason = p.r.unheard
 	}

@@ -114,7 +114,7 @@ func (s *session) choose(a answer) (begin map[string]map[int32]kgo.Offset, err e
 		if !asked {
 			continue
 		}
-		if !s.look(p, t) || !p.active && !p.whole(t.Partitions[at.n], a.ends) {
+		if !s.look(p, t, a.at) || !p.active && !p.whole(t.Partitions[at.n], a.ends) {
 			p.deactivate()
 			continue
 		}
@@ -140,9 +140,9 @@ func (s *session) choose(a answer) (begin map[string]map[int32]kgo.Offset, err e
 	return begin, nil
 }
 
-// look takes what the brokers report about a partition, and returns whether it can be read. The
-// mutex is held.
-func (s *session) look(p *Partition, t kafka.TopicLog) bool {
+// look takes what the brokers report about a partition when they were asked at a time, and returns
+// whether it can be read. The mutex is held.
+func (s *session) look(p *Partition, t kafka.TopicLog, asked time.Time) bool {
 	b, known := t.Partitions[p.n]
 	switch {
 	case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
@@ -166,7 +166,7 @@ func (s *session) look(p *Partition, t kafka.TopicLog) bool {
 		}
 		return p.active
 	}
-	p.end = b.End
+	p.end, p.endAt = b.End, asked
 	switch {
 	case p.active: // the client notices the rest
 	case p.at.Next < 0:

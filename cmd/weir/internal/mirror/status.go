@@ -15,19 +15,19 @@ import (
 
 // copyRow is the copying of one partition of a topic of another datacentre.
 type copyRow struct {
-	DC         string  `json:"dc"`
-	Topic      string  `json:"topic"`
-	Partition  int32   `json:"partition"`
-	State      string  `json:"state"` // copying, waiting or stopped; that of the task if it does not run; no process
-	Next       int64   `json:"next"`  // offset there to copy next; -1: not known
-	End        int64   `json:"end"`   // -1: not known
-	Lag        int64   `json:"lag"`
-	LagSeconds float64 `json:"lag_seconds"`
-	Last       string  `json:"last"` // time of the last copied record, heartbeats included
-	Copied     int64   `json:"copied" table:"wide"`
-	Process    string  `json:"process"`
-	Reason     string  `json:"reason"`
-	Skip       string  `json:"skip" table:"wide"` // the command that lets a stopped copy continue
+	DC         string   `json:"dc"`
+	Topic      string   `json:"topic"`
+	Partition  int32    `json:"partition"`
+	State      string   `json:"state"` // copying, waiting or stopped; that of the task if it does not run; no process
+	Next       int64    `json:"next"`  // offset there to copy next; -1: not known
+	End        int64    `json:"end"`   // -1: not known
+	Lag        int64    `json:"lag"`
+	LagSeconds *float64 `json:"lag_seconds,omitempty"` // upper bound; nil: not known
+	Last       string   `json:"last"`                  // time of the last copied record, heartbeats included
+	Copied     int64    `json:"copied" table:"wide"`
+	Process    string   `json:"process"`
+	Reason     string   `json:"reason"`
+	Skip       string   `json:"skip" table:"wide"` // the command that lets a stopped copy continue
 }
 
 // Values of copyRow.State.
@@ -44,10 +44,11 @@ func newStatusCmd(a *cli.App) *cobra.Command {
 		Use:   "status",
 		Short: "Show what is copied of each other datacentre: position, lag, state and last record by partition",
 		Long: "Show what the mirror of this datacentre copies of each other one. A row is a partition of a topic\n" +
-			"there: the offset that is copied next, the end, the lag in offsets, the age of the last copied\n" +
-			"record while others wait, and the time of the last copied record. A mirror writes a heartbeat into\n" +
-			"each partition of ads.events each second, so the time of a copy of ads.events is recent while all\n" +
-			"works.\n\n" +
+			"there: the offset that is copied next, the end, the lag in offsets, an upper bound of the age of\n" +
+			"the records that wait, and the time of the last copied record. The bound grows while the other\n" +
+			"datacentre does not answer, and is absent until it has answered once. A mirror writes a\n" +
+			"heartbeat into each partition of ads.events each second, so the time of a copy of ads.events is\n" +
+			"recent while all works.\n\n" +
 			"The state is copying, waiting (the other datacentre does not answer; the mirror continues by\n" +
 			"itself), stopped (until an operator acts), or that of a task that does not run. -o wide has the\n" +
 			"command that lets a stopped copy continue.",
@@ -119,7 +120,10 @@ func newCopyRow(t task, dc, topic string, partition int32) copyRow {
 		return r
 	}
 	r.Next, r.End, r.Lag, r.Copied, r.Reason = c.GetNext(), c.GetEnd(), c.GetLag(), c.GetCopied(), c.GetProblem()
-	r.LagSeconds = math.Round(float64(c.GetLagMs())/10) / 100
+	if ms := c.GetLagMs(); ms >= 0 {
+		lag := math.Ceil(float64(ms)/10) / 100
+		r.LagSeconds = &lag
+	}
 	if ms := c.GetLastMs(); ms > 0 {
 		r.Last = time.UnixMilli(ms).UTC().Format(time.RFC3339)
 	}

@@ -195,32 +195,24 @@ func newMirrorPart(s *Setup) (Part, error) {
 // has a few rows for each partition.
 const mirrorBallast = 16 << 20
 
-// Ready implements Part. A datacentre that does not answer is a reason only if no other one does,
-// because the others are copied.
+// Ready implements Part. A datacentre that does not answer is no reason, also if it is the only
+// one: the tasks run, and a rolling update must not wait for another datacentre.
 func (p *mirrorPart) Ready(ctx context.Context) Readiness {
 	r := p.processorPart.Ready(ctx)
-	away, all, stopped := peersAway(p.registry.List())
-	switch {
-	case len(away) == 0:
-	case all && len(r.Reasons) == 0:
-		r.Reasons = away
-	default:
-		r.Waiting = strings.Join(away, "; ")
-	}
+	away, stopped := peersAway(p.registry.List())
+	r.Waiting = strings.Join(away, "; ")
 	r.AddStopped(stopped, true)
 	return r
 }
 
-// peersAway returns a sentence for each datacentre of which partitions wait, whether these are all
-// partitions of all datacentres, and a sentence for each topic with partitions that are stopped.
-// list is ordered by datacentre and topic.
-func peersAway(list []mirror.Status) (away []string, all bool, stopped []string) {
+// peersAway returns a sentence for each datacentre of which partitions wait, and one for each topic
+// with partitions that are stopped. list is ordered by datacentre and topic.
+func peersAway(list []mirror.Status) (away, stopped []string) {
 	type group struct {
 		text       string
 		n, of      int
 		why, topic string
 	}
-	all = len(list) > 0
 	var peers, topics []group
 	for _, s := range list {
 		if n := len(peers); n == 0 || peers[n-1].text != s.Peer {
@@ -234,11 +226,8 @@ func peersAway(list []mirror.Status) (away []string, all bool, stopped []string)
 		switch {
 		case s.Stopped:
 			topic.n, topic.why = topic.n+1, s.Problem
-			all = false
 		case s.Problem != "":
 			peer.n, peer.why = peer.n+1, s.Problem
-		default:
-			all = false
 		}
 	}
 	for _, g := range peers {
@@ -252,7 +241,7 @@ func peersAway(list []mirror.Status) (away []string, all bool, stopped []string)
 				fmt.Sprintf("mirror: %d of %d partitions of %s of %s are stopped: %s", g.n, g.of, g.topic, g.text, g.why))
 		}
 	}
-	return away, all, stopped
+	return away, stopped
 }
 
 // mirrorTasks are the tasks of the mirror in this process, with what they copy.
