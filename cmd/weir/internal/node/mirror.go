@@ -195,8 +195,8 @@ func newMirrorPart(s *Setup) (Part, error) {
 // has a few rows for each partition.
 const mirrorBallast = 16 << 20
 
-// Ready implements Part. A datacentre that does not answer is no reason, also if it is the only
-// one: the tasks run, and a rolling update must not wait for another datacentre.
+// Ready implements Part. The process is ready while a datacentre does not answer, also if it is the
+// only one: the tasks run, and a rolling update must not wait for another datacentre.
 func (p *mirrorPart) Ready(ctx context.Context) Readiness {
 	r := p.processorPart.Ready(ctx)
 	away, stopped := peersAway(p.registry.List())
