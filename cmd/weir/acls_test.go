@@ -85,7 +85,7 @@ func (a authorized) refused(t *testing.T, second []string) {
 	const counter, move = "spendcounter", "weir repartition"
 	for i, c := range []struct{ of, resource, rights, want string }{
 		{counter, "--topic spend.by.local ", "Describe", "Describe of topic spend.by.local:"},
-		{counter, "--topic spendcounter.dlq.g2 ", "Write Describe", "Describe of topic spendcounter.dlq.g2:"},
+		{counter, "--topic ads.adjustments.g2 ", "Read Describe", "Describe of topic ads.adjustments.g2:"},
 		{move, "--topic spend.by.local ", "Read", "read spend.by.local[0]: TOPIC_AUTHORIZATION_FAILED"},
 		{move, "--topic spend.by.local ", "Write", "write to spend.by.local: TOPIC_AUTHORIZATION_FAILED"},
 		{move, "--topic spendcounter.dlq ", "Read Describe", "Describe of topic spendcounter.dlq:"},

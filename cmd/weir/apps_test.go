@@ -167,7 +167,7 @@ func testLeaseOnly(t *testing.T, at []string) {
 	expect(t, at, 64, "has no table \"nosuch\"", "state", "scan", "--app", "lease-dedup", "--table", "nosuch")
 	expect(t, at, 64, "did you mean lease-dedup?", "state", "hash", "--app", "dedup")
 	expect(t, at, 64, "a process that runs it: first at 127.0.0.1:", "state", "hash", "--app", "spendcounter")
-	expect(t, at, 1, "this process does not count spend", "spend", "show", "--campaign", "c")
+	expect(t, at, 1, ") does not count spend: send the request to a process that runs it", "spend", "show", "--campaign", "c")
 	expect(t, at, 1, "monday exists already", "savepoint", "create", "monday", "--app", "lease-dedup")
 }
 

@@ -41,7 +41,7 @@ func TestStandby(t *testing.T) {
 	pass(t, 3*time.Second) // the standbys follow, and the log has records
 
 	victim := lives[2]
-	d := death{victim.name, time.Now(), f.owned(victim.name)}
+	d := death{instance: victim.name, at: time.Now(), owned: f.owned(victim.name)}
 	victim.kill()
 	lives = lives[:2]
 	testlimit.Within(t, "its partitions continue", d.over(f))
@@ -49,7 +49,7 @@ func TestStandby(t *testing.T) {
 	t.Logf("kill -9 without a restart: %d partitions continue after %s", len(d.owned), took.Round(time.Millisecond))
 	testlimit.Within(t, "two share evenly", even)
 	for i, p := range lives {
-		r := death{p.name, time.Now(), f.owned(p.name)}
+		r := death{instance: p.name, at: time.Now(), owned: f.owned(p.name)}
 		p.signal(syscall.SIGTERM)
 		if code := p.exit(); code != 0 {
 			t.Fatalf("%s: exit code %d\n%s", p.name, code, p.output())

@@ -59,7 +59,7 @@ func TestConfigCheck(t *testing.T) {
 		t.Errorf("%+v, stderr %s", got, r.Stderr)
 	}
 	r = clitest.Run(t, Commands, nil, "config", "check", "-f", configFile(t, "kafka:\n  brokerz: x\nmemory: 1"))
-	for _, w := range []string{"weir.yaml:2:", `did you mean "kafka.brokers"?`, "weir.yaml:3:", "out of range: 128MiB to 1TiB: the default is 768MiB; `weir config print"} {
+	for _, w := range []string{"weir.yaml:2:", `did you mean "kafka.brokers"?`, "weir.yaml:3:", "out of range: use 128MiB to 1TiB: the default is 768MiB; `weir config print"} {
 		if r.Code != 78 || r.Stdout != "" || !strings.Contains(r.Stderr, w) {
 			t.Errorf("code %d, no %q in\n%s", r.Code, w, r.Stderr)
 		}
