@@ -37,10 +37,18 @@ func (w *leaseCluster) quiet() *leaseOutcomes {
 	if wrong := slices.Concat(log.wrong, log.gaps()); len(wrong) > 0 {
 		w.t.Errorf("lease.changes has %d errors:\n%s", len(wrong), strings.Join(wrong[:min(20, len(wrong))], "\n"))
 	}
-	o, err := readOutcomes(w.t.Context(), w.kafka, w.regions)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	var o *leaseOutcomes
+	testlimit.Within(w.t, "each command has a result", func(ctx context.Context) (err error) { // the balancer may send one at any time
+		if o, err = readOutcomes(ctx, w.kafka, w.regions); err != nil {
+			return err
+		}
+		for id, c := range o.commands {
+			if o.answers[id] == nil {
+				return fmt.Errorf("no result for command %v", c)
+			}
+		}
+		return nil
+	})
 	w.checkTopics(o)
 	w.t.Logf("lease.changes: %d rows, %d changes, %d scanned; %d commands: liberate %d, transfer %d, supersede %d, headroom %d done",
 		len(log.rows), log.changes, log.scanned, len(o.commands), o.count("liberate"), o.count("transfer"), o.count("supersede"), o.count("headroom"))
