@@ -8,7 +8,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirhq/weir/processors/kafka"
 )
@@ -149,35 +148,9 @@ func (a *asker) findSkips(ctx context.Context, st *brokerState) {
 		before, seen := a.last[at]
 		a.last[at] = next
 		if known && s.Err == nil && seen && before == next && next < s.End {
-			if to := a.skipEmpty(ctx, at, t, next); to > next {
+			if to := kafka.SkipEmpty(ctx, a.cl, t.TopicLog, kafka.Position{Topic: at.topic, Partition: at.n, Offset: next}); to > next {
 				st.skips[at] = skip{next, to}
 			}
 		}
 	}
-}
-
-// skipEmpty returns the offset behind the batches without records at next in a partition of topic,
-// or next if there is a record or no answer.
-func (a *asker) skipEmpty(ctx context.Context, at id, topic topicState, next int64) int64 {
-	req := kmsg.NewPtrFetchRequest()
-	req.MaxWaitMillis, req.MaxBytes, req.IsolationLevel = 100, 1<<20, 1
-	t := kmsg.NewFetchRequestTopic()
-	t.Topic, t.TopicID = at.topic, topic.ID
-	p := kmsg.NewFetchRequestTopicPartition()
-	p.Partition, p.FetchOffset, p.PartitionMaxBytes, p.CurrentLeaderEpoch = at.n, next, 1<<20, -1
-	t.Partitions = append(t.Partitions, p)
-	req.Topics = append(req.Topics, t)
-	raw, err := a.cl.Broker(int(topic.Partitions[at.n].Leader)).Request(ctx, req)
-	resp, ok := raw.(*kmsg.FetchResponse)
-	if err != nil || !ok || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
-		return next
-	}
-	rp := &resp.Topics[0].Partitions[0]
-	got, to := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
-		KeepControlRecords: true, Offset: next, IsolationLevel: kgo.ReadCommitted(), Topic: at.topic, Partition: at.n,
-	}, rp, kafka.Decompressor(a.cl), nil)
-	if got.Err != nil || len(got.Records) > 0 {
-		return next
-	}
-	return to
 }

@@ -3,10 +3,12 @@ package logreader
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/processors/kafka"
 )
@@ -16,7 +18,12 @@ type answer struct {
 	at   time.Time // when they were asked
 	logs map[string]kafka.TopicLog
 	ends map[id]epochEnd // of partitions that are not read yet, and have a leader epoch
+	skip map[id]emptied  // of partitions whose next batches have no records
 }
+
+// emptied are offsets of a partition whose batches compaction has emptied. A client passes them
+// without reporting it.
+type emptied struct{ from, to int64 }
 
 // epochEnd is where the log of a partition has its first record of a later leader epoch.
 type epochEnd struct {
@@ -29,7 +36,8 @@ const askTimeout = 10 * time.Second
 
 // keepAsking asks each interval, and soon after a partition was opened, until ctx ends. A newer
 // answer replaces one that was not taken.
-func (r *Reader) keepAsking(ctx context.Context, adm *kadm.Client, answers chan answer) {
+func (r *Reader) keepAsking(ctx context.Context, cl *kgo.Client, answers chan answer) {
+	adm, last := kadm.NewClient(cl), map[id]int64{}
 	tick := time.NewTicker(r.cfg.AskInterval)
 	defer tick.Stop()
 	for {
@@ -47,12 +55,37 @@ func (r *Reader) keepAsking(ctx context.Context, adm *kadm.Client, answers chan 
 		if err != nil {
 			continue
 		}
+		a.skip = r.findEmptied(ctx, cl, a.logs, last)
 		select {
 		case <-answers:
 		default:
 		}
 		answers <- a
 	}
+}
+
+// findEmptied looks for emptied batches in partitions that are not at their end and have not moved
+// since the question before, when they were at last.
+func (r *Reader) findEmptied(ctx context.Context, cl *kgo.Client, logs map[string]kafka.TopicLog, last map[id]int64) map[id]emptied {
+	found, stuck := map[id]emptied{}, map[id]int64{}
+	r.mu.Lock()
+	maps.DeleteFunc(last, func(at id, _ int64) bool { return r.parts[at] == nil })
+	for at, p := range r.parts {
+		before, seen := last[at]
+		last[at] = p.at.Next
+		log := logs[at.topic].Partitions[at.n]
+		if seen && p.active && !p.failing && len(p.queue) == 0 && before == p.at.Next && log.Err == nil && p.at.Next < log.End {
+			stuck[at] = before
+		}
+	}
+	r.mu.Unlock()
+	for at, next := range stuck {
+		to := kafka.SkipEmpty(ctx, cl, logs[at.topic], kafka.Position{Topic: at.topic, Partition: at.n, Offset: next})
+		if to > next {
+			found[at] = emptied{next, to}
+		}
+	}
+	return found
 }
 
 // heard notes whether the cluster answers.
@@ -87,7 +120,7 @@ func (r *Reader) ask(ctx context.Context, adm *kadm.Client) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{at, logs, r.askEpochs(ctx, adm)}, nil
+	return answer{at: at, logs: logs, ends: r.askEpochs(ctx, adm)}, nil
 }
 
 // askEpochs asks for the ends of the leader epochs of the last records that were read of partitions

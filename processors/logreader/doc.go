@@ -38,6 +38,5 @@
 // # What it does not do
 //
 // It balances nothing: callers decide which process opens which partition. It stores no position.
-// If compaction has emptied batches at the end of a log, the position stays before these, and
-// Status shows a lag that the topic does not have. Package follower is for compacted topics.
+// Batches that compaction has emptied move the position in Status a second later, and no Batch.
 package logreader

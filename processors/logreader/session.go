@@ -48,7 +48,7 @@ func (r *Reader) session(ctx context.Context) error {
 	answers := make(chan answer, 1)
 	answers <- first
 	var asking sync.WaitGroup
-	asking.Go(func() { r.keepAsking(actx, adm, answers) })
+	asking.Go(func() { r.keepAsking(actx, plain, answers) })
 	s := &session{r: r, used: map[id]bool{}}
 	defer func() {
 		cancel()
@@ -121,6 +121,9 @@ func (s *session) choose(a answer) (begin map[string]map[int32]kgo.Offset, err e
 		if p.active {
 			if !p.failing && p.stopped == nil {
 				p.reason = ""
+			}
+			if e := a.skip[at]; e.to > 0 && p.at.Next == e.from && len(p.queue) == 0 {
+				p.at.Next, p.taken.Next = e.to, e.to
 			}
 			continue
 		}
