@@ -37,7 +37,7 @@ func Catalog(dc string, l Layout) []stream.Topic {
 		{
 			Name: l.Name(SpendTopic(dc)), Key: "account, campaign, budget day and currency", Partitions: shards,
 			Cleanup: stream.CleanupCompact,
-			Config:  stream.ChangelogTopic("", 0).Config,
+			Config:  datasetConfig(),
 			Doc: "Spend: the totals of one campaign, budget day and currency; once a second SpendHistogram: the progress of the shard; " +
 				"the changelog of the spend counter",
 		},
@@ -103,6 +103,58 @@ func MirrorCatalog(l Layout) []stream.Topic {
 		topics[i].Changelog = l.Name(MirrorStateTopic)
 	}
 	return topics
+}
+
+// PushCatalog returns the topics at datacentre target into which datacentre dc writes its totals:
+// their copy, and the topics of the application.
+func PushCatalog(dc, target string, l Layout) []stream.Topic {
+	shards := l.Partitions()
+	topics := []stream.Topic{
+		{
+			Name: l.Name(CopiedSpendTopic(dc)), Key: "as in " + l.Name(SpendTopic(dc)), Partitions: shards,
+			Cleanup: stream.CleanupCompact,
+			Config:  copiedDatasetConfig(),
+			Doc:     "Spend: a copy of the totals, and of the health, of the spend counter of datacentre " + dc,
+		},
+		{
+			Name: l.Name(PushStateTopic(dc, target)), Key: "state table and key", Partitions: shards, Cleanup: stream.CleanupCompact,
+			Config: stream.ChangelogTopic("", 0).Config,
+			Doc:    "the position up to which the totals of datacentre " + dc + " are copied, as JSON; the changelog of the push",
+		},
+		{
+			Name: l.Name(PushControlTopic(dc, target)), Key: "none", Partitions: shards, Cleanup: stream.CleanupDelete, Retention: 7 * day,
+			Config: inputConfig(),
+			Doc:    "has no records; its partitions number the tasks of the push",
+		},
+		{
+			Name: l.Name(PushDLQTopic(dc, target)), Key: "origin topic, partition and offset", Partitions: shards,
+			Cleanup: stream.CleanupCompact,
+			Config:  stream.DeadLetterTopic("", 0).Config,
+			Doc:     "a record of the control topic, which takes none, with its bytes, origin and reason; a tombstone marks it as resolved",
+		},
+	}
+	for i := range topics {
+		topics[i].Changelog = l.Name(PushStateTopic(dc, target))
+	}
+	return topics
+}
+
+// datasetConfig returns the settings of a changelog that other datacentres follow. Kafka keeps each
+// record for a minute at least, so a reader that is at most seconds behind misses none.
+func datasetConfig() map[string]string {
+	c := stream.ChangelogTopic("", 0).Config
+	c["min.compaction.lag.ms"] = strconv.FormatInt(time.Minute.Milliseconds(), 10)
+	return c
+}
+
+// copiedDatasetConfig returns the settings of a copy of a changelog. Its records have the
+// timestamps of the originals, which the brokers must accept whatever the clocks are.
+func copiedDatasetConfig() map[string]string {
+	c := datasetConfig()
+	c["message.timestamp.type"] = "CreateTime"
+	c["message.timestamp.after.max.ms"] = strconv.Itoa(math.MaxInt64)
+	c["message.timestamp.before.max.ms"] = strconv.Itoa(math.MaxInt64)
+	return c
 }
 
 // inputConfig returns the settings of topics that other programs write. The broker stamps the time.

@@ -17,7 +17,7 @@ import (
 // allTopics returns the topics of the Kafka of one datacentre in a deployment of three.
 func allTopics() []stream.Topic {
 	l := Layout{}
-	return slices.Concat(Catalog("eu-west-1", l), CopiedTopics("us-east-1", l), CopiedTopics("ap-south-1", l), MirrorCatalog(l))
+	return slices.Concat(Catalog("eu-west-1", l), CopiedTopics("us-east-1", l), CopiedTopics("ap-south-1", l), MirrorCatalog(l), PushCatalog("us-east-1", "eu-west-1", l))
 }
 
 func TestCatalogNames(t *testing.T) {
@@ -39,6 +39,7 @@ func TestCatalogNames(t *testing.T) {
 		"ads.events", "ads.adjustments", "spend.by.eu-west-1", "spendcounter.dlq",
 		"ads.events.from.us-east-1", "ads.events.from.ap-south-1", "ads.adjustments.from.us-east-1", "ads.adjustments.from.ap-south-1",
 		"mirror.state", "mirror.control", "mirror.dlq",
+		"spend.from.us-east-1", "push.us-east-1.eu-west-1.state", "push.us-east-1.eu-west-1.control", "push.us-east-1.eu-west-1.dlq",
 	} {
 		if !seen[name] {
 			t.Errorf("the catalog lacks %s", name)

@@ -27,3 +27,20 @@ const (
 	MirrorControlTopic = "mirror.control" // instructions of operators, as JSON
 	MirrorDLQTopic     = "mirror.dlq"     // rejected instructions
 )
+
+// CopiedSpendTopic returns the topic, in generation 1, of the copy of the totals of the counter of
+// datacentre dc, which dc writes in another datacentre.
+func CopiedSpendTopic(dc string) string { return "spend.from." + dc }
+
+// PushApp returns the application, in generation 1, that writes the totals of datacentre dc to
+// datacentre target. It and its topics are in the Kafka of target.
+func PushApp(dc, target string) string { return "push." + dc + "." + target }
+
+// PushStateTopic returns the changelog of PushApp.
+func PushStateTopic(dc, target string) string { return PushApp(dc, target) + ".state" }
+
+// PushControlTopic returns the input topic of PushApp. It numbers the tasks, and has no records.
+func PushControlTopic(dc, target string) string { return PushApp(dc, target) + ".control" }
+
+// PushDLQTopic returns the dead-letter topic of PushApp.
+func PushDLQTopic(dc, target string) string { return PushApp(dc, target) + ".dlq" }

@@ -17,6 +17,9 @@ type Readiness struct {
 	// Waiting is why a supervised part waits for another cluster; empty: it does not. A part with
 	// partitions waits for one of several, and works with the others.
 	Waiting string
+	// ReadyAlone is whether a process is ready that has only this part while it waits: a rolling
+	// update must not wait for another datacentre.
+	ReadyAlone bool
 }
 
 // ProcessReadiness returns the answer of /readyz for a process of parts. A process without a
@@ -34,7 +37,7 @@ func ProcessReadiness(parts []Readiness) api.Readiness {
 		out.Stopped = append(out.Stopped, p.Stopped...)
 		if p.Waiting != "" {
 			out.Waiting = append(out.Waiting, p.Waiting)
-			if p.Partitions == 0 {
+			if p.Partitions == 0 && !p.ReadyAlone {
 				idle++
 			}
 		}

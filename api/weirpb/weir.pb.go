@@ -2428,6 +2428,7 @@ type Partition struct {
 	Skipped       []*SkippedRange  `protobuf:"bytes,12,rep,name=skipped,proto3" json:"skipped,omitempty"`       // what operators skipped in the inputs, oldest first
 	Unreadable    *UnreadableInput `protobuf:"bytes,13,opt,name=unreadable,proto3" json:"unreadable,omitempty"` // of a stopped task that can continue behind records that cannot be read
 	Copies        []*CopyStatus    `protobuf:"bytes,14,rep,name=copies,proto3" json:"copies,omitempty"`         // of the mirror: what the task copies, by datacentre and topic
+	Push          *PushStatus      `protobuf:"bytes,15,opt,name=push,proto3" json:"push,omitempty"`             // of a push into another datacentre
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2560,6 +2561,122 @@ func (x *Partition) GetCopies() []*CopyStatus {
 	return nil
 }
 
+func (x *Partition) GetPush() *PushStatus {
+	if x != nil {
+		return x.Push
+	}
+	return nil
+}
+
+// PushStatus is the push of one partition of the totals into another datacentre.
+type PushStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Target        string                 `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`                  // the other datacentre
+	Next          int64                  `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`                     // offset of the totals to commit next there; -1: the copy there has no position
+	End           int64                  `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`                       // end of the committed records here; -1: not known
+	Lag           int64                  `protobuf:"varint,4,opt,name=lag,proto3" json:"lag,omitempty"`                       // offsets that are not committed there
+	AsOfMs        int64                  `protobuf:"varint,5,opt,name=as_of_ms,json=asOfMs,proto3" json:"as_of_ms,omitempty"` // the copy has the rows that were written before; 0: not known
+	Pushed        int64                  `protobuf:"varint,6,opt,name=pushed,proto3" json:"pushed,omitempty"`                 // rows that this process wrote there
+	Comparing     string                 `protobuf:"bytes,7,opt,name=comparing,proto3" json:"comparing,omitempty"`            // why the totals and their copy are compared now, a sentence; empty: they are not
+	Problem       string                 `protobuf:"bytes,8,opt,name=problem,proto3" json:"problem,omitempty"`                // why nothing is written now, a sentence; empty: rows are
+	Stopped       bool                   `protobuf:"varint,9,opt,name=stopped,proto3" json:"stopped,omitempty"`               // problem lasts until an operator acts
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PushStatus) Reset() {
+	*x = PushStatus{}
+	mi := &file_weir_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PushStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PushStatus) ProtoMessage() {}
+
+func (x *PushStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PushStatus.ProtoReflect.Descriptor instead.
+func (*PushStatus) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *PushStatus) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *PushStatus) GetNext() int64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *PushStatus) GetEnd() int64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *PushStatus) GetLag() int64 {
+	if x != nil {
+		return x.Lag
+	}
+	return 0
+}
+
+func (x *PushStatus) GetAsOfMs() int64 {
+	if x != nil {
+		return x.AsOfMs
+	}
+	return 0
+}
+
+func (x *PushStatus) GetPushed() int64 {
+	if x != nil {
+		return x.Pushed
+	}
+	return 0
+}
+
+func (x *PushStatus) GetComparing() string {
+	if x != nil {
+		return x.Comparing
+	}
+	return ""
+}
+
+func (x *PushStatus) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *PushStatus) GetStopped() bool {
+	if x != nil {
+		return x.Stopped
+	}
+	return false
+}
+
 // CopyStatus is the copying of one partition of a topic of another datacentre.
 type CopyStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2580,7 +2697,7 @@ type CopyStatus struct {
 
 func (x *CopyStatus) Reset() {
 	*x = CopyStatus{}
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2592,7 +2709,7 @@ func (x *CopyStatus) String() string {
 func (*CopyStatus) ProtoMessage() {}
 
 func (x *CopyStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2605,7 +2722,7 @@ func (x *CopyStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyStatus.ProtoReflect.Descriptor instead.
 func (*CopyStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{31}
+	return file_weir_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CopyStatus) GetDc() string {
@@ -2697,7 +2814,7 @@ type CopyResume struct {
 
 func (x *CopyResume) Reset() {
 	*x = CopyResume{}
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2709,7 +2826,7 @@ func (x *CopyResume) String() string {
 func (*CopyResume) ProtoMessage() {}
 
 func (x *CopyResume) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2722,7 +2839,7 @@ func (x *CopyResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResume.ProtoReflect.Descriptor instead.
 func (*CopyResume) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{32}
+	return file_weir_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CopyResume) GetNext() int64 {
@@ -2758,7 +2875,7 @@ type UnreadableInput struct {
 
 func (x *UnreadableInput) Reset() {
 	*x = UnreadableInput{}
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2770,7 +2887,7 @@ func (x *UnreadableInput) String() string {
 func (*UnreadableInput) ProtoMessage() {}
 
 func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2783,7 +2900,7 @@ func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreadableInput.ProtoReflect.Descriptor instead.
 func (*UnreadableInput) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{33}
+	return file_weir_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *UnreadableInput) GetTopic() string {
@@ -2818,7 +2935,7 @@ type AppNotRunning struct {
 
 func (x *AppNotRunning) Reset() {
 	*x = AppNotRunning{}
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2830,7 +2947,7 @@ func (x *AppNotRunning) String() string {
 func (*AppNotRunning) ProtoMessage() {}
 
 func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2843,7 +2960,7 @@ func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppNotRunning.ProtoReflect.Descriptor instead.
 func (*AppNotRunning) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{34}
+	return file_weir_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AppNotRunning) GetApp() string {
@@ -2869,7 +2986,7 @@ type SkippedRange struct {
 
 func (x *SkippedRange) Reset() {
 	*x = SkippedRange{}
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2881,7 +2998,7 @@ func (x *SkippedRange) String() string {
 func (*SkippedRange) ProtoMessage() {}
 
 func (x *SkippedRange) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2894,7 +3011,7 @@ func (x *SkippedRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedRange.ProtoReflect.Descriptor instead.
 func (*SkippedRange) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{35}
+	return file_weir_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SkippedRange) GetTopic() string {
@@ -2951,7 +3068,7 @@ type RestoreLeft struct {
 
 func (x *RestoreLeft) Reset() {
 	*x = RestoreLeft{}
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2963,7 +3080,7 @@ func (x *RestoreLeft) String() string {
 func (*RestoreLeft) ProtoMessage() {}
 
 func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2976,7 +3093,7 @@ func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreLeft.ProtoReflect.Descriptor instead.
 func (*RestoreLeft) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{36}
+	return file_weir_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RestoreLeft) GetRecords() int64 {
@@ -3015,7 +3132,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3144,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3157,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{37}
+	return file_weir_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetStateRequest) GetApp() string {
@@ -3088,7 +3205,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3100,7 +3217,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3113,7 +3230,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{38}
+	return file_weir_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetStateResponse) GetEntry() *StateEntry {
@@ -3144,7 +3261,7 @@ type StateEntry struct {
 
 func (x *StateEntry) Reset() {
 	*x = StateEntry{}
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3156,7 +3273,7 @@ func (x *StateEntry) String() string {
 func (*StateEntry) ProtoMessage() {}
 
 func (x *StateEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3169,7 +3286,7 @@ func (x *StateEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
 func (*StateEntry) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{39}
+	return file_weir_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StateEntry) GetPartition() int32 {
@@ -3231,7 +3348,7 @@ type ScanStateRequest struct {
 
 func (x *ScanStateRequest) Reset() {
 	*x = ScanStateRequest{}
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3243,7 +3360,7 @@ func (x *ScanStateRequest) String() string {
 func (*ScanStateRequest) ProtoMessage() {}
 
 func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3256,7 +3373,7 @@ func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
 func (*ScanStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{40}
+	return file_weir_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ScanStateRequest) GetApp() string {
@@ -3333,7 +3450,7 @@ type ScanStateResponse struct {
 
 func (x *ScanStateResponse) Reset() {
 	*x = ScanStateResponse{}
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3345,7 +3462,7 @@ func (x *ScanStateResponse) String() string {
 func (*ScanStateResponse) ProtoMessage() {}
 
 func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3358,7 +3475,7 @@ func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
 func (*ScanStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{41}
+	return file_weir_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ScanStateResponse) GetEntries() []*StateEntry {
@@ -3393,7 +3510,7 @@ type HashStateRequest struct {
 
 func (x *HashStateRequest) Reset() {
 	*x = HashStateRequest{}
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3405,7 +3522,7 @@ func (x *HashStateRequest) String() string {
 func (*HashStateRequest) ProtoMessage() {}
 
 func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3418,7 +3535,7 @@ func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
 func (*HashStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{42}
+	return file_weir_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *HashStateRequest) GetApp() string {
@@ -3451,7 +3568,7 @@ type HashStateResponse struct {
 
 func (x *HashStateResponse) Reset() {
 	*x = HashStateResponse{}
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3463,7 +3580,7 @@ func (x *HashStateResponse) String() string {
 func (*HashStateResponse) ProtoMessage() {}
 
 func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3476,7 +3593,7 @@ func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
 func (*HashStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{43}
+	return file_weir_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *HashStateResponse) GetPartitions() []*PartitionHash {
@@ -3496,7 +3613,7 @@ type PartitionHash struct {
 
 func (x *PartitionHash) Reset() {
 	*x = PartitionHash{}
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3508,7 +3625,7 @@ func (x *PartitionHash) String() string {
 func (*PartitionHash) ProtoMessage() {}
 
 func (x *PartitionHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3521,7 +3638,7 @@ func (x *PartitionHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
 func (*PartitionHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{44}
+	return file_weir_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PartitionHash) GetAsOf() *AsOf {
@@ -3551,7 +3668,7 @@ type TableHash struct {
 
 func (x *TableHash) Reset() {
 	*x = TableHash{}
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3563,7 +3680,7 @@ func (x *TableHash) String() string {
 func (*TableHash) ProtoMessage() {}
 
 func (x *TableHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3576,7 +3693,7 @@ func (x *TableHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
 func (*TableHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{45}
+	return file_weir_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TableHash) GetTable() uint32 {
@@ -3850,7 +3967,7 @@ const file_weir_proto_rawDesc = "" +
 	"\awaiting\x18\x02 \x03(\v2\x14.weir.v1.WaitingRoleR\awaiting\"A\n" +
 	"\vWaitingRole\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\tR\binstance\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xd8\x04\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x81\x05\n" +
 	"\tPartition\x12\x10\n" +
 	"\x03app\x18\x01 \x01(\tR\x03app\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x14\n" +
@@ -3869,11 +3986,23 @@ const file_weir_proto_rawDesc = "" +
 	"\n" +
 	"unreadable\x18\r \x01(\v2\x18.weir.v1.UnreadableInputR\n" +
 	"unreadable\x12+\n" +
-	"\x06copies\x18\x0e \x03(\v2\x13.weir.v1.CopyStatusR\x06copies\x1a>\n" +
+	"\x06copies\x18\x0e \x03(\v2\x13.weir.v1.CopyStatusR\x06copies\x12'\n" +
+	"\x04push\x18\x0f \x01(\v2\x13.weir.v1.PushStatusR\x04push\x1a>\n" +
 	"\x10NextOffsetsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\x06\n" +
-	"\x04_lag\"\x93\x02\n" +
+	"\x04_lag\"\xe0\x01\n" +
+	"\n" +
+	"PushStatus\x12\x16\n" +
+	"\x06target\x18\x01 \x01(\tR\x06target\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\x03R\x04next\x12\x10\n" +
+	"\x03end\x18\x03 \x01(\x03R\x03end\x12\x10\n" +
+	"\x03lag\x18\x04 \x01(\x03R\x03lag\x12\x18\n" +
+	"\bas_of_ms\x18\x05 \x01(\x03R\x06asOfMs\x12\x16\n" +
+	"\x06pushed\x18\x06 \x01(\x03R\x06pushed\x12\x1c\n" +
+	"\tcomparing\x18\a \x01(\tR\tcomparing\x12\x18\n" +
+	"\aproblem\x18\b \x01(\tR\aproblem\x12\x18\n" +
+	"\astopped\x18\t \x01(\bR\astopped\"\x93\x02\n" +
 	"\n" +
 	"CopyStatus\x12\x0e\n" +
 	"\x02dc\x18\x01 \x01(\tR\x02dc\x12\x14\n" +
@@ -3997,7 +4126,7 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_weir_proto_goTypes = []any{
 	(*GetSpendRequest)(nil),         // 0: weir.v1.GetSpendRequest
 	(*GetSpendResponse)(nil),        // 1: weir.v1.GetSpendResponse
@@ -4030,29 +4159,30 @@ var file_weir_proto_goTypes = []any{
 	(*ListPartitionsResponse)(nil),  // 28: weir.v1.ListPartitionsResponse
 	(*WaitingRole)(nil),             // 29: weir.v1.WaitingRole
 	(*Partition)(nil),               // 30: weir.v1.Partition
-	(*CopyStatus)(nil),              // 31: weir.v1.CopyStatus
-	(*CopyResume)(nil),              // 32: weir.v1.CopyResume
-	(*UnreadableInput)(nil),         // 33: weir.v1.UnreadableInput
-	(*AppNotRunning)(nil),           // 34: weir.v1.AppNotRunning
-	(*SkippedRange)(nil),            // 35: weir.v1.SkippedRange
-	(*RestoreLeft)(nil),             // 36: weir.v1.RestoreLeft
-	(*GetStateRequest)(nil),         // 37: weir.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 38: weir.v1.GetStateResponse
-	(*StateEntry)(nil),              // 39: weir.v1.StateEntry
-	(*ScanStateRequest)(nil),        // 40: weir.v1.ScanStateRequest
-	(*ScanStateResponse)(nil),       // 41: weir.v1.ScanStateResponse
-	(*HashStateRequest)(nil),        // 42: weir.v1.HashStateRequest
-	(*HashStateResponse)(nil),       // 43: weir.v1.HashStateResponse
-	(*PartitionHash)(nil),           // 44: weir.v1.PartitionHash
-	(*TableHash)(nil),               // 45: weir.v1.TableHash
-	nil,                             // 46: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                             // 47: weir.v1.AsOf.NextOffsetsEntry
-	nil,                             // 48: weir.v1.Partition.NextOffsetsEntry
+	(*PushStatus)(nil),              // 31: weir.v1.PushStatus
+	(*CopyStatus)(nil),              // 32: weir.v1.CopyStatus
+	(*CopyResume)(nil),              // 33: weir.v1.CopyResume
+	(*UnreadableInput)(nil),         // 34: weir.v1.UnreadableInput
+	(*AppNotRunning)(nil),           // 35: weir.v1.AppNotRunning
+	(*SkippedRange)(nil),            // 36: weir.v1.SkippedRange
+	(*RestoreLeft)(nil),             // 37: weir.v1.RestoreLeft
+	(*GetStateRequest)(nil),         // 38: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 39: weir.v1.GetStateResponse
+	(*StateEntry)(nil),              // 40: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),        // 41: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),       // 42: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),        // 43: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),       // 44: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),           // 45: weir.v1.PartitionHash
+	(*TableHash)(nil),               // 46: weir.v1.TableHash
+	nil,                             // 47: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                             // 48: weir.v1.AsOf.NextOffsetsEntry
+	nil,                             // 49: weir.v1.Partition.NextOffsetsEntry
 }
 var file_weir_proto_depIdxs = []int32{
 	15, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
 	13, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	46, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	47, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
 	14, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
 	0,  // 4: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
 	1,  // 5: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
@@ -4063,7 +4193,7 @@ var file_weir_proto_depIdxs = []int32{
 	6,  // 10: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
 	15, // 11: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
 	12, // 12: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
-	47, // 13: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	48, // 13: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
 	16, // 14: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
 	20, // 15: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
 	19, // 16: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
@@ -4071,48 +4201,49 @@ var file_weir_proto_depIdxs = []int32{
 	24, // 18: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
 	30, // 19: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
 	29, // 20: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
-	48, // 21: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	36, // 22: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	35, // 23: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
-	33, // 24: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
-	31, // 25: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
-	32, // 26: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
-	39, // 27: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	15, // 28: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	39, // 29: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	15, // 30: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	44, // 31: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	15, // 32: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	45, // 33: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 34: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	2,  // 35: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
-	4,  // 36: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
-	10, // 37: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
-	17, // 38: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	7,  // 39: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
-	22, // 40: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	25, // 41: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	27, // 42: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	37, // 43: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	40, // 44: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	42, // 45: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 46: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	3,  // 47: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
-	5,  // 48: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
-	11, // 49: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
-	18, // 50: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	8,  // 51: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
-	23, // 52: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	26, // 53: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	28, // 54: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	38, // 55: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	41, // 56: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	43, // 57: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	46, // [46:58] is the sub-list for method output_type
-	34, // [34:46] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	49, // 21: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	37, // 22: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	36, // 23: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	34, // 24: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	32, // 25: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
+	31, // 26: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
+	33, // 27: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
+	40, // 28: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	15, // 29: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	40, // 30: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	15, // 31: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	45, // 32: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	15, // 33: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	46, // 34: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 35: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,  // 36: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,  // 37: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	10, // 38: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	17, // 39: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	7,  // 40: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	22, // 41: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	25, // 42: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	27, // 43: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	38, // 44: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	41, // 45: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	43, // 46: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 47: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,  // 48: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,  // 49: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	11, // 50: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	18, // 51: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	8,  // 52: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	23, // 53: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	26, // 54: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	28, // 55: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	39, // 56: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	42, // 57: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	44, // 58: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	47, // [47:59] is the sub-list for method output_type
+	35, // [35:47] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -4122,16 +4253,16 @@ func file_weir_proto_init() {
 	}
 	file_weir_proto_msgTypes[10].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[30].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[37].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[40].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[42].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[38].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[41].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[43].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

@@ -24,7 +24,7 @@ func TestACLs(t *testing.T) {
 		t.Skip("starts seven processes")
 	}
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	users := slices.Concat(node.RoleNames(), refusedUsers(), []string{"repartition", "second"})
+	users := slices.Concat(node.RoleNames(), refusedUsers(), []string{"repartition", "second", "us"})
 	a := authorized{acltest.Start(t, users...), append(clitest.DynamoDB(t),
 		"WEIR_SPEND_PARTITIONS=2", "WEIR_LEASES_PARTITIONS=2", "WEIR_TOPICS_REPLICATION_FACTOR=1", "WEIR_TOPICS_MIN_INSYNC=1",
 		"WEIR_KAFKA_SASL_MECHANISM=PLAIN", "WEIR_KAFKA_SASL_PASSWORD="+acltest.Password)}
@@ -35,21 +35,26 @@ func TestACLs(t *testing.T) {
 	expect(t, a.as(acltest.Admin, second...), 0, "", "topics", "apply")
 	// The mirror has another generation: its heartbeats would have to be counted before a move.
 	third := []string{"WEIR_SPEND_GENERATION=3"}
-	_, us := datacentre(t, append(slices.Clone(third), "WEIR_DC=us", "WEIR_SPEND_PARTITIONS=2", "WEIR_DATA_DIR="+t.TempDir()), 0)
+	there := append(slices.Clone(third), "WEIR_DC=us", "WEIR_SPEND_PARTITIONS=2", "WEIR_DATA_DIR="+t.TempDir())
+	_, us := datacentre(t, append(slices.Clone(there), "WEIR_DCS=local=127.0.0.1:1,us"), 0)
 	third = append(third, "WEIR_DCS=local,us="+us)
 	expect(t, a.as(acltest.Admin, third...), 0, "", "topics", "apply")
 	for _, r := range node.Roles() {
 		t.Run(r.Name, func(t *testing.T) {
 			var more []string
-			if r.Name == "mirror" {
+			if r.Name == "mirror" || r.Name == "push" {
 				more = third
 			}
 			server := a.run(t, r.Name, r.Name, more...)
-			if r.Name == "spendcounter" {
+			switch r.Name {
+			case "spendcounter":
 				a.count(t, server, 1)
+			case "push": // it is ready at once
+				pushing(t, a.as(acltest.Admin, more...))
 			}
 		})
 	}
+	t.Run("push into it", func(t *testing.T) { a.pushedInto(t, us, there) })
 	t.Run("refused", func(t *testing.T) { a.refused(t, second) })
 	t.Run("repartition", func(t *testing.T) {
 		a.cluster.Grant(t, "repartition", a.acls(t, "weir repartition", second...)...)
@@ -78,6 +83,31 @@ func (a authorized) run(t *testing.T, role, user string, more ...string) string 
 	a.cluster.Grant(t, user, a.acls(t, role, more...)...)
 	ready := background(t, a.as(user, more...), "ready: ", "run", "--roles", role, "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
 	return regexp.MustCompile(`API http://([^,]+),`).FindStringSubmatch(ready)[1]
+}
+
+// pushedInto runs the push of the datacentre us, whose broker asks for no rights, into this one.
+func (a authorized) pushedInto(t *testing.T, us string, there []string) {
+	t.Helper()
+	brokers := strings.Join(a.cluster.Brokers, ", ")
+	a.cluster.Grant(t, "us", a.acls(t, "push", append(there, "WEIR_DCS=local="+strings.ReplaceAll(brokers, ", ", "+")+",us")...)...)
+	file := filepath.Join(t.TempDir(), "weir.yaml")
+	text := fmt.Sprintf("kafka: {brokers: [%s]}\ndcs: [{name: local, brokers: [%s], sasl: {mechanism: PLAIN, user: us, password: %q}}, us]\n",
+		us, brokers, acltest.Password)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := append(there, "WEIR_TOPICS_REPLICATION_FACTOR=1", "WEIR_TOPICS_MIN_INSYNC=1")
+	background(t, env, "ready: ", "run", "-f", file, "--roles", "push", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+	pushing(t, append(env, "WEIR_CONFIG="+file))
+}
+
+// pushing waits until all partitions are pushed.
+func pushing(t *testing.T, env []string) {
+	t.Helper()
+	rows(t, env, func(list []map[string]any) bool {
+		wait := func(r map[string]any) bool { return r["state"] != "pushing" || r["lag"] != 0.0 }
+		return len(list) > 0 && !slices.ContainsFunc(list, wait)
+	}, "push", "status")
 }
 
 // refused takes rights from the users of generation 2. The error names the resource and the right.

@@ -10,6 +10,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/lease"
 	"github.com/weirhq/weir/cmd/weir/internal/mirror"
 	"github.com/weirhq/weir/cmd/weir/internal/ops"
+	"github.com/weirhq/weir/cmd/weir/internal/push"
 	"github.com/weirhq/weir/cmd/weir/internal/spend"
 	"github.com/weirhq/weir/cmd/weir/internal/state"
 	"github.com/weirhq/weir/cmd/weir/internal/topics"
@@ -19,7 +20,7 @@ import (
 // commands returns every command below the root.
 func commands(a *cli.App) []*cobra.Command {
 	return slices.Concat(dev.Commands(a), ops.Commands(a), spend.Commands(a), state.Commands(a), topics.Commands(a), mirror.Commands(a),
-		lease.Commands(a))
+		push.Commands(a), lease.Commands(a))
 }
 
 // newRoot returns the command tree.

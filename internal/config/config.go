@@ -21,7 +21,7 @@ type Config struct {
 	Leases    Leases    `key:"leases"`
 	Topics    Topics    `key:"topics"`
 
-	DCs []DC `key:"dcs" default:"" unit:"datacentres" check:"ring" doc:"the ring: all datacentres, this one included, in the same order everywhere; a new one comes at the end. Each has a name, brokers, tls and sasl as in section kafka, and rate, the maximum number of bytes per second that a process copies of it (0: no maximum), or is name=host:port+host:port. Events and adjustments of the others arrive as copies in the topics ads.events.from.NAME and ads.adjustments.from.NAME. Without a setting in section kafka, the item of this datacentre is used for it"`
+	DCs []DC `key:"dcs" default:"" unit:"datacentres" check:"ring" doc:"the ring: all datacentres, this one included, in the same order everywhere; a new one comes at the end. Each has a name, brokers, tls and sasl as in section kafka, and rate, the maximum number of bytes per second that a process copies of it (0: no maximum), or is name=host:port+host:port. Events and adjustments of the others arrive as copies in the topics ads.events.from.NAME and ads.adjustments.from.NAME. Each datacentre writes its totals into the next two of the ring, as spend.from.NAME. Without a setting in section kafka, the item of this datacentre is used for it"`
 
 	entries []Entry
 }

@@ -44,6 +44,33 @@ func (c *Config) PeerNames() (names []string) {
 	return names
 }
 
+// PushTargets returns the datacentres into which this one writes its totals: the next two of the
+// ring, or all others if these are fewer.
+func (c *Config) PushTargets() []DC { return c.targetsOf(c.DC) }
+
+// PushWriters returns the names of the datacentres that write their totals into this one, in the
+// order of the ring.
+func (c *Config) PushWriters() (names []string) {
+	for _, d := range c.Peers() {
+		if slices.ContainsFunc(c.targetsOf(d.Name), func(t DC) bool { return t.Name == c.DC }) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// pushCopies is the number of datacentres into which each one writes its totals, if there are so
+// many others.
+const pushCopies = 2
+
+func (c *Config) targetsOf(dc string) (list []DC) {
+	at := slices.IndexFunc(c.DCs, func(d DC) bool { return d.Name == dc })
+	for n := 1; n <= min(pushCopies, len(c.DCs)-1) && at >= 0; n++ {
+		list = append(list, c.DCs[(at+n)%len(c.DCs)])
+	}
+	return list
+}
+
 // Ring returns the short form of each datacentre of the ring, without TLS and SASL: NAME, or
 // NAME=host:port+host:port.
 func (c *Config) Ring() (texts []string) {

@@ -108,8 +108,8 @@ func reservedRules() []reserved {
 			deps: []string{Module + "/events"}, tests: true,
 			users: slices.Concat(
 				[]string{
-					"events", "lease", "internal", "agent", "bridge", "executor", "mirror", "api", "spendcache", "bench", "cmd", "test",
-					"compose",
+					"events", "lease", "internal", "agent", "bridge", "executor", "mirror", "push", "api", "spendcache", "bench", "cmd",
+					"test", "compose",
 				}, coreFolders()),
 			why: "events has the terms of weir's applications, and programs of other applications need none of them",
 			use: "use package stream, such as stream.Topic",

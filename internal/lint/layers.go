@@ -15,7 +15,7 @@ func layers() []layer {
 	return []layer{
 		{0, []string{"events", "stream", "lease", "internal", "dynamotest"}},
 		{1, append(coreFolders(), "spendcache/selection")},
-		{2, []string{"processors", "lease/table", "lease/admin", "lease/status", "agent", "bridge", "executor", "mirror"}},
+		{2, []string{"processors", "lease/table", "lease/admin", "lease/status", "agent", "bridge", "executor", "mirror", "push"}},
 		{3, []string{"api", "spendcache"}},
 		{4, []string{"bench", "cmd/weir/internal/node", "program"}},
 		{5, []string{"cmd", "test", "compose", "examples"}},

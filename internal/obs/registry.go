@@ -165,6 +165,7 @@ func AllowedLabel(name string) bool {
 		"region",     // of the lease regions
 		"role",       // of a process
 		"state",      // of a task or a region
+		"target",     // datacentre into which another one writes
 		"to",         // region
 		"topic",      // of weir
 		"type",       // of an event

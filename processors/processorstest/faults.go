@@ -29,6 +29,27 @@ func (h *Harness) Send(rs ...*kgo.Record) {
 	}
 }
 
+// OpenTransaction writes a record in a transaction of another producer, which stays open until
+// commit is called. Commit it before the end of the run.
+func (h *Harness) OpenTransaction(topic string, partition int32, key, value string) (commit func()) {
+	h.t.Helper()
+	cl := h.Client(kgo.TransactionalID("open "+topic), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	err := cl.BeginTransaction()
+	if err == nil {
+		r := &kgo.Record{Topic: topic, Partition: partition, Key: []byte(key), Value: []byte(value)}
+		err = cl.ProduceSync(context.Background(), r).FirstErr()
+	}
+	if err != nil {
+		h.t.Fatalf("open a transaction: %v", err)
+	}
+	return func() {
+		h.t.Helper()
+		if err := cl.EndTransaction(context.Background(), kgo.TryCommit); err != nil {
+			h.t.Fatalf("commit: %v", err)
+		}
+	}
+}
+
 // FailRequests fails the next n requests of a kind with err, whichever client sends them. hits
 // returns how many have failed so far. Cluster.Fault can select requests by topic or by
 // transactional id.

@@ -165,8 +165,12 @@ func (r *Remote) Recreate(topic string, partitions int32) {
 	if err := errors.Join(r.sim.DeleteTopic(topic), r.sim.CreateTopic(topic, partitions, nil)); err != nil {
 		r.t.Fatal(err)
 	}
-	r.cl.Close()
-	r.cl = r.client() // a client does not adopt the new topic
+	r.cl.Close() // a client does not adopt the new topic
+	r.cl = r.client()
+	for id, cl := range r.txns {
+		cl.Close()
+		delete(r.txns, id)
+	}
 }
 
 // MoveLeaders gives the partitions other leaders.

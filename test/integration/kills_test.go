@@ -35,7 +35,7 @@ type death struct {
 	instance string
 	at       time.Time
 	owned    map[int32]bool // partitions that the process owned
-	stopped  bool           // the restarted process was told to stop later
+	stopped  bool           // the restarted process was stopped later
 }
 
 // TestKills kills a process at twelve random moments during a fast load and restarts it at once.

@@ -136,7 +136,7 @@ func (n *Node) addParts(s Setup, roles []Role) error {
 			return r.configError(err)
 		}
 		if r.Remote != nil && r.Remote(s.Config) != "" {
-			part = newSupervisor(r, part, &setup)
+			part = newSupervisor(r.Name, r.Remote(s.Config), part, &setup)
 		}
 		n.parts = append(n.parts, rolePart{r, part})
 	}

@@ -22,8 +22,9 @@ func (n *Node) ready(ctx context.Context) api.Readiness {
 // waiting is api.Config.Waiting: why supervised roles, or parts of their work, wait.
 func (n *Node) waiting() (list []string) {
 	for _, p := range n.parts {
-		if v, ok := p.Part.(*supervisor); ok {
-			if why := v.Ready(context.Background()).Waiting; why != "" {
+		switch p.Part.(type) {
+		case *supervisor, *pushPart:
+			if why := p.Ready(context.Background()).Waiting; why != "" {
 				list = append(list, why)
 			}
 		}

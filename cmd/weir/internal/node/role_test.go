@@ -93,7 +93,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s: %v", r.Name, err)
 		}
 	}
-	if want := []string{"spendcounter.g2", "mirror.g2", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer"}; len(applications) < 7 || !slices.Equal(applications[:6], want) {
+	if want := []string{"spendcounter.g2", "mirror.g2", "push.us.eu.g2", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer"}; len(applications) < 8 || !slices.Equal(applications[:7], want) {
 		t.Errorf("the applications are %q", applications)
 	}
 	var unknown *UnknownAppError
@@ -115,6 +115,9 @@ func catalog(c *config.Config) []stream.Topic {
 	for _, peer := range c.PeerNames() {
 		topics = append(topics, events.CopiedTopics(peer, layout)...)
 	}
+	for _, writer := range c.PushWriters() {
+		topics = append(topics, events.PushCatalog(writer, c.DC, layout)...)
+	}
 	return topics
 }
 
@@ -134,19 +137,20 @@ func TestRolePartsStandAlone(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", r.Name, err)
 		}
-		if now := n.ready(t.Context()); now.Ready || len(now.Reasons) == 0 || n.Owned(t.Context()) != 0 {
+		if now := n.ready(t.Context()); r.Name != "push" && now.Ready || len(now.Reasons) == 0 || n.Owned(t.Context()) != 0 {
 			t.Errorf("%s: %+v, %d partitions", r.Name, now, n.Owned(t.Context()))
 		}
 	}
 }
 
 func TestSelect(t *testing.T) {
-	if got := strings.Join(RoleNames(), ","); got != "spend,spendcounter,mirror,leases,bridge,liberator,dedup,balancer,executor" {
+	if got := strings.Join(RoleNames(), ","); got != "spend,spendcounter,mirror,push,leases,bridge,liberator,dedup,balancer,executor" {
 		t.Errorf("--roles takes %s", got)
 	}
 	for names, want := range map[string]string{
 		"leases,spendcounter":                         "spendcounter,leases",
-		"mirror,spendcounter":                         "spend",
+		"mirror,spendcounter":                         "spendcounter,mirror",
+		"push,mirror,spendcounter":                    "spend",
 		"leases,mirror":                               "mirror,leases",
 		"leases,bridge":                               "leases",
 		"executor,bridge":                             "bridge,executor",

@@ -29,8 +29,8 @@ const (
 //	   └────────── Run returned, or Ready has reasons ◀──────┘
 type supervisor struct {
 	Part
-	role    Role
-	remote  string
+	role    string // its name; that of a part of a role has the other cluster, too
+	remote  string // the other cluster
 	log     zerolog.Logger
 	waiting prometheus.Gauge
 	failed  prometheus.Counter
@@ -48,9 +48,9 @@ type roleState struct {
 	next   time.Time // next try; zero: Run is at work
 }
 
-func newSupervisor(r Role, p Part, s *Setup) *supervisor {
-	v := &supervisor{Part: p, role: r, remote: r.Remote(s.Config), log: s.Log, state: roleState{why: "it has not answered yet"}}
-	v.waiting, v.failed = s.RoleMetrics(r.Name)
+func newSupervisor(role, remote string, p Part, s *Setup) *supervisor {
+	v := &supervisor{Part: p, role: role, remote: remote, log: s.Log, state: roleState{why: "it has not answered yet"}}
+	v.waiting, v.failed = s.RoleMetrics(role)
 	v.waiting.Set(1)
 	return v
 }
@@ -122,7 +122,7 @@ func (v *supervisor) observe(why string, next time.Time) {
 		s.runs, s.since = why == "", time.Now()
 		s.worked = s.worked || s.runs
 	}
-	line := func(e *zerolog.Event) *zerolog.Event { return e.Str("role", v.role.Name).Str("remote", v.remote) }
+	line := func(e *zerolog.Event) *zerolog.Event { return e.Str("role", v.role).Str("remote", v.remote) }
 	switch {
 	case changed && s.runs:
 		v.waiting.Set(0)
@@ -151,7 +151,7 @@ func (v *supervisor) waits() string {
 	if s.runs {
 		return ""
 	}
-	why := fmt.Sprintf("role %s waits for %s since %s: %s", v.role.Name, v.remote, s.since.UTC().Format(time.RFC3339), s.why)
+	why := fmt.Sprintf("role %s waits for %s since %s: %s", v.role, v.remote, s.since.UTC().Format(time.RFC3339), s.why)
 	if left := time.Until(s.next).Round(time.Second); left > 0 {
 		why += fmt.Sprintf("; next try in %s", left)
 	}

@@ -190,7 +190,7 @@ func TestSupervisorFatal(t *testing.T) {
 				p.set(tc.err)
 			}
 			setup := &Setup{Config: &config.Config{}, Log: zerolog.Nop(), RoleMetrics: newRoleMetrics(obs.NewRegistry(""))}
-			v := newSupervisor(Role{Name: "copier", Remote: func(*config.Config) string { return "us" }}, p, setup)
+			v := newSupervisor("copier", "us", p, setup)
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- v.Run(ctx) }()
