@@ -29,9 +29,9 @@
 //   - PUSH-3: The values of a key in the copy are in the order in which the dataset had them. Some
 //     may be left out.
 //   - PUSH-4: A health record in the copy is behind every row that the dataset had before it, with
-//     the same value or a newer one.
+//     the same value or a newer one. While the logs are compared, the copy has no health record.
 //   - PUSH-5: Nothing waits for an operator, except a batch of the dataset that cannot be decoded,
-//     and a dataset with another number of partitions.
+//     and a dataset or a copy with another number of partitions.
 //   - PUSH-6: Memory is bounded while a cluster is away: by Config.QueueBytes and one batch, and
 //     while comparing by the keys of a partition. At most two partitions compare at a time.
 //   - PUSH-7: New and Flush make no request. A target that is away delays no other target.
@@ -43,6 +43,9 @@
 //
 // # What it does not do
 //
-// It does not interpret rows. It does not notice rows that another program writes to the copy: the
-// next comparison deletes them. It creates no topic. It takes no control records.
+// It does not interpret rows. While it follows, it does not read the copy: rows that another
+// program writes there stay until the next comparison, and rows that the target loses are missing
+// until they change. On brokers before Kafka 4.0, a copy that is created again while it is written
+// gets rows for up to 12 s before the comparison begins. It creates no topic. It takes no control
+// records.
 package push

@@ -60,11 +60,16 @@ func (p *pusher) follow(ctx context.Context) (why string) {
 			}
 			p.take(&b)
 		case errors.Is(err, context.DeadlineExceeded):
-		case again(err):
+		case again(err) || p.compare != nil:
 			return err.Error()
 		default:
 			p.cfg.Metrics.stops.WithLabelValues(p.cfg.Target).Inc()
 			p.log.Error().Int64("offset", p.read.Next).Err(err).Msg("push_stopped")
+		}
+		if p.compare != nil {
+			if why := p.compare.failed(p.cfg.TombstonesKept); why != "" {
+				return why
+			}
 		}
 		atEnd := p.observeEnd(part.Status())
 		if p.rows.bytes < p.cfg.QueueBytes/2 && time.Since(p.handed) < p.cfg.Interval {
@@ -124,10 +129,17 @@ func (p *pusher) observeEnd(s logreader.Status) bool {
 // been read to its end. The error is that of ctx.
 func (p *pusher) handOver(ctx context.Context, atEnd bool) error {
 	fresh := atEnd || p.health != nil && time.Since(time.UnixMilli(p.health.TimeMs)) < p.cfg.HealthAge
+	if c := p.compare; c != nil && p.read.Next < c.end { // the newest rows of some keys follow
+		fresh = false
+	}
 	out := &stream.SourceBatch{}
 	n := len(p.rows.at)
 	p.rows.each(func(rec logreader.Record) { p.emit(out, rec) })
 	if fresh && p.compare != nil {
+		if p.compare.unread() {
+			p.compare.changed = true // follow compares again
+			return p.push(ctx, out)
+		}
 		if err := p.finish(ctx, out); err != nil {
 			return err
 		}
@@ -177,4 +189,25 @@ func (p *pusher) push(ctx context.Context, out *stream.SourceBatch) error {
 		p.task.Wake()
 	}
 	return nil
+}
+
+// settle hands a batch over, and waits until it is committed: then none of the rows that this task
+// has handed over is under way any more. The error is that of ctx, which ends if the transaction is
+// aborted.
+func (p *pusher) settle(ctx context.Context, out *stream.SourceBatch) error {
+	committed := make(chan struct{})
+	out.OnFlush(func(stream.Commit, *stream.Changes) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.settling = append(p.settling, committed)
+	})
+	if err := p.push(ctx, out); err != nil {
+		return err
+	}
+	select {
+	case <-committed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -38,8 +38,7 @@ func (e entry) message() stream.Message {
 
 // judge compares the copy of one partition with its dataset: the last values are equal (PUSH-1),
 // the values of a key are in order (PUSH-3), and each health record is behind the rows that were
-// before it (PUSH-4). ahead are values of the copy that another program wrote. It returns the first
-// differences.
+// before it (PUSH-4). It returns the differences.
 func judge(partition int32, dataset []entry, copies []stream.Record) (wrong []string) {
 	add := func(format string, a ...any) {
 		wrong = append(wrong, fmt.Sprintf("partition %d: ", partition)+fmt.Sprintf(format, a...))

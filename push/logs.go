@@ -13,40 +13,47 @@ import (
 // askTimeout bounds a question to a cluster.
 const askTimeout = 10 * time.Second
 
-// describe asks for the id and the extent of a partition of a topic.
-func (p *pusher) describe(ctx context.Context, k kafka.Cluster, topic string) (id logreader.TopicID, x logreader.Extent, err error) {
+// log is the task's partition of a topic.
+type log struct {
+	logreader.Extent
+
+	kafka kafka.Cluster
+	topic string
+	id    logreader.TopicID
+	until int64 // that scan reads up to
+}
+
+// describe asks for the id and the extent of the task's partition of a topic.
+func (p *pusher) describe(ctx context.Context, k kafka.Cluster, topic string) (log, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	e, err := logreader.DescribeWritten(ctx, k, topic)
 	switch n := len(e.Partitions); {
 	case err != nil:
-		return id, x, err //nolint:wrapcheck // it names the topic
+		return log{}, err //nolint:wrapcheck // it names the topic
 	case n == 0:
-		return id, x, fmt.Errorf("topic %s does not exist: it is read when it has been created", topic)
+		return log{}, fmt.Errorf("topic %s does not exist: it is read when it has been created", topic)
 	case n != int(p.cfg.Partitions):
-		return id, x, &logreader.PartitionsError{Topic: topic, Has: n, Want: int(p.cfg.Partitions)}
+		return log{}, &logreader.PartitionsError{Topic: topic, Has: n, Want: int(p.cfg.Partitions)}
 	}
-	return e.Topic, e.Partitions[p.task.Partition], nil
+	return log{Extent: e.Partitions[p.task.Partition], kafka: k, topic: topic, id: e.Topic}, nil
 }
 
-// scanPause is the time between two looks at whether the end is reached, which may be behind the
-// last record.
-const scanPause = 100 * time.Millisecond
+const (
+	// scanPause is the time between two looks at whether the end is reached, which may be behind
+	// the last record.
+	scanPause = 100 * time.Millisecond
+	// scanStall is the time without a record after which the extent is asked for again.
+	scanStall = 10 * time.Second
+)
 
-// upTo is the log of a topic up to an offset.
-type upTo struct {
-	kafka kafka.Cluster
-	topic string
-	until int64
-}
-
-// scan calls fn for each committed record of the task's partition of a log. It returns the id of
-// the topic that it has read. The error is that of ctx, or why the log cannot be read.
-func (p *pusher) scan(ctx context.Context, log upTo, fn func(*logreader.Record)) (logreader.TopicID, error) {
-	part, err := logreader.New(p.cfg.read(log.kafka)).Open( //nolint:contextcheck // Close ends the reading
-		log.topic, p.task.Partition, logreader.Start())
+// scan calls fn for each committed record of a log up to l.until. The error is that of ctx, or why
+// the log cannot be read so far.
+func (p *pusher) scan(ctx context.Context, l log, fn func(*logreader.Record)) error {
+	part, err := logreader.New(p.cfg.read(l.kafka)).Open( //nolint:contextcheck // Close ends the reading
+		l.topic, p.task.Partition, logreader.Position{Topic: l.id, Next: -1, Epoch: -1})
 	if err != nil {
-		return logreader.TopicID{}, fmt.Errorf("read %s: %w", log.topic, err)
+		return fmt.Errorf("read %s: %w", l.topic, err)
 	}
 	p.setPart(part, false)
 	defer func() {
@@ -54,27 +61,34 @@ func (p *pusher) scan(ctx context.Context, log upTo, fn func(*logreader.Record))
 		part.Close()
 	}()
 	var b logreader.Batch
-	for {
-		s := part.Status()
-		if s.At.Next >= log.until {
-			return s.At.Topic, nil
-		}
+	for moved := time.Now(); part.Status().At.Next < l.until; {
 		waiting, cancel := context.WithTimeout(ctx, scanPause)
 		err := part.Next(waiting, &b, batchBytes)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
-			return s.At.Topic, ctx.Err()
+			return ctx.Err()
 		case err == nil:
 			for i := range b.Records {
-				if r := &b.Records[i]; r.Offset < log.until {
+				if r := &b.Records[i]; r.Offset < l.until {
 					fn(r)
 				}
 			}
+			moved = time.Now()
 		case !errors.Is(err, context.DeadlineExceeded):
-			return s.At.Topic, err
+			return err
+		case time.Since(moved) > scanStall:
+			now, err := p.describe(ctx, l.kafka, l.topic)
+			if err == nil && (now.id != l.id || now.Written < l.until) {
+				err = fmt.Errorf("%s[%d] was deleted, or has lost records, while it was read", l.topic, p.task.Partition)
+			}
+			if err != nil {
+				return err
+			}
+			moved = time.Now()
 		}
 	}
+	return nil
 }
 
 // copyTopic knows the id of the topic that has the copies. It is safe for concurrent use.
@@ -86,7 +100,7 @@ type copyTopic struct {
 }
 
 // copyAge is the greatest age of an answer that is used again.
-const copyAge = time.Second
+const copyAge = 2 * time.Second
 
 func newCopyTopic(c *Config) *copyTopic { return &copyTopic{cfg: c, busy: make(chan struct{}, 1)} }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/weirhq/weir/processors/logreader"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -46,6 +47,40 @@ func TestJudge(t *testing.T) {
 	} {
 		if len(judge(0, dataset, mutate(make1()))) == 0 {
 			t.Errorf("%s: the checker does not notice it", name)
+		}
+	}
+}
+
+// TestChangedWhileComparing: records that the dataset loses between the two times that it is read
+// are noticed.
+func TestChangedWhileComparing(t *testing.T) {
+	first := []entry{{"\x01a", 0, false}, {"\x01b", 1, false}, {"\x01a", 2, false}, {"\x01c", 3, false}, {"\x01c", 4, true}, {"\x01d", 5, false}}
+	for name, tc := range map[string]struct {
+		again   []entry
+		changed bool
+	}{
+		"nothing is lost":               {first, false},
+		"older ones are compacted":      {first[1:], false},
+		"a tombstone is compacted":      {append(slices.Clone(first[:3]), first[5]), false},
+		"the newest one is compacted":   {append(slices.Clone(first[:5]), entry{"\x01d", 9, false}), false},
+		"and deleted":                   {append(slices.Clone(first[:5]), entry{"\x01d", 9, true}), false},
+		"the end is lost":               {first[:5], true},
+		"the end is that of another":    {append(slices.Clone(first[:5]), entry{"\x01e", 5, false}), true},
+		"the end is an older one again": {append(slices.Clone(first[:5]), entry{"\x01b", 5, false}, entry{"\x01d", 7, false}), true},
+		"one in the middle is lost":     {slices.Delete(slices.Clone(first), 2, 3), true},
+	} {
+		c := &comparison{end: 6, last: map[string]int64{}, extra: map[string]bool{}}
+		for _, e := range first {
+			if c.last[e.key] = int64(e.n) + 1; e.deleted {
+				c.last[e.key] *= -1
+			}
+		}
+		for _, e := range tc.again { // n is the offset
+			m := e.message()
+			c.wants(&logreader.Record{Offset: int64(e.n), Key: m.Key, Value: m.Value})
+		}
+		if changed := c.changed || c.unread(); changed != tc.changed {
+			t.Errorf("%s: changed %t", name, changed)
 		}
 	}
 }

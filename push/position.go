@@ -23,7 +23,8 @@ type position struct {
 	logreader.Position
 
 	Copy logreader.TopicID `json:"copy"` // the topic that has the copies
-	// AsOfMs is a time, Unix ms: the position is behind each record that was written before it.
+	// AsOfMs is a time, Unix ms: the position is behind each record that was committed before it,
+	// by the clock of the writer of the dataset.
 	AsOfMs int64 `json:"as_of_ms"`
 	// Held is the health record before the position that is held back; nil: none is.
 	Held *logreader.Record `json:"held,omitempty"`

@@ -326,9 +326,57 @@ func TestWritesWhileComparing(t *testing.T) {
 			x.write(0, x.entries(10)...)
 			time.Sleep(10 * time.Millisecond)
 		}
+		x.followed(0)
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHealthWhileComparing: a health record is before the end of a comparison, and so is a newer
+// value of a row that was written before it. It is not pushed before the row.
+func TestHealthWhileComparing(t *testing.T) {
+	err := inRuntime(t, 1, nil, func(x *fixture) {
+		x.write(0, entry{key: "\x01y", n: 1}, entry{key: "\x0c", n: 2})
+		x.made = 2
+		x.write(0, x.entries(3000)...)
+		x.made++
+		x.write(0, entry{key: "\x01y", n: x.made})
+		x.write(0, x.entries(0)...)
+		x.start("a")
+		x.followed(0)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRowsUnderWayWhileComparing: rows of the former dataset wait for the brokers of the target
+// when the dataset is created again. They arrive before the comparison reads the copy.
+func TestRowsUnderWayWhileComparing(t *testing.T) {
+	for _, refused := range []time.Duration{2 * time.Second, 5 * time.Second, 30 * time.Second} {
+		t.Run(refused.String(), func(t *testing.T) {
+			t.Parallel()
+			err := inRuntime(t, 1, nil, func(x *fixture) {
+				x.start("a")
+				x.write(0, x.entries(20)...)
+				x.followed(0)
+				allow := x.k.RefuseWrites("copy")
+				x.made++
+				x.write(0, entry{key: "\x01gone", n: x.made})
+				time.Sleep(1500 * time.Millisecond)
+				x.eu.Recreate("data", partitions)
+				x.dataset = [partitions][]entry{}
+				x.write(0, x.entries(30)...)
+				x.write(1, x.entries(3)...)
+				time.Sleep(refused)
+				allow()
+				x.followed(0)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

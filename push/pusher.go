@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/logreader"
 	"github.com/weirhq/weir/stream"
 	"github.com/weirhq/weir/stream/state"
@@ -35,6 +37,7 @@ type pusher struct {
 	mu        sync.Mutex
 	flushed   position             // behind what the last transaction has
 	committed position             // the same of the last transaction that has committed
+	settling  []chan struct{}      // closed when the transaction has committed
 	part      *logreader.Partition // that is read; nil: none
 	follows   bool                 // part is that of the dataset, to follow it
 	why       string               // why the partition is compared; empty if it is followed
@@ -46,6 +49,8 @@ const (
 	batchBytes = 128 << 10 // of what is read at once
 	// retryPause is the time until a cluster is asked again.
 	retryPause = 2 * time.Second
+	// stoppedPause is the same after an error that waits for an operator.
+	stoppedPause = 30 * time.Second
 	// reportInterval is the time between two reports of a partition.
 	reportInterval = time.Second
 	// copyInterval is the time between two looks at the id of the copies' topic.
@@ -98,7 +103,11 @@ func (p *pusher) work(ctx context.Context) {
 		if why != "" {
 			if err := p.begin(ctx, why); err != nil {
 				p.setProblem(err)
-				pause.For(ctx, retryPause)
+				wait := retryPause
+				if stops(err) {
+					wait = stoppedPause
+				}
+				pause.For(ctx, wait)
 				continue
 			}
 		}
@@ -123,11 +132,20 @@ func (p *pusher) doubt(ctx context.Context) (why string, err error) {
 	return "", nil
 }
 
+// stops reports whether an error waits for an operator.
+func stops(err error) bool {
+	return errors.As(err, new(*logreader.PartitionsError)) || kafka.Damaged(err)
+}
+
 // Committed implements stream.CommitListener.
 func (p *pusher) Committed(uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.committed = p.flushed
+	for _, c := range p.settling {
+		close(c)
+	}
+	p.settling = nil
 }
 
 // Close implements stream.Closer, after Read has returned.

@@ -2,11 +2,8 @@ package push
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"sync"
-
-	"github.com/weirhq/weir/processors/logreader"
 )
 
 // Status is the state of the push of one partition.
@@ -76,7 +73,7 @@ func (p *pusher) status() Status {
 		Comparing: p.why,
 	}
 	if p.problem != nil {
-		s.Problem, s.Stopped = p.problem.Error(), errors.As(p.problem, new(*logreader.PartitionsError))
+		s.Problem, s.Stopped = p.problem.Error(), stops(p.problem)
 	}
 	if p.part == nil {
 		return s

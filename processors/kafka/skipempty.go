@@ -7,16 +7,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+// skipBytes bounds an answer to SkipEmpty. A broker sends the first batch whole.
+const skipBytes = 64 << 10
+
 // SkipEmpty returns the offset behind the batches without records at a position, or that of the
 // position if there is a record, or no answer. Compaction can leave such batches at the end of a
 // log, and a consumer passes them without reporting it.
 func SkipEmpty(ctx context.Context, cl *kgo.Client, log TopicLog, at Position) int64 {
 	req := kmsg.NewPtrFetchRequest()
-	req.MaxWaitMillis, req.MaxBytes, req.IsolationLevel = 100, 1<<20, 1
+	req.MaxWaitMillis, req.MaxBytes, req.IsolationLevel = 100, skipBytes, 1
 	t := kmsg.NewFetchRequestTopic()
 	t.Topic, t.TopicID = at.Topic, log.ID
 	p := kmsg.NewFetchRequestTopicPartition()
-	p.Partition, p.FetchOffset, p.PartitionMaxBytes, p.CurrentLeaderEpoch = at.Partition, at.Offset, 1<<20, -1
+	p.Partition, p.FetchOffset, p.PartitionMaxBytes, p.CurrentLeaderEpoch = at.Partition, at.Offset, skipBytes, -1
 	t.Partitions = append(t.Partitions, p)
 	req.Topics = append(req.Topics, t)
 	raw, err := cl.Broker(int(log.Partitions[at.Partition].Leader)).Request(ctx, req)

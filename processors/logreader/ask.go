@@ -32,7 +32,12 @@ type epochEnd struct {
 	err          error
 }
 
-const askTimeout = 10 * time.Second
+const (
+	askTimeout = 10 * time.Second
+	// emptiedTimeout bounds the questions for emptied batches: the answers of the brokers wait for
+	// them.
+	emptiedTimeout = 2 * time.Second
+)
 
 // keepAsking asks each interval, and soon after a partition was opened, until ctx ends. A newer
 // answer replaces one that was not taken.
@@ -79,6 +84,8 @@ func (r *Reader) findEmptied(ctx context.Context, cl *kgo.Client, logs map[strin
 		}
 	}
 	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, emptiedTimeout)
+	defer cancel()
 	for at, next := range stuck {
 		to := kafka.SkipEmpty(ctx, cl, logs[at.topic], kafka.Position{Topic: at.topic, Partition: at.n, Offset: next})
 		if to > next {

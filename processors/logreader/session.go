@@ -123,7 +123,9 @@ func (s *session) choose(a answer) (begin map[string]map[int32]kgo.Offset, err e
 				p.reason = ""
 			}
 			if e := a.skip[at]; e.to > 0 && p.at.Next == e.from && len(p.queue) == 0 {
-				p.at.Next, p.taken.Next = e.to, e.to
+				// The epoch of the last record is not that of the batches behind it.
+				p.at.Next, p.at.Epoch = e.to, -1
+				p.taken.Next, p.taken.Epoch = e.to, -1
 			}
 			continue
 		}

@@ -50,6 +50,13 @@ func (h *Harness) OpenTransaction(topic string, partition int32, key, value stri
 	}
 }
 
+// RefuseWrites makes the brokers refuse what is produced to a topic, as without enough in-sync
+// replicas, until allow is called.
+func (h *Harness) RefuseWrites(topic string) (allow func()) {
+	f := h.Cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.NotEnoughReplicas, Count: -1})
+	return func() { f.Remove() }
+}
+
 // FailRequests fails the next n requests of a kind with err, whichever client sends them. hits
 // returns how many have failed so far. Cluster.Fault can select requests by topic or by
 // transactional id.

@@ -85,9 +85,8 @@ func pushACLs(c *config.Config) (lines []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, "at the Kafka of "+d.Name+":")
+		lines = append(lines, "at the Kafka of "+d.Name+":", "--topic "+m.Copy+" --operation Read --operation Describe")
 		lines = append(lines, kafkaadmin.ACLs(p)...)
-		lines = append(lines, "--topic "+m.Copy+" --operation Read --operation Describe")
 	}
 	return lines, nil
 }
