@@ -89,11 +89,13 @@ func (a authorized) run(t *testing.T, role, user string, more ...string) string 
 func (a authorized) pushedInto(t *testing.T, us string, there []string) {
 	t.Helper()
 	brokers := strings.Join(a.cluster.Brokers, ", ")
-	a.cluster.Grant(t, "us", a.acls(t, "push", append(there, "WEIR_DCS=local="+strings.ReplaceAll(brokers, ", ", "+")+",us")...)...)
-	file := filepath.Join(t.TempDir(), "weir.yaml")
-	text := fmt.Sprintf("kafka: {brokers: [%s]}\ndcs: [{name: local, brokers: [%s], sasl: {mechanism: PLAIN, user: us, password: %q}}, us]\n",
-		us, brokers, acltest.Password)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	ring := "WEIR_DCS=local=" + strings.ReplaceAll(brokers, ", ", "+") + ",us"
+	a.cluster.Grant(t, "us", aclsOf(t, append(there, ring, "WEIR_KAFKA_BROKERS="+us), "push")...)
+	dir := t.TempDir()
+	file, password := filepath.Join(dir, "weir.yaml"), filepath.Join(dir, "password")
+	text := fmt.Sprintf("kafka: {brokers: [%s]}\ndcs: [{name: local, brokers: [%s], sasl: {mechanism: PLAIN, user: us, password_file: %q}}, us]\n",
+		us, brokers, password)
+	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(password, []byte(acltest.Password), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	env := append(there, "WEIR_TOPICS_REPLICATION_FACTOR=1", "WEIR_TOPICS_MIN_INSYNC=1")
@@ -179,12 +181,18 @@ func (a authorized) counted(t *testing.T, server string, n int, more ...string) 
 // for further uses.
 func (a authorized) acls(t *testing.T, of string, more ...string) (lines []string) {
 	t.Helper()
-	rows(t, a.as(acltest.Admin, more...), func(checks []map[string]any) bool {
+	return aclsOf(t, a.as(acltest.Admin, more...), of)
+}
+
+// aclsOf is acls with an environment. The rights in another datacentre are among the lines.
+func aclsOf(t *testing.T, env []string, of string) (lines []string) {
+	t.Helper()
+	rows(t, env, func(checks []map[string]any) bool {
 		for _, c := range checks {
 			if c["name"] == "acls of "+of {
 				_, list, _ := strings.Cut(c["detail"].(string), "\n")
 				list, _, _ = strings.Cut(list, "\nfor imports")
-				lines = strings.Split(list, "\n")
+				lines = slices.DeleteFunc(strings.Split(list, "\n"), func(line string) bool { return strings.HasPrefix(line, "at the Kafka of ") })
 			}
 		}
 		return true
