@@ -67,7 +67,7 @@ type Config struct {
 var ErrConfig = errors.New("push")
 
 // maxComparing is the number of partitions that compare at a time.
-const maxComparing = 2
+const maxComparing = 4
 
 func (c *Config) setDefaults() {
 	c.App = cmp.Or(c.App, events.PushApp(c.DC, c.Target))

@@ -33,7 +33,7 @@
 //   - PUSH-5: Nothing waits for an operator, except a batch of the dataset that cannot be decoded,
 //     and a dataset or a copy with another number of partitions.
 //   - PUSH-6: Memory is bounded while a cluster is away: by Config.QueueBytes and one batch, and
-//     while comparing by the keys of a partition. At most two partitions compare at a time.
+//     while comparing by the keys of a partition. At most four partitions compare at a time.
 //   - PUSH-7: New and Flush make no request. A target that is away delays no other target.
 //
 // PUSH-4 needs a bound on compaction. A reader that is behind misses records that compaction has

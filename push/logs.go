@@ -50,6 +50,9 @@ const (
 // scan calls fn for each committed record of a log up to l.until. The error is that of ctx, or why
 // the log cannot be read so far.
 func (p *pusher) scan(ctx context.Context, l log, fn func(*logreader.Record)) error {
+	if l.until <= l.Start {
+		return nil
+	}
 	part, err := logreader.New(p.cfg.read(l.kafka)).Open( //nolint:contextcheck // Close ends the reading
 		l.topic, p.task.Partition, logreader.Position{Topic: l.id, Next: -1, Epoch: -1})
 	if err != nil {

@@ -3,8 +3,11 @@
 package push
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -428,27 +431,38 @@ func healths(copies []stream.Record) (list []int) {
 // TestKillWhileHealthIsHeldBack: a process is killed behind a health record that it has held back,
 // and no further one is written.
 func TestKillWhileHealthIsHeldBack(t *testing.T) {
+	var behind atomic.Int64 // kills the process when its position is there
+	behind.Store(math.MaxInt64)
+	var victim atomic.Pointer[process]
+	kill := mutateChanges(func(list []stream.Change) []stream.Change {
+		for _, c := range list {
+			var at position
+			if c.Op == stream.OpPut && c.Table == positionTable && json.Unmarshal(c.Value, &at) == nil && at.Next > behind.Load() {
+				victim.Load().KillAt(processorstest.Ended)
+			}
+		}
+		return list
+	})
 	err := inRuntime(t, 1, func(c *Config) { c.QueueBytes = 200 }, func(x *fixture) {
+		x.mutate = kill
 		a := x.start("a")
+		victim.Store(a)
 		x.write(0, x.entries(10)...)
 		x.followed(0)
 		a.link.Cut()
 		x.write(0, x.entries(500)...)
 		newest := x.made
-		behind := int64(len(x.dataset[0]) + 100)
-		for range 300 { // rows without a health record
+		behind.Store(int64(len(x.dataset[0]) + 100))
+		for range 20 { // rows without a health record
 			x.write(0, x.entries(200)[:200]...)
 		}
 		time.Sleep(time.Minute)
 		a.link.Heal()
-		x.k.WaitFor("rows behind the health record", time.Minute, func() bool {
-			at, found := x.position(0)
-			return found && at.Next > behind
-		})
-		a.Kill()
+		x.k.WaitFor("the process is killed", time.Minute, a.Ended)
 		if list := healths(x.copies(0)); list[len(list)-1] == newest {
 			x.Error("the health record was not held back: the test shows nothing")
 		}
+		x.mutate = nil
 		x.start("b")
 	})
 	if err != nil {

@@ -50,7 +50,7 @@ func TestRealFile(t *testing.T) {
 	}
 	now := int64(1_700_000_000_000)
 	s := newStore()
-	c := mustNew(t, Config{CacheEntries: 8}, s)
+	c := mustNew(t, Config{DC: ownDC, CacheEntries: 8}, s)
 	b := &stream.Batch{Topic: events.EventsTopic, Partition: 3, NowMs: now}
 	fold := func() {
 		if err := c.Fold(b); err != nil {

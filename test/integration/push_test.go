@@ -62,9 +62,7 @@ func TestPush(t *testing.T) {
 		p = a.start()
 		p.ready()
 	}
-	for range 3 {
-		kill()
-	}
+	kill()
 	for n, fault := range [][][]string{{{"restart", "-t", "30"}}, {{"kill", "--signal", "KILL"}, {"start"}}} {
 		c := []*cluster{there, here}[n]
 		for _, step := range fault {

@@ -54,24 +54,28 @@ func TestFollower(t *testing.T) {
 	}
 	f, stop := startFollower(t, c, fs)
 	defer stop()
-	want, asked := committed(t, c), time.Now()
-	testlimit.Within(t, "the rows are complete", func(context.Context) error {
+	asked := time.Now()
+	testlimit.Within(t, "the rows are those of the topic", func(context.Context) error {
 		if !f.AsOf().After(asked) {
 			return fmt.Errorf("as of %s: %+v", f.AsOf(), f.Status())
 		}
+		got := map[string]string{}
+		for p := range int32(tablePartitions) {
+			if err := f.Scan(tableTopic, p, nil, func(r tables.Row) error {
+				got[fmt.Sprintf("%d %s", p, r.Key)] = fmt.Sprintf("%s@%d", r.Value, r.Offset)
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		// The markers of the last transaction may be written after its end was acknowledged.
+		if want := committed(t, c); !maps.Equal(got, want) || len(want) == 0 {
+			return fmt.Errorf("rows %v\nwant %v", got, want)
+		}
 		return nil
 	})
-	got := map[string]string{}
-	for p := range int32(tablePartitions) {
-		if err := f.Scan(tableTopic, p, nil, func(r tables.Row) error {
-			got[fmt.Sprintf("%d %s", p, r.Key)] = fmt.Sprintf("%s@%d", r.Value, r.Offset)
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !maps.Equal(got, want) || len(want) == 0 || aborted == 0 {
-		t.Errorf("%d aborted transactions; rows %v\nwant %v", aborted, got, want)
+	if aborted == 0 {
+		t.Error("no transaction was aborted")
 	}
 }
 
