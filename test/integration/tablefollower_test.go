@@ -69,7 +69,7 @@ func TestFollower(t *testing.T) {
 			}
 		}
 		// The markers of the last transaction may be written after its end was acknowledged.
-		if want := committed(t, c); !maps.Equal(got, want) || len(want) == 0 {
+		if want := committed(t, c); !maps.Equal(got, want) || len(want) == 0 { //nolint:contextcheck // it has the context of the test
 			return fmt.Errorf("rows %v\nwant %v", got, want)
 		}
 		return nil
