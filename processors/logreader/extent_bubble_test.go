@@ -72,8 +72,15 @@ func TestDescribeExtentFails(t *testing.T) {
 		fails("one partition", func(err error) bool { return strings.Contains(err.Error(), "in[1]") })
 		failed.Remove()
 		leaders := []int32{x.cluster.PartitionInfo("in", 0).Leader, x.cluster.PartitionInfo("in", 1).Leader}
+		begun, created := false, make(chan struct{}) // the requests to both brokers wait for the new topic
 		x.cluster.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
+			if begun {
+				x.cluster.SleepControl(func() { <-created })
+				return nil, nil, false
+			}
+			begun = true
 			x.cluster.SleepControl(func() {
+				defer close(created)
 				err := errors.Join(x.cluster.DeleteTopic("in"), x.cluster.CreateTopic("in", 2, nil))
 				for n, leader := range leaders {
 					err = errors.Join(err, x.cluster.MoveTopicPartition("in", int32(n), leader))
