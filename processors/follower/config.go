@@ -26,6 +26,9 @@ type Topic struct {
 	Changelog bool
 }
 
+// FS is a file system: package vfs of Pebble has that of the operating system, and one in memory.
+type FS = vfs.FS
+
 // Config is the configuration of a Follower. Kafka, Dir, Name and Topics must be set. The zero
 // value of every other field works.
 type Config struct {

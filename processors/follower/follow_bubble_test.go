@@ -315,6 +315,34 @@ func TestFollow(t *testing.T) {
 	})
 }
 
+// TestCaughtUp: neither an empty partition, whose load ends at once, nor a topic that does not
+// exist counts for the others.
+func TestCaughtUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFixture(t)
+		defer x.close()
+		x.send(x.writer, "plain", 2, "a=1")
+		if err := x.cluster.DeleteTopic("log"); err != nil {
+			t.Fatal(err)
+		}
+		x.start()
+		time.Sleep(time.Minute)
+		select {
+		case <-x.f.CaughtUp():
+			t.Errorf("caught up without a topic: %+v", x.f.Status())
+		default:
+		}
+		if err := x.cluster.CreateTopic("log", partitions, settings()); err != nil {
+			t.Fatal(err)
+		}
+		x.send(x.writer, "log", 2, "\x01k=v")
+		<-x.f.CaughtUp()
+		if _, found, err := x.f.Get("log", 2, []byte("\x01k")); !found || err != nil {
+			t.Errorf("caught up without a row: %t, %v", found, err)
+		}
+	})
+}
+
 // TestTopicChanges: a topic that is created later, partitions that are added, a topic that is
 // created again, and a log whose start moves past the position.
 func TestTopicChanges(t *testing.T) {

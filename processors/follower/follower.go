@@ -21,6 +21,8 @@ type Follower struct {
 	caughtUp chan struct{}
 	memory   loadMemory // used by the goroutine of Run
 
+	planned bool // the last answer of the brokers was taken as a whole; used by the goroutine of Run
+
 	// Only the goroutine of Run changes what mu guards, so that goroutine reads it without mu.
 	mu      sync.RWMutex
 	store   *store.Store // nil while Run is not at work
@@ -225,7 +227,7 @@ func (f *Follower) checkCaughtUp() {
 	f.mu.RLock()
 	missing := len(f.missing)
 	f.mu.RUnlock()
-	if missing > 0 {
+	if missing > 0 || !f.planned { // a load of an empty partition ends before the next one is known
 		return
 	}
 	for _, p := range f.parts {

@@ -129,6 +129,7 @@ func (s *session) end() (err error) {
 // was created again, and observes which partitions are at their end.
 func (s *session) plan(st *brokerState) error {
 	f := s.f
+	f.planned = false
 	begin := map[string]map[int32]kgo.Offset{}
 	for _, topic := range f.cfg.Topics {
 		t := st.topics[topic.Name]
@@ -170,6 +171,7 @@ func (s *session) plan(st *brokerState) error {
 			return err
 		}
 	}
+	f.planned = true
 	f.checkCaughtUp()
 	if err := f.savePositions(time.Now().Add(-time.Minute)); err != nil {
 		return err

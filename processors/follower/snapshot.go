@@ -6,6 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/weirhq/weir/processors/internal/store"
+	"github.com/weirhq/weir/stream"
 )
 
 // Snapshot is a read-only view of all rows at one moment. Close it soon: it keeps deleted rows on
@@ -51,7 +52,34 @@ func (s *Snapshot) Scan(topic string, partition int32, prefix []byte, fn func(Ro
 	if err != nil {
 		return err
 	}
-	return s.examine(store.Scan(s.snap, store.Key(slot, rowTable, prefix), func(key, b []byte) error {
+	lower := store.Key(slot, rowTable, prefix)
+	return s.scan(lower, stream.PrefixEnd(lower), fn)
+}
+
+// KeyRange is a range of keys of a partition: From, and all up to To, which is not included. A nil
+// To is the end of the partition.
+type KeyRange struct {
+	Topic     string
+	Partition int32
+	From, To  []byte
+}
+
+// Range is Scan for a range of keys.
+func (s *Snapshot) Range(k KeyRange, fn func(Row) error) error {
+	slot, err := s.slot(k.Topic, k.Partition)
+	if err != nil {
+		return err
+	}
+	upper := store.Key(slot, rowTable+1, nil)
+	if k.To != nil {
+		upper = store.Key(slot, rowTable, k.To)
+	}
+	return s.scan(store.Key(slot, rowTable, k.From), upper, fn)
+}
+
+// scan calls fn for the rows of a range of store keys.
+func (s *Snapshot) scan(lower, upper []byte, fn func(Row) error) error {
+	return s.examine(store.ScanRange(s.snap, lower, upper, func(key, b []byte) error {
 		value, offset, err := parseRow(b)
 		if err != nil {
 			return err
