@@ -37,10 +37,11 @@ type Assessment struct {
 	Deficit   float64       // missing part of the count, against the greatest of a candidate
 	Fresh     bool
 	Complete  bool
+	Lossless  bool // no fresh candidate has lost fewer records
 }
 
-// Healthy reports whether the dataset is a candidate, fresh and complete.
-func (a *Assessment) Healthy() bool { return a.Candidate && a.Fresh && a.Complete }
+// Healthy reports whether the dataset is a candidate, fresh, complete and lossless.
+func (a *Assessment) Healthy() bool { return a.Candidate && a.Fresh && a.Complete && a.Lossless }
 
 // Misses returns which part of the events of the last 60 s the dataset misses, from 0 to 1: the
 // greater of Deficit and Late.
@@ -112,9 +113,10 @@ func (s *Selector) assess(datasets []Dataset) Shard {
 	}
 	for i := range shard.Datasets {
 		a := &shard.Datasets[i]
-		if a.Complete = a.Deficit < s.cfg.Deficit; shard.Few {
-			a.Deficit, a.Complete = 0, a.Lost <= least
+		if shard.Few {
+			a.Deficit = 0
 		}
+		a.Complete, a.Lossless = a.Deficit < s.cfg.Deficit, a.Lost <= least
 		if a.Candidate && (shard.Best < 0 || prefer(a, &shard.Datasets[shard.Best])) {
 			shard.Best = i
 		}

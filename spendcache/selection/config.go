@@ -19,8 +19,7 @@ type Config struct {
 	// lacks it is not complete. Defaults to 0.04: a loss of a quarter is then noticed within 14 s.
 	Deficit float64
 	// MinEvents is the number of events in 60 s below which the deficit decides nothing: it would
-	// be chance. A dataset is then complete if no fresh one has lost fewer records. Defaults to
-	// 200.
+	// be chance. Defaults to 200.
 	MinEvents uint64
 	// Stale is the age of a health record from which on its dataset is not chosen. Defaults to 30
 	// s.

@@ -9,9 +9,9 @@
 //	health record of us ─┼─▶ Selector.Decide ─▶ Assessment of each dataset: candidate, lag, deficit
 //	health record of ap ─┘   once a second     └▶ hysteresis ─▶ Decision: dataset, mode, reason
 //
-// A dataset can have two defects. It can lag: its newest counted event is older than the newest of
-// another dataset. Or it can lack events: of the last 60 s it has counted fewer than another
-// dataset.
+// A dataset can have three defects. It can lag: its newest counted event is older than the newest
+// of another dataset. It can lack events: of the last 60 s it has counted fewer than another
+// dataset. Or it can have lost records for ever: copies of events that will not arrive any more.
 //
 //   - The lag is measured for each origin, the datacentre in which events arrived. For one origin,
 //     it is the difference between the ingest times of the newest event in this dataset and in the
@@ -21,14 +21,20 @@
 //     without them each event of a quiet origin would look like a lag.
 //   - The deficit is the missing part of the events of the last 60 s by ingest time, against the
 //     dataset with the most.
+//   - The counter counts the records of which no copy has arrived. Of fresh datasets, those that
+//     have lost the fewest are preferred for as long as they are healthy: what a dataset has lost
+//     is missing from the spend of its campaign days until they end, however healthy its last 60 s
+//     are.
 //
 // A dataset is fresh if its lag is less than Config.Lag, complete if its deficit is less than
-// Config.Deficit, and healthy if both. A Selector prefers the reader's own dataset if it is
-// healthy, then the next healthy one in ring order. If no dataset is healthy, it prefers the
-// dataset that misses least. What a dataset misses is the greater of two parts of the last 60 s:
-// its deficit, and the time that its lags cover, each lag weighted by the events of its origin. For
-// two datasets these are the rules of the seed, Twitter's "Preventing ad overspend"
-// (cross-datacentre writes, with the thresholds ts and tc):
+// Config.Deficit, lossless if no fresh dataset has lost fewer records, and healthy if all three.
+//
+// A Selector prefers the reader's own dataset if it is healthy, then the next healthy one in ring
+// order. If no dataset is healthy, it prefers the dataset that misses least. What a dataset misses
+// is the greater of two parts of the last 60 s: its deficit, and the time that its lags cover, each
+// lag weighted by the events of its origin. For two datasets that have lost nothing, these are the
+// rules of the seed, Twitter's "Preventing ad overspend" (cross-datacentre writes, with the
+// thresholds ts and tc):
 //
 //	              │ remote has more │ equal  │ local has more
 //	──────────────┼─────────────────┼────────┼───────────────
@@ -39,7 +45,8 @@
 // # Invariants
 //
 //  1. The result does not depend on the order in which datasets are given.
-//  2. For two datasets the result is that of the table, in each cell and on its borders.
+//  2. For two datasets without lost records, the result is that of the table, in each cell and on
+//     its borders.
 //  3. The chosen dataset is a candidate: its health record is not older than Config.Stale. Without
 //     a candidate no dataset is chosen, and the mode reports it.
 //  4. A healthy dataset is left only for the reader's own.

@@ -137,25 +137,37 @@ func (s *Selector) without(shard *Shard) (Mode, string) {
 
 // why returns why a dataset that is not healthy is left for another one.
 func why(bad, good *Assessment) string {
-	var text string
+	text := bad.Problem()
 	switch {
-	case !bad.Known:
-		return fmt.Sprintf("no health record of %s is known", bad.DC)
 	case !bad.Candidate:
-		return fmt.Sprintf("the health record of %s is %s old", bad.DC, seconds(bad.Age))
-	case !bad.Fresh && bad.Never:
-		text = fmt.Sprintf("%s has no event of %s", bad.DC, bad.Origin)
-	case !bad.Fresh:
-		text = fmt.Sprintf("%s lags by %s in the events of %s", bad.DC, seconds(bad.Lag), bad.Origin)
-	case bad.Deficit > 0:
-		text = fmt.Sprintf("%s lacks %.0f %% of the events of the last 60 s", bad.DC, 100*bad.Deficit)
-	default:
-		text = fmt.Sprintf("%s has lost %d records, and %s %d", bad.DC, bad.Lost, good.DC, good.Lost)
+		return text
+	case bad.Fresh && bad.Complete:
+		text += fmt.Sprintf(", and %s %d", good.DC, good.Lost)
 	}
 	if !good.Healthy() {
 		text += fmt.Sprintf(", and %s misses less", good.DC)
 	}
 	return text
+}
+
+// Problem returns why the dataset is not healthy, a sentence without a full stop; empty if it is
+// healthy.
+func (a *Assessment) Problem() string {
+	switch {
+	case !a.Known:
+		return fmt.Sprintf("no health record of %s is known", a.DC)
+	case !a.Candidate:
+		return fmt.Sprintf("the health record of %s is %s old", a.DC, seconds(a.Age))
+	case !a.Fresh && a.Never:
+		return fmt.Sprintf("%s has no event of %s", a.DC, a.Origin)
+	case !a.Fresh:
+		return fmt.Sprintf("%s lags by %s in the events of %s", a.DC, seconds(a.Lag), a.Origin)
+	case !a.Complete:
+		return fmt.Sprintf("%s lacks %.0f %% of the events of the last 60 s", a.DC, 100*a.Deficit)
+	case !a.Lossless:
+		return fmt.Sprintf("%s has lost %d records", a.DC, a.Lost)
+	}
+	return ""
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -25,12 +25,18 @@ type simulation struct {
 	sent  [][]Dataset
 	seen  []int // by dataset: second in which the newest record that arrived was written
 
+	gone    [][][]int   // the same of those that it never gets
+	clicks  [][]int     // by dataset: clicks of one campaign in the first datacentre so far, by second, of those that it gets
+	spent   [][]int     // by dataset: the clicks that each record of sent describes
+	click   bool        // in the next second there is one click
 	lost    [][]float64 // by dataset and origin: part of the events that it never gets
 	stalled [][]bool    // by dataset and origin: no event arrives
 	dead    []bool      // by dataset: its counter writes nothing
 
 	// speed is the number of seconds of events that a counter folds in a second, after a delay.
 	speed float64
+	// unnoticed: the counters do not know how many events they never get.
+	unnoticed bool
 	// processing counts events by the time at which they were folded, as the seed does.
 	processing bool
 }
@@ -63,11 +69,12 @@ func newSimulation(seed uint64, rate float64, names ...string) *simulation {
 	w := &simulation{rng: rand.New(rand.NewPCG(seed, 7)), names: names, rate: rate, sel: sel, dead: make([]bool, len(names)), sent: make([][]Dataset, len(names)), seen: make([]int, len(names)), speed: math.Inf(1)}
 	for range names {
 		var flows []*flow
-		var counts [][]int
+		var counts, gone [][]int
 		for range names {
-			flows, counts = append(flows, &flow{}), append(counts, []int{0})
+			flows, counts, gone = append(flows, &flow{}), append(counts, []int{0}), append(gone, []int{0})
 		}
 		w.flow, w.count, w.push = append(w.flow, flows), append(w.count, counts), append(w.push, &delay{})
+		w.gone, w.clicks, w.spent = append(w.gone, gone), append(w.clicks, []int{0}), append(w.spent, nil)
 		w.lost, w.stalled = append(w.lost, make([]float64, len(names))), append(w.stalled, make([]bool, len(names)))
 	}
 	for range 120 { // windows are full, and a choice is made
@@ -92,7 +99,15 @@ func (w *simulation) step() Decision {
 				missed = min(n, w.poisson(float64(n)*p))
 			}
 			w.count[d][o] = append(c, c[len(c)-1]+n-missed)
+			w.gone[d][o] = append(w.gone[d][o], w.gone[d][o][len(c)-1]+missed)
 		}
+	}
+	for d, c := range w.clicks {
+		n := c[len(c)-1]
+		if w.click && w.rng.Float64() >= w.lost[d][0] {
+			n++
+		}
+		w.clicks[d] = append(c, n)
 	}
 	var list []Dataset
 	for d := range w.names {
@@ -115,7 +130,7 @@ func (w *simulation) step() Decision {
 func (w *simulation) fold(d int) {
 	sent := w.sent[d]
 	if w.dead[d] {
-		w.sent[d] = append(sent, sent[len(sent)-1])
+		w.sent[d], w.spent[d] = append(sent, sent[len(sent)-1]), append(w.spent[d], w.spent[d][len(sent)-1])
 		return
 	}
 	h := &eventspb.SpendHistogram{WriterDc: w.names[d], WrittenAtMs: int64(w.now) * 1000}
@@ -135,10 +150,13 @@ func (w *simulation) fold(d int) {
 		if len(sent) > 0 {
 			before = int64(sent[len(sent)-1].Health.Origins[o].CumulativeCount)
 		}
-		total := w.until(d, o, f.upTo)
+		total := until(w.count[d][o], f.upTo)
 		x := &eventspb.OriginHealth{
 			Dc: w.names[o], WatermarkMs: int64(f.upTo * 1000), CumulativeCount: uint64(max(before, int64(total))),
-			Count_60S: uint64(max(0, total-w.until(d, o, newest-60))),
+			Count_60S: uint64(max(0, total-until(w.count[d][o], newest-60))),
+		}
+		if !w.unnoticed {
+			x.Lost = uint64(until(w.gone[d][o], f.upTo))
 		}
 		if w.processing {
 			x.Count_60S = x.CumulativeCount
@@ -148,19 +166,25 @@ func (w *simulation) fold(d int) {
 		}
 		h.Origins = append(h.Origins, x)
 	}
-	w.sent[d] = append(sent, Dataset{Health: h})
+	w.sent[d], w.spent[d] = append(sent, Dataset{Health: h}), append(w.spent[d], int(until(w.clicks[d], w.flow[d][0].upTo)))
 }
 
-// until returns the events of an origin that a dataset gets of those before a time.
-func (w *simulation) until(d, o int, at float64) float64 {
+// until returns how many events there were before a time, of counts by second.
+func until(c []int, at float64) float64 {
 	if at <= 0 {
 		return 0
 	}
-	c, whole := w.count[d][o], int(at)
+	whole := int(at)
 	if whole+1 >= len(c) {
 		return float64(c[len(c)-1])
 	}
 	return float64(c[whole]) + (at-float64(whole))*float64(c[whole+1]-c[whole])
+}
+
+// clicksIn returns the clicks that the newest record of a dataset has that has arrived.
+func (w *simulation) clicksIn(dc string) int {
+	d := slices.Index(w.names, dc)
+	return w.spent[d][w.seen[d]-1]
 }
 
 // behind returns the seconds by which the counter of a dataset is behind, in the origin in which it

@@ -228,7 +228,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestFewEvents: below MinEvents the counts differ by chance, and lost records decide.
+// TestFewEvents: below MinEvents the counts differ by chance. Lost records decide with few events
+// and with many.
 func TestFewEvents(t *testing.T) {
 	cfg := Config{Local: "eu", Ring: []string{"eu", "us"}}
 	eu, us := dataset("eu", 0, 50, "eu", "us"), dataset("us", 0, 99, "eu", "us")
@@ -248,8 +249,17 @@ func TestFewEvents(t *testing.T) {
 	us.Health.Origins[0].WatermarkMs += 5000
 	us.Health.Origins[0].Count_60S = 101
 	eu.Health.Origins[0].Count_60S = 151
-	if got := best(t, cfg, eu, us); got != "eu" {
+	if got := best(t, cfg, eu, us); got != "us" {
+		t.Errorf("201 events, with a lost record: chose %s", got)
+	}
+	eu.Health.Origins[1].Lost = 0
+	us.Health.Origins[0].Count_60S = 90
+	if got := best(t, cfg, us, eu); got != "eu" {
 		t.Errorf("201 events: chose %s", got)
+	}
+	eu.Health.Origins[0].Count_60S, us.Health.Origins[0].Count_60S = 90, 151
+	if got := best(t, cfg, eu, us); got != "us" {
+		t.Errorf("of 250 events 140: chose %s", got)
 	}
 }
 
