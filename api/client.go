@@ -27,6 +27,7 @@ type Client struct {
 	http    *http.Client
 	spend   weirpbconnect.SpendServiceClient
 	adjust  weirpbconnect.AdjustmentServiceClient
+	cache   weirpbconnect.SpendCacheServiceClient
 	cluster weirpbconnect.ClusterServiceClient
 	state   weirpbconnect.StateServiceClient
 	addrErr error // the address is invalid: every call returns this error
@@ -101,6 +102,7 @@ func NewClientWith(cfg ClientConfig) *Client {
 	opts := []connect.ClientOption{connect.WithInterceptors(auth), connect.WithReadMaxBytes(maxAnswerBytes)}
 	c.spend = weirpbconnect.NewSpendServiceClient(c.http, base.String(), opts...)
 	c.adjust = weirpbconnect.NewAdjustmentServiceClient(c.http, base.String(), opts...)
+	c.cache = weirpbconnect.NewSpendCacheServiceClient(c.http, base.String(), opts...)
 	c.cluster = weirpbconnect.NewClusterServiceClient(c.http, base.String(), opts...)
 	c.state = weirpbconnect.NewStateServiceClient(c.http, base.String(), opts...)
 	return c
@@ -195,6 +197,22 @@ func (c *Client) ListHealth(ctx context.Context) (*weirpb.ListHealthResponse, er
 		return nil, c.addrErr
 	}
 	return call(ctx, c, callTimeout, c.spend.ListHealth, &weirpb.ListHealthRequest{})
+}
+
+// GetAccount returns the spend of an account from the spend cache of the process.
+func (c *Client) GetAccount(ctx context.Context, req *weirpb.GetAccountRequest) (*weirpb.GetAccountResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, callTimeout, c.cache.GetAccount, req)
+}
+
+// ListDatasets returns the datasets of each shard in the spend cache of the process.
+func (c *Client) ListDatasets(ctx context.Context, req *weirpb.ListDatasetsRequest) (*weirpb.ListDatasetsResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, callTimeout, c.cache.ListDatasets, req)
 }
 
 // GetCluster returns the brokers, and the names and settings that producers and commands need in

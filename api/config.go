@@ -73,6 +73,8 @@ type Config struct {
 	// Adjustments is the source of AdjustmentService, beside Spend. Defaults to none: its calls are
 	// refused.
 	Adjustments AdjustmentSource
+	// SpendCache is the source of SpendCacheService. Defaults to none: its calls are refused.
+	SpendCache SpendCacheSource
 	// SpendApp is the application whose state Spend reads. Lists of spend read its State, and
 	// errors name it. Defaults to none: there are no lists.
 	SpendApp string

@@ -8,6 +8,7 @@
 //	                           ├─ / /spend     package page  ├─ /metrics ──────── Config.Registry
 //	                           ├─ SpendService ───▶ SpendSource
 //	                           │                             └─ /debug/pprof/
+//	                           ├─ SpendCacheService ─▶ SpendCacheSource
 //	                           ├─ AdjustmentService ─▶ AdjustmentSource
 //	                           ├─ ClusterService ─▶ ClusterSource; App: tasks, savepoints
 //	                           ├─ /query/ ───▶ Config.Queries ─▶ App

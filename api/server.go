@@ -257,6 +257,7 @@ func (s *Server) dataHandler() http.Handler {
 			mux.Handle(weirpbconnect.NewSpendServiceHandler(none, opts...))
 			mux.Handle(weirpbconnect.NewAdjustmentServiceHandler(none, opts...))
 		}
+		mux.Handle(weirpbconnect.NewSpendCacheServiceHandler(&spendCacheService{s.cfg.SpendCache}, opts...))
 		s.addPages(mux)
 	}
 	a.next = s.guarded(s.dataLimiter, nil, sameOrigin(s.withQueries(mux)))

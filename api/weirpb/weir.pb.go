@@ -1503,6 +1503,560 @@ func (x *ServedBy) GetStopped() string {
 	return ""
 }
 
+type GetAccountRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Account string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	// First budget day, YYYY-MM-DD. Empty: yesterday in UTC, so that the answer has the present day
+	// of every time zone.
+	From          string   `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
+	Campaigns     []string `protobuf:"bytes,3,rep,name=campaigns,proto3" json:"campaigns,omitempty"` // at most 1000; empty: all
+	Parts         bool     `protobuf:"varint,4,opt,name=parts,proto3" json:"parts,omitempty"`        // with the spend by line item and arm
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetAccountRequest) Reset() {
+	*x = GetAccountRequest{}
+	mi := &file_weir_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetAccountRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetAccountRequest) ProtoMessage() {}
+
+func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetAccountRequest.ProtoReflect.Descriptor instead.
+func (*GetAccountRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *GetAccountRequest) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *GetAccountRequest) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *GetAccountRequest) GetCampaigns() []string {
+	if x != nil {
+		return x.Campaigns
+	}
+	return nil
+}
+
+func (x *GetAccountRequest) GetParts() bool {
+	if x != nil {
+		return x.Parts
+	}
+	return false
+}
+
+type GetAccountResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Choice        *DatasetChoice         `protobuf:"bytes,2,opt,name=choice,proto3" json:"choice,omitempty"`
+	Rows          []*SpendRow            `protobuf:"bytes,3,rep,name=rows,proto3" json:"rows,omitempty"`   // ordered by campaign, day and currency; their account is empty
+	Parts         []*SpendRow            `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"` // the same by line item and arm, if the request asks for them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetAccountResponse) Reset() {
+	*x = GetAccountResponse{}
+	mi := &file_weir_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetAccountResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetAccountResponse) ProtoMessage() {}
+
+func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetAccountResponse.ProtoReflect.Descriptor instead.
+func (*GetAccountResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *GetAccountResponse) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *GetAccountResponse) GetChoice() *DatasetChoice {
+	if x != nil {
+		return x.Choice
+	}
+	return nil
+}
+
+func (x *GetAccountResponse) GetRows() []*SpendRow {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *GetAccountResponse) GetParts() []*SpendRow {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// DatasetChoice is which dataset is used for a shard, and why.
+type DatasetChoice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Shard int32                  `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	// normal: a dataset is chosen. degraded: the health of all datasets is more than 30 s old; each
+	// figure is the greatest one of all datasets. fail_safe: it is more than 10 minutes old, or there
+	// is none; campaigns with a budget are to stop.
+	Mode    string `protobuf:"bytes,2,opt,name=mode,proto3" json:"mode,omitempty"`
+	Dc      string `protobuf:"bytes,3,opt,name=dc,proto3" json:"dc,omitempty"`                           // writer of the chosen dataset; empty unless mode is normal
+	Reason  string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`                   // a sentence
+	SinceMs int64  `protobuf:"varint,5,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"` // when the dataset was chosen, or the mode begun
+	// The answer has everything that the writer had committed before, by the clock of the writer,
+	// Unix ms; 0: not known.
+	WrittenMs     int64         `protobuf:"varint,6,opt,name=written_ms,json=writtenMs,proto3" json:"written_ms,omitempty"`
+	AgeMs         int64         `protobuf:"varint,7,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"` // the time since then, by the clock of this process; -1: not known
+	Origins       []*OriginTime `protobuf:"bytes,8,rep,name=origins,proto3" json:"origins,omitempty"`           // ordered by datacentre
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DatasetChoice) Reset() {
+	*x = DatasetChoice{}
+	mi := &file_weir_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DatasetChoice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DatasetChoice) ProtoMessage() {}
+
+func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DatasetChoice.ProtoReflect.Descriptor instead.
+func (*DatasetChoice) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *DatasetChoice) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *DatasetChoice) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *DatasetChoice) GetDc() string {
+	if x != nil {
+		return x.Dc
+	}
+	return ""
+}
+
+func (x *DatasetChoice) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DatasetChoice) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *DatasetChoice) GetWrittenMs() int64 {
+	if x != nil {
+		return x.WrittenMs
+	}
+	return 0
+}
+
+func (x *DatasetChoice) GetAgeMs() int64 {
+	if x != nil {
+		return x.AgeMs
+	}
+	return 0
+}
+
+func (x *DatasetChoice) GetOrigins() []*OriginTime {
+	if x != nil {
+		return x.Origins
+	}
+	return nil
+}
+
+// OriginTime is how far a dataset has the events that one datacentre took.
+type OriginTime struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dc            string                 `protobuf:"bytes,1,opt,name=dc,proto3" json:"dc,omitempty"`
+	WatermarkMs   int64                  `protobuf:"varint,2,opt,name=watermark_ms,json=watermarkMs,proto3" json:"watermark_ms,omitempty"` // greatest ingest time
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OriginTime) Reset() {
+	*x = OriginTime{}
+	mi := &file_weir_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OriginTime) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OriginTime) ProtoMessage() {}
+
+func (x *OriginTime) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OriginTime.ProtoReflect.Descriptor instead.
+func (*OriginTime) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *OriginTime) GetDc() string {
+	if x != nil {
+		return x.Dc
+	}
+	return ""
+}
+
+func (x *OriginTime) GetWatermarkMs() int64 {
+	if x != nil {
+		return x.WatermarkMs
+	}
+	return 0
+}
+
+type ListDatasetsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"` // only the shard of the account; empty: all shards
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDatasetsRequest) Reset() {
+	*x = ListDatasetsRequest{}
+	mi := &file_weir_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDatasetsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDatasetsRequest) ProtoMessage() {}
+
+func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDatasetsRequest.ProtoReflect.Descriptor instead.
+func (*ListDatasetsRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ListDatasetsRequest) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+type ListDatasetsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shards        []*ShardDatasets       `protobuf:"bytes,1,rep,name=shards,proto3" json:"shards,omitempty"` // ordered
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDatasetsResponse) Reset() {
+	*x = ListDatasetsResponse{}
+	mi := &file_weir_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDatasetsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDatasetsResponse) ProtoMessage() {}
+
+func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDatasetsResponse.ProtoReflect.Descriptor instead.
+func (*ListDatasetsResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ListDatasetsResponse) GetShards() []*ShardDatasets {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+type ShardDatasets struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Choice        *DatasetChoice         `protobuf:"bytes,1,opt,name=choice,proto3" json:"choice,omitempty"`
+	Datasets      []*Dataset             `protobuf:"bytes,2,rep,name=datasets,proto3" json:"datasets,omitempty"` // the own one, then as they follow it in the ring
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardDatasets) Reset() {
+	*x = ShardDatasets{}
+	mi := &file_weir_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardDatasets) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardDatasets) ProtoMessage() {}
+
+func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardDatasets.ProtoReflect.Descriptor instead.
+func (*ShardDatasets) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ShardDatasets) GetChoice() *DatasetChoice {
+	if x != nil {
+		return x.Choice
+	}
+	return nil
+}
+
+func (x *ShardDatasets) GetDatasets() []*Dataset {
+	if x != nil {
+		return x.Datasets
+	}
+	return nil
+}
+
+// Dataset is the health of one dataset of a shard, compared with the others.
+type Dataset struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Dc            string                 `protobuf:"bytes,1,opt,name=dc,proto3" json:"dc,omitempty"`
+	Chosen        bool                   `protobuf:"varint,2,opt,name=chosen,proto3" json:"chosen,omitempty"`
+	Healthy       bool                   `protobuf:"varint,3,opt,name=healthy,proto3" json:"healthy,omitempty"`
+	Problem       string                 `protobuf:"bytes,4,opt,name=problem,proto3" json:"problem,omitempty"`                      // why it is not healthy, a sentence; empty: it is
+	AgeMs         int64                  `protobuf:"varint,5,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"`            // of its health; -1: there is none
+	LagMs         int64                  `protobuf:"varint,6,opt,name=lag_ms,json=lagMs,proto3" json:"lag_ms,omitempty"`            // greatest lag behind the newest dataset, over all origins
+	LagOrigin     string                 `protobuf:"bytes,7,opt,name=lag_origin,json=lagOrigin,proto3" json:"lag_origin,omitempty"` // the origin with that lag
+	Deficit       float64                `protobuf:"fixed64,8,opt,name=deficit,proto3" json:"deficit,omitempty"`                    // part of the events of the last 60 s that it lacks, against the dataset with the most
+	Count_60S     uint64                 `protobuf:"varint,9,opt,name=count_60s,json=count60s,proto3" json:"count_60s,omitempty"`   // events of the last 60 s by ingest time
+	Lost          uint64                 `protobuf:"varint,10,opt,name=lost,proto3" json:"lost,omitempty"`                          // records of which no copy arrived
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Dataset) Reset() {
+	*x = Dataset{}
+	mi := &file_weir_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Dataset) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Dataset) ProtoMessage() {}
+
+func (x *Dataset) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Dataset.ProtoReflect.Descriptor instead.
+func (*Dataset) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Dataset) GetDc() string {
+	if x != nil {
+		return x.Dc
+	}
+	return ""
+}
+
+func (x *Dataset) GetChosen() bool {
+	if x != nil {
+		return x.Chosen
+	}
+	return false
+}
+
+func (x *Dataset) GetHealthy() bool {
+	if x != nil {
+		return x.Healthy
+	}
+	return false
+}
+
+func (x *Dataset) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *Dataset) GetAgeMs() int64 {
+	if x != nil {
+		return x.AgeMs
+	}
+	return 0
+}
+
+func (x *Dataset) GetLagMs() int64 {
+	if x != nil {
+		return x.LagMs
+	}
+	return 0
+}
+
+func (x *Dataset) GetLagOrigin() string {
+	if x != nil {
+		return x.LagOrigin
+	}
+	return ""
+}
+
+func (x *Dataset) GetDeficit() float64 {
+	if x != nil {
+		return x.Deficit
+	}
+	return 0
+}
+
+func (x *Dataset) GetCount_60S() uint64 {
+	if x != nil {
+		return x.Count_60S
+	}
+	return 0
+}
+
+func (x *Dataset) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
 type ListHealthRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1511,7 +2065,7 @@ type ListHealthRequest struct {
 
 func (x *ListHealthRequest) Reset() {
 	*x = ListHealthRequest{}
-	mi := &file_weir_proto_msgTypes[17]
+	mi := &file_weir_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +2077,7 @@ func (x *ListHealthRequest) String() string {
 func (*ListHealthRequest) ProtoMessage() {}
 
 func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[17]
+	mi := &file_weir_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +2090,7 @@ func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthRequest.ProtoReflect.Descriptor instead.
 func (*ListHealthRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{17}
+	return file_weir_proto_rawDescGZIP(), []int{25}
 }
 
 type ListHealthResponse struct {
@@ -1549,7 +2103,7 @@ type ListHealthResponse struct {
 
 func (x *ListHealthResponse) Reset() {
 	*x = ListHealthResponse{}
-	mi := &file_weir_proto_msgTypes[18]
+	mi := &file_weir_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +2115,7 @@ func (x *ListHealthResponse) String() string {
 func (*ListHealthResponse) ProtoMessage() {}
 
 func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[18]
+	mi := &file_weir_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +2128,7 @@ func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthResponse.ProtoReflect.Descriptor instead.
 func (*ListHealthResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{18}
+	return file_weir_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListHealthResponse) GetShards() []*ShardHealth {
@@ -1603,7 +2157,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_weir_proto_msgTypes[19]
+	mi := &file_weir_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1615,7 +2169,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[19]
+	mi := &file_weir_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1628,7 +2182,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{19}
+	return file_weir_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Gap) GetPartition() int32 {
@@ -1674,7 +2228,7 @@ type ShardHealth struct {
 
 func (x *ShardHealth) Reset() {
 	*x = ShardHealth{}
-	mi := &file_weir_proto_msgTypes[20]
+	mi := &file_weir_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1686,7 +2240,7 @@ func (x *ShardHealth) String() string {
 func (*ShardHealth) ProtoMessage() {}
 
 func (x *ShardHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[20]
+	mi := &file_weir_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1699,7 +2253,7 @@ func (x *ShardHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardHealth.ProtoReflect.Descriptor instead.
 func (*ShardHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{20}
+	return file_weir_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ShardHealth) GetWriterDc() string {
@@ -1817,7 +2371,7 @@ type OriginHealth struct {
 
 func (x *OriginHealth) Reset() {
 	*x = OriginHealth{}
-	mi := &file_weir_proto_msgTypes[21]
+	mi := &file_weir_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +2383,7 @@ func (x *OriginHealth) String() string {
 func (*OriginHealth) ProtoMessage() {}
 
 func (x *OriginHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[21]
+	mi := &file_weir_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +2396,7 @@ func (x *OriginHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginHealth.ProtoReflect.Descriptor instead.
 func (*OriginHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{21}
+	return file_weir_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *OriginHealth) GetDc() string {
@@ -1909,7 +2463,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +2475,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2488,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{22}
+	return file_weir_proto_rawDescGZIP(), []int{30}
 }
 
 // GetClusterResponse has dc, dcs, topics, partitions and generation of the spend counter. All are
@@ -1956,7 +2510,7 @@ type GetClusterResponse struct {
 
 func (x *GetClusterResponse) Reset() {
 	*x = GetClusterResponse{}
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +2522,7 @@ func (x *GetClusterResponse) String() string {
 func (*GetClusterResponse) ProtoMessage() {}
 
 func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +2535,7 @@ func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterResponse.ProtoReflect.Descriptor instead.
 func (*GetClusterResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{23}
+	return file_weir_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetClusterResponse) GetBrokers() []string {
@@ -2062,7 +2616,7 @@ type LeaseSettings struct {
 
 func (x *LeaseSettings) Reset() {
 	*x = LeaseSettings{}
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2074,7 +2628,7 @@ func (x *LeaseSettings) String() string {
 func (*LeaseSettings) ProtoMessage() {}
 
 func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2087,7 +2641,7 @@ func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSettings.ProtoReflect.Descriptor instead.
 func (*LeaseSettings) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{24}
+	return file_weir_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LeaseSettings) GetTable() string {
@@ -2135,7 +2689,7 @@ type CreateSavepointRequest struct {
 
 func (x *CreateSavepointRequest) Reset() {
 	*x = CreateSavepointRequest{}
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2701,7 @@ func (x *CreateSavepointRequest) String() string {
 func (*CreateSavepointRequest) ProtoMessage() {}
 
 func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2714,7 @@ func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointRequest.ProtoReflect.Descriptor instead.
 func (*CreateSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{25}
+	return file_weir_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CreateSavepointRequest) GetName() string {
@@ -2191,7 +2745,7 @@ type CreateSavepointResponse struct {
 
 func (x *CreateSavepointResponse) Reset() {
 	*x = CreateSavepointResponse{}
-	mi := &file_weir_proto_msgTypes[26]
+	mi := &file_weir_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2203,7 +2757,7 @@ func (x *CreateSavepointResponse) String() string {
 func (*CreateSavepointResponse) ProtoMessage() {}
 
 func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[26]
+	mi := &file_weir_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2216,7 +2770,7 @@ func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointResponse.ProtoReflect.Descriptor instead.
 func (*CreateSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{26}
+	return file_weir_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CreateSavepointResponse) GetApp() string {
@@ -2270,7 +2824,7 @@ type ListPartitionsRequest struct {
 
 func (x *ListPartitionsRequest) Reset() {
 	*x = ListPartitionsRequest{}
-	mi := &file_weir_proto_msgTypes[27]
+	mi := &file_weir_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2282,7 +2836,7 @@ func (x *ListPartitionsRequest) String() string {
 func (*ListPartitionsRequest) ProtoMessage() {}
 
 func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[27]
+	mi := &file_weir_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2295,7 +2849,7 @@ func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsRequest.ProtoReflect.Descriptor instead.
 func (*ListPartitionsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{27}
+	return file_weir_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListPartitionsRequest) GetApp() string {
@@ -2315,7 +2869,7 @@ type ListPartitionsResponse struct {
 
 func (x *ListPartitionsResponse) Reset() {
 	*x = ListPartitionsResponse{}
-	mi := &file_weir_proto_msgTypes[28]
+	mi := &file_weir_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2327,7 +2881,7 @@ func (x *ListPartitionsResponse) String() string {
 func (*ListPartitionsResponse) ProtoMessage() {}
 
 func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[28]
+	mi := &file_weir_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2340,7 +2894,7 @@ func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsResponse.ProtoReflect.Descriptor instead.
 func (*ListPartitionsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{28}
+	return file_weir_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListPartitionsResponse) GetPartitions() []*Partition {
@@ -2368,7 +2922,7 @@ type WaitingRole struct {
 
 func (x *WaitingRole) Reset() {
 	*x = WaitingRole{}
-	mi := &file_weir_proto_msgTypes[29]
+	mi := &file_weir_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2380,7 +2934,7 @@ func (x *WaitingRole) String() string {
 func (*WaitingRole) ProtoMessage() {}
 
 func (x *WaitingRole) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[29]
+	mi := &file_weir_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2393,7 +2947,7 @@ func (x *WaitingRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRole.ProtoReflect.Descriptor instead.
 func (*WaitingRole) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{29}
+	return file_weir_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WaitingRole) GetInstance() string {
@@ -2435,7 +2989,7 @@ type Partition struct {
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2447,7 +3001,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2460,7 +3014,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{30}
+	return file_weir_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Partition) GetApp() string {
@@ -2586,7 +3140,7 @@ type PushStatus struct {
 
 func (x *PushStatus) Reset() {
 	*x = PushStatus{}
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2598,7 +3152,7 @@ func (x *PushStatus) String() string {
 func (*PushStatus) ProtoMessage() {}
 
 func (x *PushStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2611,7 +3165,7 @@ func (x *PushStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushStatus.ProtoReflect.Descriptor instead.
 func (*PushStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{31}
+	return file_weir_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PushStatus) GetTarget() string {
@@ -2697,7 +3251,7 @@ type CopyStatus struct {
 
 func (x *CopyStatus) Reset() {
 	*x = CopyStatus{}
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2709,7 +3263,7 @@ func (x *CopyStatus) String() string {
 func (*CopyStatus) ProtoMessage() {}
 
 func (x *CopyStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2722,7 +3276,7 @@ func (x *CopyStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyStatus.ProtoReflect.Descriptor instead.
 func (*CopyStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{32}
+	return file_weir_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CopyStatus) GetDc() string {
@@ -2814,7 +3368,7 @@ type CopyResume struct {
 
 func (x *CopyResume) Reset() {
 	*x = CopyResume{}
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2826,7 +3380,7 @@ func (x *CopyResume) String() string {
 func (*CopyResume) ProtoMessage() {}
 
 func (x *CopyResume) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2839,7 +3393,7 @@ func (x *CopyResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResume.ProtoReflect.Descriptor instead.
 func (*CopyResume) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{33}
+	return file_weir_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CopyResume) GetNext() int64 {
@@ -2875,7 +3429,7 @@ type UnreadableInput struct {
 
 func (x *UnreadableInput) Reset() {
 	*x = UnreadableInput{}
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2887,7 +3441,7 @@ func (x *UnreadableInput) String() string {
 func (*UnreadableInput) ProtoMessage() {}
 
 func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2900,7 +3454,7 @@ func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreadableInput.ProtoReflect.Descriptor instead.
 func (*UnreadableInput) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{34}
+	return file_weir_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *UnreadableInput) GetTopic() string {
@@ -2935,7 +3489,7 @@ type AppNotRunning struct {
 
 func (x *AppNotRunning) Reset() {
 	*x = AppNotRunning{}
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2947,7 +3501,7 @@ func (x *AppNotRunning) String() string {
 func (*AppNotRunning) ProtoMessage() {}
 
 func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2960,7 +3514,7 @@ func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppNotRunning.ProtoReflect.Descriptor instead.
 func (*AppNotRunning) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{35}
+	return file_weir_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AppNotRunning) GetApp() string {
@@ -2986,7 +3540,7 @@ type SkippedRange struct {
 
 func (x *SkippedRange) Reset() {
 	*x = SkippedRange{}
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2998,7 +3552,7 @@ func (x *SkippedRange) String() string {
 func (*SkippedRange) ProtoMessage() {}
 
 func (x *SkippedRange) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3011,7 +3565,7 @@ func (x *SkippedRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedRange.ProtoReflect.Descriptor instead.
 func (*SkippedRange) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{36}
+	return file_weir_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SkippedRange) GetTopic() string {
@@ -3068,7 +3622,7 @@ type RestoreLeft struct {
 
 func (x *RestoreLeft) Reset() {
 	*x = RestoreLeft{}
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3080,7 +3634,7 @@ func (x *RestoreLeft) String() string {
 func (*RestoreLeft) ProtoMessage() {}
 
 func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3093,7 +3647,7 @@ func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreLeft.ProtoReflect.Descriptor instead.
 func (*RestoreLeft) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{37}
+	return file_weir_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RestoreLeft) GetRecords() int64 {
@@ -3132,7 +3686,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3144,7 +3698,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3157,7 +3711,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{38}
+	return file_weir_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetStateRequest) GetApp() string {
@@ -3205,7 +3759,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3217,7 +3771,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3784,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{39}
+	return file_weir_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetStateResponse) GetEntry() *StateEntry {
@@ -3261,7 +3815,7 @@ type StateEntry struct {
 
 func (x *StateEntry) Reset() {
 	*x = StateEntry{}
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3273,7 +3827,7 @@ func (x *StateEntry) String() string {
 func (*StateEntry) ProtoMessage() {}
 
 func (x *StateEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3286,7 +3840,7 @@ func (x *StateEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
 func (*StateEntry) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{40}
+	return file_weir_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StateEntry) GetPartition() int32 {
@@ -3348,7 +3902,7 @@ type ScanStateRequest struct {
 
 func (x *ScanStateRequest) Reset() {
 	*x = ScanStateRequest{}
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3360,7 +3914,7 @@ func (x *ScanStateRequest) String() string {
 func (*ScanStateRequest) ProtoMessage() {}
 
 func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3373,7 +3927,7 @@ func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
 func (*ScanStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{41}
+	return file_weir_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ScanStateRequest) GetApp() string {
@@ -3450,7 +4004,7 @@ type ScanStateResponse struct {
 
 func (x *ScanStateResponse) Reset() {
 	*x = ScanStateResponse{}
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3462,7 +4016,7 @@ func (x *ScanStateResponse) String() string {
 func (*ScanStateResponse) ProtoMessage() {}
 
 func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3475,7 +4029,7 @@ func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
 func (*ScanStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{42}
+	return file_weir_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ScanStateResponse) GetEntries() []*StateEntry {
@@ -3510,7 +4064,7 @@ type HashStateRequest struct {
 
 func (x *HashStateRequest) Reset() {
 	*x = HashStateRequest{}
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3522,7 +4076,7 @@ func (x *HashStateRequest) String() string {
 func (*HashStateRequest) ProtoMessage() {}
 
 func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3535,7 +4089,7 @@ func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
 func (*HashStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{43}
+	return file_weir_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *HashStateRequest) GetApp() string {
@@ -3568,7 +4122,7 @@ type HashStateResponse struct {
 
 func (x *HashStateResponse) Reset() {
 	*x = HashStateResponse{}
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3580,7 +4134,7 @@ func (x *HashStateResponse) String() string {
 func (*HashStateResponse) ProtoMessage() {}
 
 func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3593,7 +4147,7 @@ func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
 func (*HashStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{44}
+	return file_weir_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *HashStateResponse) GetPartitions() []*PartitionHash {
@@ -3613,7 +4167,7 @@ type PartitionHash struct {
 
 func (x *PartitionHash) Reset() {
 	*x = PartitionHash{}
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3625,7 +4179,7 @@ func (x *PartitionHash) String() string {
 func (*PartitionHash) ProtoMessage() {}
 
 func (x *PartitionHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3638,7 +4192,7 @@ func (x *PartitionHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
 func (*PartitionHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{45}
+	return file_weir_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PartitionHash) GetAsOf() *AsOf {
@@ -3668,7 +4222,7 @@ type TableHash struct {
 
 func (x *TableHash) Reset() {
 	*x = TableHash{}
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3680,7 +4234,7 @@ func (x *TableHash) String() string {
 func (*TableHash) ProtoMessage() {}
 
 func (x *TableHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3693,7 +4247,7 @@ func (x *TableHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
 func (*TableHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{46}
+	return file_weir_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TableHash) GetTable() uint32 {
@@ -3885,7 +4439,51 @@ const file_weir_proto_rawDesc = "" +
 	"\binstance\x18\x01 \x01(\tR\binstance\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12!\n" +
 	"\fstaleness_ms\x18\x03 \x01(\x03R\vstalenessMs\x12\x18\n" +
-	"\astopped\x18\x04 \x01(\tR\astopped\"\x13\n" +
+	"\astopped\x18\x04 \x01(\tR\astopped\"u\n" +
+	"\x11GetAccountRequest\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\tR\x04from\x12\x1c\n" +
+	"\tcampaigns\x18\x03 \x03(\tR\tcampaigns\x12\x14\n" +
+	"\x05parts\x18\x04 \x01(\bR\x05parts\"\xae\x01\n" +
+	"\x12GetAccountResponse\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12.\n" +
+	"\x06choice\x18\x02 \x01(\v2\x16.weir.v1.DatasetChoiceR\x06choice\x12%\n" +
+	"\x04rows\x18\x03 \x03(\v2\x11.weir.v1.SpendRowR\x04rows\x12'\n" +
+	"\x05parts\x18\x04 \x03(\v2\x11.weir.v1.SpendRowR\x05parts\"\xe1\x01\n" +
+	"\rDatasetChoice\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x12\n" +
+	"\x04mode\x18\x02 \x01(\tR\x04mode\x12\x0e\n" +
+	"\x02dc\x18\x03 \x01(\tR\x02dc\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x19\n" +
+	"\bsince_ms\x18\x05 \x01(\x03R\asinceMs\x12\x1d\n" +
+	"\n" +
+	"written_ms\x18\x06 \x01(\x03R\twrittenMs\x12\x15\n" +
+	"\x06age_ms\x18\a \x01(\x03R\x05ageMs\x12-\n" +
+	"\aorigins\x18\b \x03(\v2\x13.weir.v1.OriginTimeR\aorigins\"?\n" +
+	"\n" +
+	"OriginTime\x12\x0e\n" +
+	"\x02dc\x18\x01 \x01(\tR\x02dc\x12!\n" +
+	"\fwatermark_ms\x18\x02 \x01(\x03R\vwatermarkMs\"/\n" +
+	"\x13ListDatasetsRequest\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\"F\n" +
+	"\x14ListDatasetsResponse\x12.\n" +
+	"\x06shards\x18\x01 \x03(\v2\x16.weir.v1.ShardDatasetsR\x06shards\"m\n" +
+	"\rShardDatasets\x12.\n" +
+	"\x06choice\x18\x01 \x01(\v2\x16.weir.v1.DatasetChoiceR\x06choice\x12,\n" +
+	"\bdatasets\x18\x02 \x03(\v2\x10.weir.v1.DatasetR\bdatasets\"\xfd\x01\n" +
+	"\aDataset\x12\x0e\n" +
+	"\x02dc\x18\x01 \x01(\tR\x02dc\x12\x16\n" +
+	"\x06chosen\x18\x02 \x01(\bR\x06chosen\x12\x18\n" +
+	"\ahealthy\x18\x03 \x01(\bR\ahealthy\x12\x18\n" +
+	"\aproblem\x18\x04 \x01(\tR\aproblem\x12\x15\n" +
+	"\x06age_ms\x18\x05 \x01(\x03R\x05ageMs\x12\x15\n" +
+	"\x06lag_ms\x18\x06 \x01(\x03R\x05lagMs\x12\x1d\n" +
+	"\n" +
+	"lag_origin\x18\a \x01(\tR\tlagOrigin\x12\x18\n" +
+	"\adeficit\x18\b \x01(\x01R\adeficit\x12\x1b\n" +
+	"\tcount_60s\x18\t \x01(\x04R\bcount60s\x12\x12\n" +
+	"\x04lost\x18\n" +
+	" \x01(\x04R\x04lost\"\x13\n" +
 	"\x11ListHealthRequest\"d\n" +
 	"\x12ListHealthResponse\x12,\n" +
 	"\x06shards\x18\x01 \x03(\v2\x14.weir.v1.ShardHealthR\x06shards\x12 \n" +
@@ -4101,7 +4699,11 @@ const file_weir_proto_rawDesc = "" +
 	"\tListSpend\x12\x19.weir.v1.ListSpendRequest\x1a\x1a.weir.v1.ListSpendResponse\"\x03\x90\x02\x01\x12D\n" +
 	"\bTopSpend\x12\x18.weir.v1.TopSpendRequest\x1a\x19.weir.v1.TopSpendResponse\"\x03\x90\x02\x01\x12J\n" +
 	"\n" +
-	"ListHealth\x12\x1a.weir.v1.ListHealthRequest\x1a\x1b.weir.v1.ListHealthResponse\"\x03\x90\x02\x012n\n" +
+	"ListHealth\x12\x1a.weir.v1.ListHealthRequest\x1a\x1b.weir.v1.ListHealthResponse\"\x03\x90\x02\x012\xb1\x01\n" +
+	"\x11SpendCacheService\x12J\n" +
+	"\n" +
+	"GetAccount\x12\x1a.weir.v1.GetAccountRequest\x1a\x1b.weir.v1.GetAccountResponse\"\x03\x90\x02\x01\x12P\n" +
+	"\fListDatasets\x12\x1c.weir.v1.ListDatasetsRequest\x1a\x1d.weir.v1.ListDatasetsResponse\"\x03\x90\x02\x012n\n" +
 	"\x11AdjustmentService\x12Y\n" +
 	"\x0fListAdjustments\x12\x1f.weir.v1.ListAdjustmentsRequest\x1a .weir.v1.ListAdjustmentsResponse\"\x03\x90\x02\x012\x8a\x02\n" +
 	"\x0eClusterService\x12J\n" +
@@ -4126,7 +4728,7 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_weir_proto_goTypes = []any{
 	(*GetSpendRequest)(nil),         // 0: weir.v1.GetSpendRequest
 	(*GetSpendResponse)(nil),        // 1: weir.v1.GetSpendResponse
@@ -4145,44 +4747,52 @@ var file_weir_proto_goTypes = []any{
 	(*DcSpend)(nil),                 // 14: weir.v1.DcSpend
 	(*AsOf)(nil),                    // 15: weir.v1.AsOf
 	(*ServedBy)(nil),                // 16: weir.v1.ServedBy
-	(*ListHealthRequest)(nil),       // 17: weir.v1.ListHealthRequest
-	(*ListHealthResponse)(nil),      // 18: weir.v1.ListHealthResponse
-	(*Gap)(nil),                     // 19: weir.v1.Gap
-	(*ShardHealth)(nil),             // 20: weir.v1.ShardHealth
-	(*OriginHealth)(nil),            // 21: weir.v1.OriginHealth
-	(*GetClusterRequest)(nil),       // 22: weir.v1.GetClusterRequest
-	(*GetClusterResponse)(nil),      // 23: weir.v1.GetClusterResponse
-	(*LeaseSettings)(nil),           // 24: weir.v1.LeaseSettings
-	(*CreateSavepointRequest)(nil),  // 25: weir.v1.CreateSavepointRequest
-	(*CreateSavepointResponse)(nil), // 26: weir.v1.CreateSavepointResponse
-	(*ListPartitionsRequest)(nil),   // 27: weir.v1.ListPartitionsRequest
-	(*ListPartitionsResponse)(nil),  // 28: weir.v1.ListPartitionsResponse
-	(*WaitingRole)(nil),             // 29: weir.v1.WaitingRole
-	(*Partition)(nil),               // 30: weir.v1.Partition
-	(*PushStatus)(nil),              // 31: weir.v1.PushStatus
-	(*CopyStatus)(nil),              // 32: weir.v1.CopyStatus
-	(*CopyResume)(nil),              // 33: weir.v1.CopyResume
-	(*UnreadableInput)(nil),         // 34: weir.v1.UnreadableInput
-	(*AppNotRunning)(nil),           // 35: weir.v1.AppNotRunning
-	(*SkippedRange)(nil),            // 36: weir.v1.SkippedRange
-	(*RestoreLeft)(nil),             // 37: weir.v1.RestoreLeft
-	(*GetStateRequest)(nil),         // 38: weir.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 39: weir.v1.GetStateResponse
-	(*StateEntry)(nil),              // 40: weir.v1.StateEntry
-	(*ScanStateRequest)(nil),        // 41: weir.v1.ScanStateRequest
-	(*ScanStateResponse)(nil),       // 42: weir.v1.ScanStateResponse
-	(*HashStateRequest)(nil),        // 43: weir.v1.HashStateRequest
-	(*HashStateResponse)(nil),       // 44: weir.v1.HashStateResponse
-	(*PartitionHash)(nil),           // 45: weir.v1.PartitionHash
-	(*TableHash)(nil),               // 46: weir.v1.TableHash
-	nil,                             // 47: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                             // 48: weir.v1.AsOf.NextOffsetsEntry
-	nil,                             // 49: weir.v1.Partition.NextOffsetsEntry
+	(*GetAccountRequest)(nil),       // 17: weir.v1.GetAccountRequest
+	(*GetAccountResponse)(nil),      // 18: weir.v1.GetAccountResponse
+	(*DatasetChoice)(nil),           // 19: weir.v1.DatasetChoice
+	(*OriginTime)(nil),              // 20: weir.v1.OriginTime
+	(*ListDatasetsRequest)(nil),     // 21: weir.v1.ListDatasetsRequest
+	(*ListDatasetsResponse)(nil),    // 22: weir.v1.ListDatasetsResponse
+	(*ShardDatasets)(nil),           // 23: weir.v1.ShardDatasets
+	(*Dataset)(nil),                 // 24: weir.v1.Dataset
+	(*ListHealthRequest)(nil),       // 25: weir.v1.ListHealthRequest
+	(*ListHealthResponse)(nil),      // 26: weir.v1.ListHealthResponse
+	(*Gap)(nil),                     // 27: weir.v1.Gap
+	(*ShardHealth)(nil),             // 28: weir.v1.ShardHealth
+	(*OriginHealth)(nil),            // 29: weir.v1.OriginHealth
+	(*GetClusterRequest)(nil),       // 30: weir.v1.GetClusterRequest
+	(*GetClusterResponse)(nil),      // 31: weir.v1.GetClusterResponse
+	(*LeaseSettings)(nil),           // 32: weir.v1.LeaseSettings
+	(*CreateSavepointRequest)(nil),  // 33: weir.v1.CreateSavepointRequest
+	(*CreateSavepointResponse)(nil), // 34: weir.v1.CreateSavepointResponse
+	(*ListPartitionsRequest)(nil),   // 35: weir.v1.ListPartitionsRequest
+	(*ListPartitionsResponse)(nil),  // 36: weir.v1.ListPartitionsResponse
+	(*WaitingRole)(nil),             // 37: weir.v1.WaitingRole
+	(*Partition)(nil),               // 38: weir.v1.Partition
+	(*PushStatus)(nil),              // 39: weir.v1.PushStatus
+	(*CopyStatus)(nil),              // 40: weir.v1.CopyStatus
+	(*CopyResume)(nil),              // 41: weir.v1.CopyResume
+	(*UnreadableInput)(nil),         // 42: weir.v1.UnreadableInput
+	(*AppNotRunning)(nil),           // 43: weir.v1.AppNotRunning
+	(*SkippedRange)(nil),            // 44: weir.v1.SkippedRange
+	(*RestoreLeft)(nil),             // 45: weir.v1.RestoreLeft
+	(*GetStateRequest)(nil),         // 46: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 47: weir.v1.GetStateResponse
+	(*StateEntry)(nil),              // 48: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),        // 49: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),       // 50: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),        // 51: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),       // 52: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),           // 53: weir.v1.PartitionHash
+	(*TableHash)(nil),               // 54: weir.v1.TableHash
+	nil,                             // 55: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                             // 56: weir.v1.AsOf.NextOffsetsEntry
+	nil,                             // 57: weir.v1.Partition.NextOffsetsEntry
 }
 var file_weir_proto_depIdxs = []int32{
 	15, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
 	13, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	47, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	55, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
 	14, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
 	0,  // 4: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
 	1,  // 5: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
@@ -4193,57 +4803,68 @@ var file_weir_proto_depIdxs = []int32{
 	6,  // 10: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
 	15, // 11: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
 	12, // 12: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
-	48, // 13: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	56, // 13: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
 	16, // 14: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
-	20, // 15: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
-	19, // 16: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
-	21, // 17: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
-	24, // 18: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
-	30, // 19: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	29, // 20: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
-	49, // 21: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	37, // 22: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	36, // 23: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
-	34, // 24: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
-	32, // 25: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
-	31, // 26: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
-	33, // 27: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
-	40, // 28: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	15, // 29: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	40, // 30: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	15, // 31: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	45, // 32: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	15, // 33: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	46, // 34: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 35: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	2,  // 36: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
-	4,  // 37: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
-	10, // 38: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
-	17, // 39: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	7,  // 40: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
-	22, // 41: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	25, // 42: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	27, // 43: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	38, // 44: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	41, // 45: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	43, // 46: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 47: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	3,  // 48: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
-	5,  // 49: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
-	11, // 50: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
-	18, // 51: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	8,  // 52: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
-	23, // 53: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	26, // 54: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	28, // 55: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	39, // 56: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	42, // 57: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	44, // 58: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	47, // [47:59] is the sub-list for method output_type
-	35, // [35:47] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	19, // 15: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
+	6,  // 16: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
+	6,  // 17: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
+	20, // 18: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
+	23, // 19: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
+	19, // 20: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
+	24, // 21: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
+	28, // 22: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
+	27, // 23: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
+	29, // 24: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
+	32, // 25: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
+	38, // 26: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	37, // 27: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
+	57, // 28: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	45, // 29: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	44, // 30: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	42, // 31: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	40, // 32: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
+	39, // 33: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
+	41, // 34: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
+	48, // 35: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	15, // 36: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	48, // 37: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	15, // 38: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	53, // 39: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	15, // 40: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	54, // 41: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 42: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,  // 43: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,  // 44: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	10, // 45: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	25, // 46: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	17, // 47: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
+	21, // 48: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
+	7,  // 49: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	30, // 50: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	33, // 51: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	35, // 52: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	46, // 53: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	49, // 54: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	51, // 55: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 56: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,  // 57: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,  // 58: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	11, // 59: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	26, // 60: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	18, // 61: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
+	22, // 62: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
+	8,  // 63: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	31, // 64: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	34, // 65: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	36, // 66: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	47, // 67: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	50, // 68: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	52, // 69: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	56, // [56:70] is the sub-list for method output_type
+	42, // [42:56] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -4252,19 +4873,19 @@ func file_weir_proto_init() {
 		return
 	}
 	file_weir_proto_msgTypes[10].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[30].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[38].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[41].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[43].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[46].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[49].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[51].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   50,
+			NumMessages:   58,
 			NumExtensions: 0,
-			NumServices:   4,
+			NumServices:   5,
 		},
 		GoTypes:           file_weir_proto_goTypes,
 		DependencyIndexes: file_weir_proto_depIdxs,

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -57,6 +58,9 @@ func (r *Remote) client(opts ...kgo.Opt) *kgo.Client {
 	}
 	return cl
 }
+
+// MemFS returns a file system in memory.
+func MemFS() vfs.FS { return vfs.NewCrashableMem() }
 
 // RemoteLink is the network between one process and a Remote.
 type RemoteLink struct {

@@ -27,6 +27,8 @@ const _ = connect.IsAtLeastVersion1_13_0
 const (
 	// SpendServiceName is the fully-qualified name of the SpendService service.
 	SpendServiceName = "weir.v1.SpendService"
+	// SpendCacheServiceName is the fully-qualified name of the SpendCacheService service.
+	SpendCacheServiceName = "weir.v1.SpendCacheService"
 	// AdjustmentServiceName is the fully-qualified name of the AdjustmentService service.
 	AdjustmentServiceName = "weir.v1.AdjustmentService"
 	// ClusterServiceName is the fully-qualified name of the ClusterService service.
@@ -53,6 +55,12 @@ const (
 	SpendServiceTopSpendProcedure = "/weir.v1.SpendService/TopSpend"
 	// SpendServiceListHealthProcedure is the fully-qualified name of the SpendService's ListHealth RPC.
 	SpendServiceListHealthProcedure = "/weir.v1.SpendService/ListHealth"
+	// SpendCacheServiceGetAccountProcedure is the fully-qualified name of the SpendCacheService's
+	// GetAccount RPC.
+	SpendCacheServiceGetAccountProcedure = "/weir.v1.SpendCacheService/GetAccount"
+	// SpendCacheServiceListDatasetsProcedure is the fully-qualified name of the SpendCacheService's
+	// ListDatasets RPC.
+	SpendCacheServiceListDatasetsProcedure = "/weir.v1.SpendCacheService/ListDatasets"
 	// AdjustmentServiceListAdjustmentsProcedure is the fully-qualified name of the AdjustmentService's
 	// ListAdjustments RPC.
 	AdjustmentServiceListAdjustmentsProcedure = "/weir.v1.AdjustmentService/ListAdjustments"
@@ -287,6 +295,114 @@ func (UnimplementedSpendServiceHandler) TopSpend(context.Context, *connect.Reque
 
 func (UnimplementedSpendServiceHandler) ListHealth(context.Context, *connect.Request[weirpb.ListHealthRequest]) (*connect.Response[weirpb.ListHealthResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.SpendService.ListHealth is not implemented"))
+}
+
+// SpendCacheServiceClient is a client for the weir.v1.SpendCacheService service.
+type SpendCacheServiceClient interface {
+	// GetAccount returns the spend of an account: its campaign days from a day on. An account without
+	// spend has no rows. Unavailable: no dataset of the shard can be read now; ask another
+	// datacentre. ResourceExhausted: the account has too many rows; name its campaigns.
+	GetAccount(context.Context, *connect.Request[weirpb.GetAccountRequest]) (*connect.Response[weirpb.GetAccountResponse], error)
+	// ListDatasets returns the datasets of each shard, how healthy they are, and which one is used.
+	ListDatasets(context.Context, *connect.Request[weirpb.ListDatasetsRequest]) (*connect.Response[weirpb.ListDatasetsResponse], error)
+}
+
+// NewSpendCacheServiceClient constructs a client for the weir.v1.SpendCacheService service. By
+// default, it uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses,
+// and sends uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the
+// connect.WithGRPC() or connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewSpendCacheServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) SpendCacheServiceClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	spendCacheServiceMethods := weirpb.File_weir_proto.Services().ByName("SpendCacheService").Methods()
+	return &spendCacheServiceClient{
+		getAccount: connect.NewClient[weirpb.GetAccountRequest, weirpb.GetAccountResponse](
+			httpClient,
+			baseURL+SpendCacheServiceGetAccountProcedure,
+			connect.WithSchema(spendCacheServiceMethods.ByName("GetAccount")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listDatasets: connect.NewClient[weirpb.ListDatasetsRequest, weirpb.ListDatasetsResponse](
+			httpClient,
+			baseURL+SpendCacheServiceListDatasetsProcedure,
+			connect.WithSchema(spendCacheServiceMethods.ByName("ListDatasets")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// spendCacheServiceClient implements SpendCacheServiceClient.
+type spendCacheServiceClient struct {
+	getAccount   *connect.Client[weirpb.GetAccountRequest, weirpb.GetAccountResponse]
+	listDatasets *connect.Client[weirpb.ListDatasetsRequest, weirpb.ListDatasetsResponse]
+}
+
+// GetAccount calls weir.v1.SpendCacheService.GetAccount.
+func (c *spendCacheServiceClient) GetAccount(ctx context.Context, req *connect.Request[weirpb.GetAccountRequest]) (*connect.Response[weirpb.GetAccountResponse], error) {
+	return c.getAccount.CallUnary(ctx, req)
+}
+
+// ListDatasets calls weir.v1.SpendCacheService.ListDatasets.
+func (c *spendCacheServiceClient) ListDatasets(ctx context.Context, req *connect.Request[weirpb.ListDatasetsRequest]) (*connect.Response[weirpb.ListDatasetsResponse], error) {
+	return c.listDatasets.CallUnary(ctx, req)
+}
+
+// SpendCacheServiceHandler is an implementation of the weir.v1.SpendCacheService service.
+type SpendCacheServiceHandler interface {
+	// GetAccount returns the spend of an account: its campaign days from a day on. An account without
+	// spend has no rows. Unavailable: no dataset of the shard can be read now; ask another
+	// datacentre. ResourceExhausted: the account has too many rows; name its campaigns.
+	GetAccount(context.Context, *connect.Request[weirpb.GetAccountRequest]) (*connect.Response[weirpb.GetAccountResponse], error)
+	// ListDatasets returns the datasets of each shard, how healthy they are, and which one is used.
+	ListDatasets(context.Context, *connect.Request[weirpb.ListDatasetsRequest]) (*connect.Response[weirpb.ListDatasetsResponse], error)
+}
+
+// NewSpendCacheServiceHandler builds an HTTP handler from the service implementation. It returns
+// the path on which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewSpendCacheServiceHandler(svc SpendCacheServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	spendCacheServiceMethods := weirpb.File_weir_proto.Services().ByName("SpendCacheService").Methods()
+	spendCacheServiceGetAccountHandler := connect.NewUnaryHandler(
+		SpendCacheServiceGetAccountProcedure,
+		svc.GetAccount,
+		connect.WithSchema(spendCacheServiceMethods.ByName("GetAccount")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	spendCacheServiceListDatasetsHandler := connect.NewUnaryHandler(
+		SpendCacheServiceListDatasetsProcedure,
+		svc.ListDatasets,
+		connect.WithSchema(spendCacheServiceMethods.ByName("ListDatasets")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/weir.v1.SpendCacheService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case SpendCacheServiceGetAccountProcedure:
+			spendCacheServiceGetAccountHandler.ServeHTTP(w, r)
+		case SpendCacheServiceListDatasetsProcedure:
+			spendCacheServiceListDatasetsHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedSpendCacheServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedSpendCacheServiceHandler struct{}
+
+func (UnimplementedSpendCacheServiceHandler) GetAccount(context.Context, *connect.Request[weirpb.GetAccountRequest]) (*connect.Response[weirpb.GetAccountResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.SpendCacheService.GetAccount is not implemented"))
+}
+
+func (UnimplementedSpendCacheServiceHandler) ListDatasets(context.Context, *connect.Request[weirpb.ListDatasetsRequest]) (*connect.Response[weirpb.ListDatasetsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.SpendCacheService.ListDatasets is not implemented"))
 }
 
 // AdjustmentServiceClient is a client for the weir.v1.AdjustmentService service.

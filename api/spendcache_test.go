@@ -1,0 +1,180 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"connectrpc.com/connect"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+// fakeCache is a SpendCacheSource with campaign days of account a1, and two shards.
+type fakeCache struct {
+	records []*eventspb.Spend
+	parts   []*eventspb.PartSpend
+	err     error
+	asked   CacheQuery
+}
+
+func (f *fakeCache) Account(q CacheQuery, fn func(*eventspb.Spend, []*eventspb.PartSpend) error) (*weirpb.DatasetChoice, error) {
+	f.asked = q
+	if f.err != nil {
+		return nil, f.err
+	}
+	for _, r := range f.records {
+		if err := fn(r, f.parts); err != nil {
+			return nil, err
+		}
+	}
+	return &weirpb.DatasetChoice{Shard: 1, Mode: "normal", Dc: "eu", AgeMs: 5}, nil
+}
+
+func (f *fakeCache) Datasets() (list []*weirpb.ShardDatasets) {
+	for n := range int32(2) {
+		list = append(list, &weirpb.ShardDatasets{Choice: &weirpb.DatasetChoice{Shard: n}, Datasets: []*weirpb.Dataset{{Dc: "eu"}, {Dc: "us"}}})
+	}
+	return list
+}
+
+func cacheClient(t *testing.T, f *fakeCache) *Client {
+	t.Helper()
+	cfg := config()
+	if f != nil {
+		cfg.SpendCache = f
+	}
+	s := mustNew(t, cfg)
+	run(t, s)
+	c := NewClient(s.Addr())
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestGetAccount(t *testing.T) {
+	f := &fakeCache{
+		records: []*eventspb.Spend{record(20131019, "eu", 30, 2), with(record(20131020, "eu", 10, 1), func(r *eventspb.Spend) {
+			r.ByDc = append(r.ByDc, &eventspb.SpendByDC{ServingDc: "us", ChargedMicros: 5})
+		})},
+		parts: []*eventspb.PartSpend{{LineItem: "l", Arm: "x", ChargedMicros: 3, Events: 2}},
+	}
+	c := cacheClient(t, f)
+	res, err := c.GetAccount(t.Context(), &weirpb.GetAccountRequest{Account: "a1", From: "2013-10-19", Campaigns: []string{"c1"}, Parts: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := f.asked; q.Account != "a1" || q.From != 20131019 || len(q.Campaigns) != 1 || !q.Parts {
+		t.Errorf("asked for %+v", q)
+	}
+	if res.GetAccount() != "a1" || res.GetChoice().GetDc() != "eu" || len(res.Rows) != 2 || len(res.Parts) != 2 {
+		t.Fatalf("%v", res)
+	}
+	if r := res.Rows[1]; r.Account != "" || r.Campaign != "c1" || r.Day != "2013-10-20" || r.Currency != "CNY" || r.ChargedMicros != 10_005 ||
+		r.RefundedMicros != 7 || r.Events != 11 || r.Impressions != 10 || r.Clicks != 1 || r.Duplicates != 2 {
+		t.Errorf("row %v", r)
+	}
+	if p := res.Parts[1]; p.Campaign != "c1" || p.Day != "2013-10-20" || p.LineItem != "l" || p.Arm != "x" || p.ChargedMicros != 3 || p.Events != 2 {
+		t.Errorf("part %v", p)
+	}
+	if _, err := c.GetAccount(t.Context(), &weirpb.GetAccountRequest{Account: "a1"}); err != nil {
+		t.Fatal(err)
+	}
+	yesterday := events.UTCDay(time.Now().Add(-24 * time.Hour).UnixMilli())
+	if got := f.asked.From; got != yesterday && got != yesterday-1 { // midnight
+		t.Errorf("asked from %d, want yesterday", got)
+	}
+}
+
+func TestGetAccountErrors(t *testing.T) {
+	valid := func() *weirpb.GetAccountRequest { return &weirpb.GetAccountRequest{Account: "a1"} }
+	big := make([]*eventspb.PartSpend, 30_000)
+	for i := range big {
+		big[i] = &eventspb.PartSpend{}
+	}
+	for _, tc := range []struct {
+		name   string
+		f      *fakeCache
+		change func(*weirpb.GetAccountRequest)
+		code   connect.Code
+		want   string
+	}{
+		{"no role", nil, nil, connect.CodeFailedPrecondition, "spendcache"},
+		{"no account", &fakeCache{}, func(r *weirpb.GetAccountRequest) { r.Account = "" }, connect.CodeInvalidArgument, "no account"},
+		{"NUL", &fakeCache{}, func(r *weirpb.GetAccountRequest) { r.Account = "a\x00b" }, connect.CodeInvalidArgument, "NUL byte"},
+		{"campaign", &fakeCache{}, func(r *weirpb.GetAccountRequest) { r.Campaigns = []string{""} }, connect.CodeInvalidArgument, "one of campaigns is empty"},
+		{"campaigns", &fakeCache{}, func(r *weirpb.GetAccountRequest) { r.Campaigns = make([]string, 1001) }, connect.CodeInvalidArgument, "at most 1000"},
+		{"day", &fakeCache{}, func(r *weirpb.GetAccountRequest) { r.From = "spring" }, connect.CodeInvalidArgument, "spring"},
+		{"no dataset", &fakeCache{err: fmt.Errorf("%w: x", ErrNoDataset)}, nil, connect.CodeUnavailable, "another datacentre"},
+		{"source", &fakeCache{err: errors.New("disk")}, nil, connect.CodeInternal, "disk"},
+		{
+			"too many rows",
+			&fakeCache{records: []*eventspb.Spend{record(20131019, "eu", 1, 1), record(20131020, "eu", 1, 1)}, parts: big},
+			nil, connect.CodeResourceExhausted, "name some campaigns",
+		},
+		{
+			"another account", &fakeCache{records: []*eventspb.Spend{{Account: "a2"}}}, nil, connect.CodeInternal, "a2",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := cacheClient(t, tc.f)
+			req := valid()
+			if tc.change != nil {
+				tc.change(req)
+			}
+			_, err := c.GetAccount(t.Context(), req)
+			if connect.CodeOf(err) != tc.code || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func TestListDatasets(t *testing.T) {
+	c := cacheClient(t, &fakeCache{})
+	all, err := c.ListDatasets(t.Context(), &weirpb.ListDatasetsRequest{})
+	if err != nil || len(all.Shards) != 2 {
+		t.Fatalf("%v %v", all, err)
+	}
+	one, err := c.ListDatasets(t.Context(), &weirpb.ListDatasetsRequest{Account: "a1"})
+	if err != nil || len(one.Shards) != 1 || one.Shards[0].GetChoice().GetShard() != events.Shard("a1", 2) {
+		t.Errorf("%v %v", one, err)
+	}
+	if _, err := c.ListDatasets(t.Context(), &weirpb.ListDatasetsRequest{Account: "a\x00"}); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("%v", err)
+	}
+	if _, err := cacheClient(t, nil).ListDatasets(t.Context(), &weirpb.ListDatasetsRequest{}); connect.CodeOf(err) != connect.CodeFailedPrecondition {
+		t.Errorf("%v", err)
+	}
+}
+
+// FuzzGetAccountJSON sends any body as a request. The answer is always JSON with a code that a
+// caller can cause, and nothing panics.
+func FuzzGetAccountJSON(f *testing.F) {
+	for _, seed := range []string{
+		`{"account":"a1"}`, `{"account":"a1","from":"2013-10-19","campaigns":["c1"],"parts":true}`, `{"account":"\u0000"}`, `{"from":"0000-00-00"}`, `{`, ``,
+	} {
+		f.Add([]byte(seed))
+	}
+	cfg := config()
+	cfg.SpendCache = &fakeCache{}
+	h := mustNew(f, cfg).dataHandler()
+	f.Fuzz(func(t *testing.T, body []byte) {
+		status, answer := post(t, h, weirpbconnect.SpendCacheServiceGetAccountProcedure, string(body))
+		var got struct{ Code, Message string }
+		if err := json.Unmarshal([]byte(answer), &got); err != nil || !utf8.ValidString(answer) {
+			t.Fatalf("%d %q: %v", status, answer, err)
+		}
+		if status != http.StatusOK && !slices.Contains([]string{"invalid_argument", "resource_exhausted"}, got.Code) {
+			t.Fatalf("%q got %d %s", body, status, answer)
+		}
+	})
+}

@@ -1,0 +1,71 @@
+package spendcache
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/spendcache/selection"
+)
+
+// AccountQuery selects rows of an account.
+type AccountQuery struct {
+	Account string
+	// From is the first budget day. Defaults to no bound. Lifetime rows, which have the closed
+	// days, are never among the rows.
+	From events.Day
+	// Campaigns are the campaigns. Defaults to all of the account.
+	Campaigns []string
+	// Parts is whether rows have the spend by line item and arm.
+	Parts bool
+}
+
+// Row is a campaign day in one currency.
+type Row struct {
+	Spend *eventspb.Spend
+	// Parts are those of the row, if the query asks for them.
+	Parts []*eventspb.PartSpend
+
+	key string // spend key
+}
+
+// ErrNoRows means that no dataset of the shard can be read now. Ask the cache of another
+// datacentre, or again after a second.
+var ErrNoRows = errors.New("no dataset of the shard can be read now")
+
+// Account calls fn for each row of an account, ordered by campaign, day and currency, and returns
+// the choice that the rows are of. An account without spend has no rows. An error of fn ends the
+// call and is returned. Account returns ErrNoRows if no dataset of the shard can be read.
+func (c *Cache) Account(q AccountQuery, fn func(Row) error) (*Choice, error) {
+	n := events.Shard(q.Account, int32(len(c.shards)))
+	choice := c.shards[n].choice.Load()
+	if choice == nil {
+		return nil, fmt.Errorf("%w: the cache has just started", ErrNoRows)
+	}
+	snap, err := c.follower.Snapshot()
+	if err != nil {
+		return nil, gapError(err)
+	}
+	defer func() { _ = snap.Close() }() // a snapshot of an open database has no error
+	r := &reader{snap: snap, shard: n, q: q}
+	if choice.Mode == selection.Normal {
+		err = r.chosen(c.dataset(choice.DC), choice, fn)
+	} else {
+		err = r.merged(c.datasets, fn)
+	}
+	if err != nil {
+		return nil, gapError(err)
+	}
+	return choice, nil
+}
+
+// dataset returns the dataset of a datacentre.
+func (c *Cache) dataset(dc string) *dataset {
+	for i := range c.datasets {
+		if c.datasets[i].dc == dc {
+			return &c.datasets[i]
+		}
+	}
+	return nil
+}

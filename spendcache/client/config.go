@@ -1,0 +1,108 @@
+package client
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/weirhq/weir/internal/hostcheck"
+)
+
+// Config is the configuration of a Client. Endpoints must be set. The zero value of every other
+// field works.
+type Config struct {
+	// Endpoints are the URLs of the APIs of processes with a spend cache, such as
+	// https://weir.eu:8080: first those of the own datacentre, then of others. While the Kafka of a
+	// datacentre does not answer, its caches get no news, so name one of another datacentre.
+	Endpoints []string
+	// Token is sent as a bearer token. Defaults to none.
+	Token string
+	// Roots are the certificate authorities that the client trusts. Defaults to the system's.
+	Roots *x509.CertPool
+	// Transport carries the requests. Defaults to a new transport with Roots.
+	Transport http.RoundTripper
+	// TTL is how long an answer is kept before it is read again. Each answer gets up to a tenth
+	// more or less, at random. Defaults to 5 s.
+	TTL time.Duration
+	// Limit is the longest time for which Account waits. Defaults to 50 ms.
+	Limit time.Duration
+	// Timeout bounds a request. One that takes longer than Limit serves later callers. Defaults to
+	// 2 s.
+	Timeout time.Duration
+	// MaxAccounts is the number of accounts in memory. The one that was asked for least recently is
+	// removed. Defaults to 100,000.
+	MaxAccounts int
+	// MaxRequests bounds the concurrent requests. Defaults to 64.
+	MaxRequests int
+	// Stale is the age from which on the mode of an answer is Degraded. Defaults to 30 s.
+	Stale time.Duration
+	// Unusable is the age from which on the mode is FailSafe. Defaults to 10 minutes.
+	Unusable time.Duration
+	// From is the first budget day of the answers, YYYY-MM-DD, for an account. Defaults to
+	// yesterday in UTC.
+	From func(account string) string
+	// Parts is whether answers have the spend by line item and arm.
+	Parts bool
+}
+
+// ErrConfig means that the Config is wrong. The error names the field.
+var ErrConfig = errors.New("invalid configuration of a client of spend caches")
+
+// setDefaults sets defaults and returns an error for an invalid field: ErrConfig.
+func (c *Config) setDefaults() error {
+	c.TTL, c.Limit = cmp.Or(c.TTL, 5*time.Second), cmp.Or(c.Limit, 50*time.Millisecond)
+	c.Timeout = cmp.Or(c.Timeout, 2*time.Second)
+	c.MaxAccounts, c.MaxRequests = cmp.Or(c.MaxAccounts, 100_000), cmp.Or(c.MaxRequests, 64)
+	c.Stale, c.Unusable = cmp.Or(c.Stale, 30*time.Second), cmp.Or(c.Unusable, 10*time.Minute)
+	if c.From == nil {
+		c.From = func(string) string { return "" }
+	}
+	switch {
+	case len(c.Endpoints) == 0:
+		return fmt.Errorf("%w: Endpoints is empty: set the URL of a spend cache, such as https://weir.eu:8080", ErrConfig)
+	case c.TTL < 0, c.Limit < 0, c.Timeout < 0, c.MaxAccounts < 0, c.MaxRequests < 0:
+		return fmt.Errorf("%w: TTL, Limit, Timeout, MaxAccounts or MaxRequests is negative: leave it 0 for its default", ErrConfig)
+	case c.Stale < 0 || c.Unusable < c.Stale:
+		return fmt.Errorf("%w: answers are degraded from %v on and unusable from %v on: these times do not ascend", ErrConfig, c.Stale,
+			c.Unusable)
+	}
+	for i, e := range c.Endpoints {
+		u, err := c.endpoint(e)
+		if err != nil {
+			return err
+		}
+		c.Endpoints[i] = u
+	}
+	if c.Transport == nil {
+		c.Transport = &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: c.Timeout}).DialContext,
+			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.Roots},
+			TLSHandshakeTimeout: c.Timeout,
+			MaxIdleConnsPerHost: c.MaxRequests,
+			IdleConnTimeout:     time.Minute,
+			ForceAttemptHTTP2:   true,
+		}
+	}
+	return nil
+}
+
+// endpoint returns the URL of an endpoint without a slash at the end.
+func (c *Config) endpoint(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, strings.Trim(u.Path, "/") != "",
+		u.RawQuery != "", u.Fragment != "":
+		return "", fmt.Errorf("%w: %q of Endpoints is not a URL of a server: write one such as https://weir.eu:8080", ErrConfig, text)
+	case c.Token != "" && u.Scheme != "https" && !hostcheck.IsLoopback(u.Hostname()):
+		return "", fmt.Errorf("%w: the Token would be sent over plain HTTP to %s, where others could read it: use https://%s", ErrConfig,
+			u.Host, u.Host)
+	}
+	return u.Scheme + "://" + u.Host, nil
+}

@@ -1,0 +1,140 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
+)
+
+// endpoint is one spend cache.
+type endpoint struct {
+	url   string
+	cache weirpbconnect.SpendCacheServiceClient
+	// last is the time, Unix nanoseconds, until which the endpoint is asked last, because it did
+	// not answer in time or had no healthy dataset.
+	last atomic.Int64
+}
+
+// askLast is how long an endpoint is asked last after a failure.
+const askLast = time.Second
+
+// inOrder returns the endpoints in the order in which they are asked.
+func (c *Client) inOrder(now time.Time) []*endpoint {
+	list := slices.Clone(c.endpoints)
+	slices.SortStableFunc(list, func(a, b *endpoint) int {
+		return later(a, now) - later(b, now)
+	})
+	return list
+}
+
+// later is 1 if an endpoint is to be asked after the others.
+func later(e *endpoint, now time.Time) int {
+	if now.UnixNano() < e.last.Load() {
+		return 1
+	}
+	return 0
+}
+
+// reply is the answer of one endpoint.
+type reply struct {
+	from   *endpoint
+	answer *Account
+	err    error
+}
+
+// read asks the endpoints one after another: the next one when the one before has failed, has no
+// healthy dataset, or has not answered for half of the limit. It returns the first answer in normal
+// mode, or else the best one.
+func (c *Client) read(account string) (*Account, error) {
+	select {
+	case c.requests <- struct{}{}:
+		defer func() { <-c.requests }()
+	case <-c.ctx.Done():
+		return nil, c.ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.Timeout)
+	defer cancel()
+	list := c.inOrder(time.Now())
+	replies := make(chan reply, len(list))
+	asked, got := 0, 0
+	ask := func() {
+		e := list[asked]
+		asked++
+		c.reading.Go(func() { replies <- c.ask(ctx, e, account) })
+	}
+	ask()
+	hedge := time.NewTicker(max(1, c.cfg.Limit/2))
+	defer hedge.Stop()
+	var best *Account
+	var failures []error
+	for got < asked {
+		select {
+		case <-hedge.C:
+			if asked < len(list) {
+				c.postpone(list[asked-1])
+				ask()
+			}
+		case r := <-replies:
+			got++
+			switch {
+			case isRefusal(r.err):
+				return nil, r.err
+			case r.err != nil:
+				c.postpone(r.from)
+				failures = append(failures, r.err)
+			case r.answer.mode == Normal:
+				return r.answer, nil
+			default:
+				c.postpone(r.from)
+				if best == nil || r.answer.mode < best.mode || r.answer.mode == best.mode && r.answer.age >= 0 && r.answer.age < best.age {
+					best = r.answer
+				}
+			}
+			if asked < len(list) {
+				ask()
+			}
+		}
+	}
+	if best != nil {
+		return best, nil
+	}
+	return nil, errors.Join(failures...)
+}
+
+// postpone makes an endpoint the last one to be asked for a second.
+func (c *Client) postpone(e *endpoint) {
+	c.counters.failures.Add(1)
+	e.last.Store(time.Now().Add(askLast).UnixNano())
+}
+
+// ask sends one request.
+func (c *Client) ask(ctx context.Context, e *endpoint, account string) reply {
+	c.counters.requests.Add(1)
+	began := time.Now()
+	res, err := e.cache.GetAccount(ctx, connect.NewRequest(&weirpb.GetAccountRequest{
+		Account: account, From: c.cfg.From(account), Parts: c.cfg.Parts,
+	}))
+	if err != nil {
+		return reply{from: e, err: fmt.Errorf("%s: %w", e.url, err)}
+	}
+	now := time.Now()
+	return reply{from: e, answer: c.newAccount(e.url, res.Msg, now, now.Sub(began))}
+}
+
+// isRefusal reports whether an error is about the request: each endpoint would refuse it.
+func isRefusal(err error) bool {
+	return err != nil && connect.CodeOf(err) == connect.CodeInvalidArgument
+}
+
+// troubled reports whether all endpoints have failed in the last second.
+func (c *Client) troubled(now time.Time) bool {
+	return !slices.ContainsFunc(c.endpoints, func(e *endpoint) bool { return later(e, now) == 0 })
+}

@@ -1,0 +1,26 @@
+package client
+
+import "sync/atomic"
+
+// Stats are counts since New.
+type Stats struct {
+	Hits     uint64 // calls of Account that were answered from memory
+	Waits    uint64 // calls that waited for a request
+	Old      uint64 // calls that returned an answer older than its TTL, because no cache answered in time
+	Unknown  uint64 // calls that returned an error
+	Requests uint64 // requests to endpoints
+	Failures uint64 // requests that failed, took too long, or found no healthy dataset
+	Accounts int    // accounts in memory
+}
+
+type counters struct {
+	hits, waits, old, unknown, requests, failures atomic.Uint64
+}
+
+// Stats returns the counts.
+func (c *Client) Stats() Stats {
+	n := &c.counters
+	return Stats{
+		n.hits.Load(), n.waits.Load(), n.old.Load(), n.unknown.Load(), n.requests.Load(), n.failures.Load(), c.entries.Len(),
+	}
+}
