@@ -72,9 +72,9 @@ func tables(shards int32) []stream.TableInfo {
 
 // DatasetTables returns the numbers of the tables that make up the dataset of a counter: what
 // readers and other datacentres need of spend.by.<dc>. Each value is a message of ads.proto with a
-// schema and a version, see events.CompareVersions, so a reader can tell which of two is newer. The
-// other tables are of the counter alone, or are made from the rows: the index of campaigns, the
-// rankings and the totals.
+// schema and a version, see events.CompareVersions, so a reader can tell which of two rows is
+// newer. The other tables are of the counter alone, or are made from the rows: the index of
+// campaigns, the rankings and the totals.
 func DatasetTables() []byte { return []byte{TableSpend, TableHours, TableParts, TableHealth} }
 
 // referenceJSON shows a value of TableReferences.

@@ -29,7 +29,14 @@ import (
 // ends, and returns the first line that begins with prefix.
 func background(t *testing.T, environ []string, prefix string, args ...string) string {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	line, _ := stoppable(t, environ, prefix, args...)
+	return line
+}
+
+// stoppable is background with a function that stops the command, and waits for its end.
+func stoppable(t *testing.T, environ []string, prefix string, args ...string) (line string, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	out, in := io.Pipe()
 	ended := make(chan struct{})
 	go func() {
@@ -37,21 +44,22 @@ func background(t *testing.T, environ []string, prefix string, args ...string) s
 		code := run(ctx, cli.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: in, Stderr: in})
 		_ = in.CloseWithError(fmt.Errorf("weir %s ended with code %d", args[0], code))
 	}()
-	t.Cleanup(func() {
-		stop()
+	stop = func() {
+		cancel()
 		go func() { _, _ = io.Copy(io.Discard, out) }() // the last lines must not block the command
 		<-ended
-	})
+	}
+	t.Cleanup(stop)
 	var lines []string
 	text := bufio.NewScanner(out)
 	for text.Scan() {
 		if lines = append(lines, text.Text()); strings.HasPrefix(text.Text(), prefix) {
 			go func() { _, _ = io.Copy(io.Discard, out) }() // what follows must not block the command
-			return text.Text()
+			return text.Text(), stop
 		}
 	}
 	t.Fatalf("no line %q in %q: %v", prefix, lines, text.Err())
-	return ""
+	return "", stop
 }
 
 // rows runs a command with -o json until done returns true, and returns the rows.

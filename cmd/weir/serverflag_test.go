@@ -66,6 +66,7 @@ func arguments() map[string]string {
 		"savepoint restore": "monday",
 		"savepoint drop":    "monday",
 		"savepoint create":  "monday",
+		"spend account":     "--account acme",
 		"spend list":        "--account acme",
 		"spend show":        "--campaign spring",
 		"state get":         "--table spend key",

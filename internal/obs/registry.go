@@ -155,6 +155,7 @@ func AllowedLabel(name string) bool {
 		"go_version", // of the build
 		"kind",       // a closed set, listed in the metric's help text
 		"listener",   // data or ops
+		"mode",       // of the answers of a spend cache
 		"name",       // of a counter in the code of a processor
 		"outcome",    // of a transaction or a command
 		"partition",  // of a topic

@@ -46,6 +46,8 @@ type dev struct {
 	fault     []string
 	faults    []fault
 	regions   []string // of the configuration; cfg has the regions with their addresses
+	dcs       []string // --dcs; none: one datacentre
+	latency   time.Duration
 }
 
 // Commands returns `weir dev`, `weir load` and `weir dynamodb`.
@@ -63,7 +65,7 @@ func newDevCmd(a *cli.App) *cobra.Command {
 		Long: "Run everything in one process: a dev broker for Kafka, a DynamoDB in three regions, all roles, the\n" +
 			"API, and a load generator. Nothing needs to be installed. It keeps its data if --data-dir is given.\n" +
 			"Ctrl-C stops it.",
-		Example: "  weir dev --data-dir ~/weir --rate 5000",
+		Example: "  weir dev --data-dir ~/weir --rate 5000\n  weir dev --dcs eu,us,ap --fault spend=us@30s+60s",
 		Args:    cobra.NoArgs,
 		RunE:    d.command,
 	}
@@ -75,7 +77,10 @@ func newDevCmd(a *cli.App) *cobra.Command {
 	f.IntVar(&d.dbPort, "dynamodb-port", 0,
 		"port of DynamoDB in the first region; each further region has the next port (default: the ports of leases.regions, 8000 to 8002, and free ports in place of those in use)")
 	f.StringArrayVar(&d.fault, "fault", nil,
-		"fault to inject: duplicate, or region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; repeatable")
+		"fault to inject: duplicate, or region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; with --dcs spend=us@30s+60s: the spend counter of us is cut off after 30 s, for 60 s, and likewise mirror=us, push=us, kafka=us, link=us-eu; repeatable")
+	f.StringSliceVar(&d.dcs, "dcs", nil,
+		"names of datacentres, such as eu,us,ap: run the roles of ad spend in each, with a Kafka of its own, and no leases (default: one datacentre with all roles)")
+	f.DurationVar(&d.latency, "latency", 50*time.Millisecond, "with --dcs: time that each request to another datacentre takes longer")
 	f.String("data-dir", "", "directory of the data (default: a temporary one, removed at the end)")
 	f.String("listen", "", "address of the API (default: api.listen)")
 	f.String("ops-listen", "", "address of health checks and metrics (default: api.ops_listen)")
@@ -97,6 +102,14 @@ func (d *dev) command(cmd *cobra.Command, _ []string) error {
 	if err := checkPort("--dynamodb-port", d.dbPort); err != nil {
 		return err
 	}
+	switch {
+	case d.latency < 0 || d.latency > time.Minute:
+		return cli.UsageError(fmt.Sprintf("--latency %s is out of range", d.latency), "use 0s to 1m")
+	case d.dcs == nil && cmd.Flags().Changed("latency"):
+		return cli.UsageError("--latency is about several datacentres", "name them with --dcs, such as eu,us,ap")
+	case d.dcs != nil && cmd.Flags().Changed("dynamodb-port"):
+		return cli.UsageError("--dynamodb-port: with --dcs there is no DynamoDB", "leave one of the two out")
+	}
 	d.keep = cmd.Flags().Changed("data-dir")
 	return d.run(cmd.Context())
 }
@@ -105,13 +118,15 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if d.cfg, err = d.a.LoadConfig(); err != nil {
 		return err
 	}
+	var several *datacentres
 	regions, _ := d.cfg.Leases.RegionEndpoints()
-	for _, text := range d.fault {
-		fault, err := parseFault(text, regions)
-		if err != nil {
-			return err
-		}
-		d.faults = append(d.faults, fault)
+	if d.dcs != nil {
+		several, err = d.checkDatacentres()
+	} else {
+		d.faults, err = parseFaults(d.fault, regions)
+	}
+	if err != nil {
+		return err
 	}
 	if d.statusLog, err = obs.NewLogger(d.a.Stderr, d.cfg.Log.Level, d.cfg.Log.Format); err != nil {
 		return cli.Fail(cli.ExitConfig, "cannot set up the log", err, "correct log.level and log.format")
@@ -129,6 +144,9 @@ func (d *dev) run(ctx context.Context) (err error) {
 	}
 	if d.port == 0 && portIsFree(ctx, 9092) {
 		d.port = 9092
+	}
+	if several != nil {
+		return several.run(ctx)
 	}
 	kafkaDir := ""
 	if d.keep {
@@ -270,5 +288,5 @@ func (d *dev) load(ctx context.Context, k kafka.Cluster) error {
 	if d.noLoad {
 		rate = 0
 	}
-	return produceEvents(ctx, k, node.SpendCounter(d.cfg).Layout, rate, nil)
+	return produceEvents(ctx, k, eventLoad{layout: node.SpendCounter(d.cfg).Layout, rate: rate})
 }

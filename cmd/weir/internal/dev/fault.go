@@ -37,6 +37,18 @@ const (
 	healCheck      = 100 * time.Millisecond
 )
 
+// parseFaults reads the values of --fault.
+func parseFaults(texts, regions []string) (faults []fault, err error) {
+	for _, text := range texts {
+		f, err := parseFault(text, regions)
+		if err != nil {
+			return nil, err
+		}
+		faults = append(faults, f)
+	}
+	return faults, nil
+}
+
 // parseFault reads kind[=REGION][@AFTER][+LENGTH].
 func parseFault(text string, regions []string) (fault, error) {
 	m := regexp.MustCompile(`^(duplicate|region)(?:=([^@+]+))?(?:@([^+]+))?(?:\+(.+))?$`).FindStringSubmatch(text)

@@ -65,7 +65,7 @@ func generateLoad(ctx context.Context, a *cli.App, rate int64) error {
 	}
 	var produced atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return produceEvents(ctx, k, layout, rate, &produced) })
+	g.Go(func() error { return produceEvents(ctx, k, eventLoad{layout: layout, rate: rate, count: &produced}) })
 	g.Go(func() error { d.use(ctx); return nil })
 	g.Go(func() error {
 		t := time.NewTicker(10 * time.Second)
@@ -83,19 +83,29 @@ func generateLoad(ctx context.Context, a *cli.App, rate int64) error {
 	return g.Wait()
 }
 
-// produceEvents produces rate events per second, and heartbeats, until ctx ends. It adds the number
-// of events to count, unless count is nil.
-func produceEvents(ctx context.Context, k kafka.Cluster, layout events.Layout, rate int64, count *atomic.Int64) error {
-	sink, err := kafka.NewProducer(k, layout.Name(events.EventsTopic))
+// eventLoad is the load of one topic of events.
+type eventLoad struct {
+	layout events.Layout
+	rate   int64         // events per second
+	count  *atomic.Int64 // gets the number of events; nil: nothing does
+	number int           // of the generator: those of one run have different events
+	dc     string        // serving datacentre; empty: the one that counts
+}
+
+// produceEvents produces events and heartbeats until ctx ends.
+func produceEvents(ctx context.Context, k kafka.Cluster, l eventLoad) error {
+	sink, err := kafka.NewProducer(k, l.layout.Name(events.EventsTopic))
 	if err != nil {
 		return cli.Fail(0, "cannot produce events", err, "")
 	}
 	defer sink.Close()
-	gen, err := loadgen.New(loadgen.Config{StartMs: time.Now().UnixMilli(), Shards: layout.Partitions()})
+	gen, err := loadgen.New(loadgen.Config{
+		Seed: uint64(l.number), StartMs: time.Now().UnixMilli() + int64(l.number), Shards: l.layout.Partitions(), DC: l.dc,
+	})
 	if err != nil {
 		return err
 	}
-	pacer, err := loadgen.NewPacer(rate)
+	pacer, err := loadgen.NewPacer(l.rate)
 	if err != nil {
 		return err
 	}
@@ -113,8 +123,8 @@ func produceEvents(ctx context.Context, k kafka.Cluster, layout events.Layout, r
 			if err := sink.Produce(ctx, r.Partition, r.Key, r.Value); err != nil && ctx.Err() == nil {
 				return cli.Fail(0, "cannot produce events", err, "")
 			}
-			if count != nil {
-				count.Add(1)
+			if l.count != nil {
+				l.count.Add(1)
 			}
 		}
 	}

@@ -167,10 +167,11 @@ func newMirrorPart(s *Setup) (Part, error) {
 	c := s.Config
 	m := MirrorConfig(c)
 	for i, d := range c.Peers() {
-		var err error
-		if m.Peers[i].Kafka, err = PeerKafka(d); err != nil {
+		k, err := PeerKafka(d)
+		if err != nil {
 			return nil, err
 		}
+		m.Peers[i].Kafka = s.reach(k, d.Name)
 	}
 	queue, reader := mirrorBytes(c, s.Memory.Share)
 	registry := &mirror.StatusRegistry{}

@@ -30,6 +30,8 @@ type Node struct {
 	Server *api.Server
 	// Spend answers requests of the API. Nil: no role of the process does.
 	Spend api.SpendSource
+	// SpendCache is the spend cache of the process. Nil: no role has one.
+	SpendCache api.SpendCacheSource
 	// Apps are the applications of the process.
 	Apps []api.App
 
@@ -56,7 +58,12 @@ type Config struct {
 	// StreamPoll is the interval between reads of a DynamoDB stream without new records. 0: the
 	// default of package bridge.
 	StreamPoll time.Duration
+	// Dial returns how a role connects to the brokers of a datacentre without TLS. Nil: by TCP.
+	Dial func(role, dc string) Dial
 }
+
+// Dial connects to an address, host:port.
+type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // New makes a node. It starts nothing. Its error is a *ConfigError.
 func New(c *config.Config, cfg Config) (*Node, error) {
@@ -87,7 +94,7 @@ func New(c *config.Config, cfg Config) (*Node, error) {
 	serve.Cluster, serve.Find, serve.SpendApp = cluster, local.Find(cfg.Kafka), SpendCounter(c).App()
 	setup := Setup{
 		Config: c, Cluster: cluster, Kafka: cfg.Kafka, brokers: &brokers{cluster: cfg.Kafka, log: cfg.Log}, Table: cfg.Table, Log: cfg.Log,
-		Traces: cfg.Traces, StreamPoll: cfg.StreamPoll,
+		Traces: cfg.Traces, StreamPoll: cfg.StreamPoll, Dial: cfg.Dial,
 		Access: x, API: &serve, Registry: n.registry, Runtime: processors.NewMetrics(n.registry),
 		LeaseMetrics: sync.OnceValue(func() *metrics.Lease { return metrics.NewLease(n.registry) }),
 		RoleMetrics:  newRoleMetrics(n.registry),
@@ -95,7 +102,7 @@ func New(c *config.Config, cfg Config) (*Node, error) {
 	if err := n.addParts(setup, cfg.Roles); err != nil {
 		return nil, err
 	}
-	n.Spend, n.Apps = serve.Spend, serve.Apps
+	n.Spend, n.SpendCache, n.Apps = serve.Spend, serve.SpendCache, serve.Apps
 	if n.Server, err = api.New(serve); err != nil {
 		return nil, &ConfigError{"cannot set up the API", err, apiRemedy(err)}
 	}
@@ -123,7 +130,11 @@ func (n *Node) addParts(s Setup, roles []Role) error {
 	budget := NewBudget(s.Config, roles)
 	for _, r := range roles {
 		setup := s
-		setup.Memory = budget.Of(r)
+		setup.Memory, setup.Role = budget.Of(r), r.Name
+		if s.Dial != nil {
+			setup.Kafka = setup.reach(s.Kafka, s.Config.DC)
+			setup.brokers = &brokers{cluster: setup.Kafka, log: s.Log}
+		}
 		if r.Topics != nil {
 			setup.Topics = r.Topics(s.Config)
 		}

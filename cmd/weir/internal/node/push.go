@@ -149,6 +149,7 @@ func newPushPart(s *Setup) (Part, error) {
 		if err != nil {
 			return nil, err
 		}
+		k = s.reach(k, d.Name)
 		m, registry := PushConfig(c, c.DC, d.Name), &push.StatusRegistry{}
 		m.Source, m.Copies, m.QueueBytes, m.ReaderBytes = s.Kafka, k, int(queue), int(reader)
 		m.Metrics, m.Registry, m.Log = metrics, registry, &s.Log

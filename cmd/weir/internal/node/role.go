@@ -71,7 +71,10 @@ type Group struct {
 
 // Roles is the role table. Lists of roles are in this order.
 func Roles() []Role {
-	return []Role{spendCounterRole(), mirrorRole(), pushRole(), bridgeRole(), liberatorRole(), dedupRole(), balancerRole(), executorRole()}
+	return []Role{
+		spendCounterRole(), mirrorRole(), pushRole(), spendCacheRole(),
+		bridgeRole(), liberatorRole(), dedupRole(), balancerRole(), executorRole(),
+	}
 }
 
 // Topics returns the topics that roles need, each once.

@@ -144,13 +144,13 @@ func TestRolePartsStandAlone(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	if got := strings.Join(RoleNames(), ","); got != "spend,spendcounter,mirror,push,leases,bridge,liberator,dedup,balancer,executor" {
+	if got := strings.Join(RoleNames(), ","); got != "spend,spendcounter,mirror,push,spendcache,leases,bridge,liberator,dedup,balancer,executor" {
 		t.Errorf("--roles takes %s", got)
 	}
 	for names, want := range map[string]string{
 		"leases,spendcounter":                         "spendcounter,leases",
 		"mirror,spendcounter":                         "spendcounter,mirror",
-		"push,mirror,spendcounter":                    "spend",
+		"push,mirror,spendcache,spendcounter":         "spend",
 		"leases,mirror":                               "mirror,leases",
 		"leases,bridge":                               "leases",
 		"executor,bridge":                             "bridge,executor",

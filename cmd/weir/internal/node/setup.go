@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,7 +21,9 @@ import (
 // Setup is what Role.New gets. Memory is that of the role; the roles of a process share the rest.
 type Setup struct {
 	Config *config.Config
+	Role   string
 	Kafka  kafka.Cluster
+	Dial   func(role, dc string) Dial // see Config.Dial
 	// brokers are those of Kafka, for parts to wait for.
 	brokers *brokers
 	Table   *LeaseTable // nil unless a role of the process has LeaseTable
@@ -43,6 +46,15 @@ type Setup struct {
 	LeaseMetrics func() *metrics.Lease // registers the metrics of the lease loop at the first call
 	// RoleMetrics returns the metrics of a role that depends on another cluster.
 	RoleMetrics func(role string) (waiting prometheus.Gauge, failed prometheus.Counter)
+}
+
+// reach returns a cluster of a datacentre as the role reaches it.
+func (s *Setup) reach(k kafka.Cluster, dc string) kafka.Cluster {
+	if s.Dial != nil {
+		k.Options = slices.Clone(k.Options) // those of k belong to others, too
+		k.WithDialer(s.Dial(s.Role, dc))
+	}
+	return k
 }
 
 // processor makes the part of a processor, whose application the API serves. check may be nil.

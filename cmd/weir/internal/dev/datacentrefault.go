@@ -1,0 +1,116 @@
+package dev
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/internal/pause"
+)
+
+// dcFault is an injected fault of weir dev --dcs.
+type dcFault struct {
+	text   string // as it was given
+	begins string // a sentence without a full stop
+	ends   string
+	cuts   func(route) bool
+	after  time.Duration
+	length time.Duration // 0: until the process ends
+}
+
+// Times of a fault of which they are not given.
+const (
+	dcFaultAfter  = 30 * time.Second
+	dcFaultLength = time.Minute
+)
+
+// dcFaultHelp describes the faults of weir dev --dcs.
+const dcFaultHelp = "write spend=DC, mirror=DC, push=DC, kafka=DC or link=DC-DC; add @30s for the time until it begins and +60s for its duration"
+
+// parseDCFault reads KIND=DC[@AFTER][+LENGTH], or link=DC-DC.
+func parseDCFault(text string, dcs []string) (f dcFault, err error) {
+	m := regexp.MustCompile(`^(spend|mirror|push|kafka|link)=([^@+]+)(?:@([^+]+))?(?:\+(.+))?$`).FindStringSubmatch(text)
+	if m == nil {
+		return f, cli.UsageError("--fault "+text+" does not exist with --dcs", dcFaultHelp)
+	}
+	f = dcFault{text: text, after: dcFaultAfter, length: dcFaultLength}
+	if err := f.setRoutes(m[1], m[2], dcs); err != nil {
+		return f, err
+	}
+	for _, d := range []struct {
+		text string
+		to   *time.Duration
+	}{{m[3], &f.after}, {m[4], &f.length}} {
+		if d.text == "" {
+			continue
+		}
+		v, err := time.ParseDuration(d.text)
+		if err != nil || v < 0 {
+			return f, cli.UsageError(fmt.Sprintf("%q in --fault %s is not a duration", d.text, text), "write it like 30s or 2m")
+		}
+		*d.to = v
+	}
+	return f, nil
+}
+
+// setRoutes sets what the fault cuts.
+func (f *dcFault) setRoutes(kind, what string, dcs []string) error {
+	unknown := func(dc string) error {
+		return cli.UsageError(fmt.Sprintf("--fault %s: no datacentre is called %q", f.text, dc), "--dcs has "+strings.Join(dcs, ", "))
+	}
+	if kind == "link" {
+		for n := range len(what) { // names may have dashes
+			a, b := what[:n], strings.TrimPrefix(what[n:], "-")
+			if what[n] != '-' || !slices.Contains(dcs, a) || !slices.Contains(dcs, b) || a == b {
+				continue
+			}
+			f.begins, f.ends = a+" and "+b+" are cut from each other", a+" and "+b+" are connected again"
+			f.cuts = func(r route) bool { return r.from == a && r.to == b || r.from == b && r.to == a }
+			return nil
+		}
+		return unknown(what)
+	}
+	if !slices.Contains(dcs, what) {
+		return unknown(what)
+	}
+	if kind == "kafka" {
+		f.begins, f.ends = "the Kafka of "+what+" is down", "the Kafka of "+what+" is up again"
+		f.cuts = func(r route) bool { return r.to == what }
+		return nil
+	}
+	role := map[string]string{"spend": "spendcounter"}[kind]
+	role = cmp.Or(role, kind)
+	f.begins = fmt.Sprintf("the %s of %s is cut off from all brokers", dcRoleName(kind), what)
+	f.ends = fmt.Sprintf("the %s of %s is connected again", dcRoleName(kind), what)
+	f.cuts = func(r route) bool { return r.from == what && r.role == role }
+	return nil
+}
+
+func dcRoleName(kind string) string {
+	if kind == "spend" {
+		return "spend counter"
+	}
+	return kind
+}
+
+// inject injects the fault and reports it.
+func (f *dcFault) inject(ctx context.Context, n *network, report func(format string, args ...any)) {
+	if !pause.For(ctx, f.after) {
+		return
+	}
+	heal := n.cut(f.text, f.cuts)
+	if f.length == 0 {
+		report("fault: %s", f.begins)
+		return
+	}
+	report("fault: %s, for %s", f.begins, f.length)
+	if pause.For(ctx, f.length) {
+		heal()
+		report("fault: %s", f.ends)
+	}
+}

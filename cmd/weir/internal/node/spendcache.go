@@ -1,0 +1,112 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors/follower"
+	"github.com/weirhq/weir/spendcache"
+	"github.com/weirhq/weir/stream"
+)
+
+func spendCacheRole() Role {
+	return Role{
+		Name: "spendcache", Group: spendGroup(), Dev: true,
+		Summary: "serves the spend of accounts to ad servers, from the healthiest dataset",
+		Weight:  2, Memory: cacheMemory,
+		Topics: cacheTopics, ACLs: cacheACLs,
+		Settings: []string{"dc", "dcs"},
+		New:      newCachePart,
+	}
+}
+
+// SpendCache returns the configuration of the spend cache, without its connection and memory.
+func SpendCache(c *config.Config) spendcache.Config {
+	out := spendcache.Config{
+		Dir: c.DataDir, Instance: c.Instance, DC: c.DC, Writers: c.PushWriters(), Layout: SpendCounter(c).Layout,
+	}
+	for _, d := range c.DCs {
+		out.Ring = append(out.Ring, d.Name)
+	}
+	return out
+}
+
+// cacheTopics returns the datasets that this datacentre has.
+func cacheTopics(c *config.Config) (topics []stream.Topic) {
+	cache := SpendCache(c)
+	for _, t := range append(SpendCounter(c).Topics(), pushTopics(c)...) {
+		if slices.Contains(cache.Topics(), t.Name) {
+			topics = append(topics, t)
+		}
+	}
+	return topics
+}
+
+// cacheACLs lists the rights of the spend cache.
+func cacheACLs(c *config.Config) (lines []string, err error) {
+	for _, name := range SpendCache(c).Topics() {
+		lines = append(lines, "--topic "+name+" --operation Read --operation Describe --operation DescribeConfigs")
+	}
+	return lines, nil
+}
+
+// Parts of the share of the spend cache.
+const (
+	minCacheFetch = 1 << 20
+	maxCacheFetch = 8 << 20
+)
+
+func cacheMemory(_ *config.Config, share int64) Allocation {
+	a := Allocation{
+		Share: share, Cache: max(minStore, share*3/8), WriteBuffers: max(minStore, share/4),
+		Fetch: max(minCacheFetch, min(maxCacheFetch, share/40)),
+	}
+	a.Uses = []Use{
+		{"block cache", a.Cache, "of the store"},
+		{"write buffers", a.WriteBuffers, "of the store, and rows that are loaded"},
+		{
+			"fetched records", recordsPerFetch * a.Fetch,
+			fmt.Sprintf("%d bytes of fetches; decoded records take about ten times as much", a.Fetch),
+		},
+	}
+	return a
+}
+
+// cachePart is the spend cache of a process.
+type cachePart struct {
+	cache *spendcache.Cache
+}
+
+func newCachePart(s *Setup) (Part, error) {
+	cfg := SpendCache(s.Config)
+	cfg.Kafka, cfg.Log = s.Kafka, &s.Log
+	cfg.CacheBytes, cfg.MemtableBytes, cfg.FetchBytes = s.Memory.Cache, s.Memory.WriteBuffers, int32(s.Memory.Fetch)
+	cache, err := spendcache.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.Registry.MustRegister(cache.Collector())
+	s.API.SpendCache = cacheSource{cache}
+	layout := SpendCounter(s.Config).Layout
+	s.Cluster.DC, s.Cluster.Layout, s.Cluster.DCs = s.Config.DC, &layout, s.Config.Ring()
+	return cachePart{cache}, nil
+}
+
+// Run implements Part.
+func (p cachePart) Run(ctx context.Context) error { return p.cache.Run(ctx) }
+
+// Ready implements Part.
+func (p cachePart) Ready(context.Context) Readiness {
+	r := Readiness{}
+	for _, s := range p.cache.Status() {
+		if s.State == follower.StateFollowing {
+			r.Partitions++
+		}
+	}
+	if ready, why := p.cache.Ready(); !ready {
+		r.Reasons = []string{why}
+	}
+	return r
+}
