@@ -27,6 +27,7 @@ type Assessment struct {
 	Known bool // there is a health record
 	Age   time.Duration
 	Count uint64 // events of the last 60 s by ingest time
+	Total uint64 // events of all time
 	Lost  uint64 // records of which no copy has arrived, of all time
 
 	Candidate bool          // the health record is not stale
@@ -37,7 +38,7 @@ type Assessment struct {
 	Deficit   float64       // missing part of the count, against the greatest of a candidate
 	Fresh     bool
 	Complete  bool
-	Lossless  bool // no fresh candidate has lost fewer records
+	Lossless  bool // no healthy candidate with as many events has lost fewer records
 }
 
 // Healthy reports whether the dataset is a candidate, fresh, complete and lossless.
@@ -84,6 +85,7 @@ func (s *Selector) assess(datasets []Dataset) Shard {
 				continue
 			}
 			a.Count += o.GetCount_60S()
+			a.Total += o.GetCumulativeCount()
 			a.Lost += o.GetLost()
 			if a.Candidate {
 				newest[o.GetDc()] = max(newest[o.GetDc()], o.GetWatermarkMs())
@@ -97,16 +99,13 @@ func (s *Selector) assess(datasets []Dataset) Shard {
 	if shard.Few = most < s.cfg.MinEvents; shard.Few {
 		weight = nil // by chance, too
 	}
-	least := uint64(1<<64 - 1) // records lost by a fresh dataset
 	for i := range shard.Datasets {
 		a := &shard.Datasets[i]
 		if !a.Candidate {
 			continue
 		}
 		s.measureLags(a, byDC[a.DC].Health, newest, weight)
-		if a.Fresh = a.Lag < s.cfg.Lag; a.Fresh {
-			least = min(least, a.Lost)
-		}
+		a.Fresh = a.Lag < s.cfg.Lag
 		if most > 0 && a.Count < most {
 			a.Deficit = float64(most-a.Count) / float64(most)
 		}
@@ -116,8 +115,17 @@ func (s *Selector) assess(datasets []Dataset) Shard {
 		if shard.Few {
 			a.Deficit = 0
 		}
-		a.Complete, a.Lossless = a.Deficit < s.cfg.Deficit, a.Lost <= least
-		if a.Candidate && (shard.Best < 0 || prefer(a, &shard.Datasets[shard.Best])) {
+		a.Complete = a.Deficit < s.cfg.Deficit
+	}
+	underWay := s.cfg.Deficit * float64(most) // events that one dataset may have before another
+	for i := range shard.Datasets {
+		a := &shard.Datasets[i]
+		a.Lossless = !slices.ContainsFunc(shard.Datasets, func(b Assessment) bool {
+			return b.Candidate && b.Fresh && b.Complete && b.Lost < a.Lost && float64(b.Total)+underWay >= float64(a.Total)
+		})
+	}
+	for i := range shard.Datasets {
+		if a := &shard.Datasets[i]; a.Candidate && (shard.Best < 0 || prefer(a, &shard.Datasets[shard.Best])) {
 			shard.Best = i
 		}
 	}

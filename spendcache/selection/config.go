@@ -31,7 +31,8 @@ type Config struct {
 	// before another one is chosen. Defaults to 2.
 	LeaveAfter int
 	// ReturnAfter is how long Local has to be healthy before it is chosen again in place of another
-	// healthy dataset. Defaults to 30 s.
+	// healthy dataset. A dataset that is left only for the records that it has lost is left after
+	// this time, too. Defaults to 30 s.
 	ReturnAfter time.Duration
 }
 

@@ -21,13 +21,14 @@
 //     without them each event of a quiet origin would look like a lag.
 //   - The deficit is the missing part of the events of the last 60 s by ingest time, against the
 //     dataset with the most.
-//   - The counter counts the records of which no copy has arrived. Of fresh datasets, those that
-//     have lost the fewest are preferred for as long as they are healthy: what a dataset has lost
-//     is missing from the spend of its campaign days until they end, however healthy its last 60 s
-//     are.
+//   - The counter counts the records of which no copy has arrived. What a dataset has lost is
+//     missing from the spend of its campaign days until they end, however healthy its last 60 s
+//     are. So a healthy dataset that has lost fewer records is preferred, if it has as many events
+//     of all time: a dataset whose state began later, such as that of a new datacentre, has lost
+//     nothing and lacks everything before.
 //
 // A dataset is fresh if its lag is less than Config.Lag, complete if its deficit is less than
-// Config.Deficit, lossless if no fresh dataset has lost fewer records, and healthy if all three.
+// Config.Deficit, lossless if no such dataset has lost fewer records, and healthy if all three.
 //
 // A Selector prefers the reader's own dataset if it is healthy, then the next healthy one in ring
 // order. If no dataset is healthy, it prefers the dataset that misses least. What a dataset misses

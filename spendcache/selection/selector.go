@@ -110,7 +110,11 @@ func (s *Selector) next(now time.Time, shard *Shard) (int, string) {
 		}
 		return s.now, s.reason
 	}
-	if s.bad++; s.bad < s.cfg.LeaveAfter {
+	need := s.cfg.LeaveAfter
+	if current.Fresh && current.Complete { // nothing more is missing since the records were lost
+		need = max(need, int(s.cfg.ReturnAfter/time.Second))
+	}
+	if s.bad++; s.bad < need {
 		return s.now, s.reason
 	}
 	return shard.Best, why(current, best)

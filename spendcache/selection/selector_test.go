@@ -112,6 +112,23 @@ func TestChosenRemoteFails(t *testing.T) {
 	r.expect(1, Normal, "eu")
 }
 
+// TestLostRecordsDoNotFlap: a dataset is left for its lost records alone only when another one has
+// been better for 30 s. Another one that is now and then late changes nothing.
+func TestLostRecordsDoNotFlap(t *testing.T) {
+	r := newReader(t, "eu", "us")
+	r.expect(1, Normal, "eu")
+	r.datasets["eu"].Health.Origins[0].Lost = 5
+	for range 20 {
+		r.expect(10, Normal, "eu")
+		r.lag("us", 6*time.Second)
+		r.expect(3, Normal, "eu")
+		r.lag("us", 0)
+	}
+	r.expect(29, Normal, "eu")
+	r.reason(r.expect(1, Normal, "us"), "eu has lost 5 records, and us 0")
+	r.expect(100, Normal, "us")
+}
+
 // TestNoneHealthy: of datasets that are not healthy another one is chosen only if it misses clearly
 // less.
 func TestNoneHealthy(t *testing.T) {

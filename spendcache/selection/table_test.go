@@ -263,6 +263,37 @@ func TestFewEvents(t *testing.T) {
 	}
 }
 
+// TestLossless: a dataset that has lost records yields to a healthy one that has lost fewer and has
+// as many events, and not to one whose state began later or that lacks events now.
+func TestLossless(t *testing.T) {
+	cfg := Config{Local: "eu", Ring: []string{"eu", "us", "ap"}}
+	of := func(dc string, total, lost uint64) Dataset {
+		d := dataset(dc, 0, 1000, "eu", "us")
+		d.Health.Origins[0].CumulativeCount, d.Health.Origins[1].Lost = total, lost
+		return d
+	}
+	for _, tc := range []struct {
+		name       string
+		eu, us, ap Dataset
+		want       string
+	}{
+		{"nothing is lost", of("eu", 900_000, 0), of("us", 900_000, 0), of("ap", 900_000, 0), "eu"},
+		{"eu has lost one", of("eu", 899_999, 1), of("us", 900_000, 0), of("ap", 900_000, 0), "us"},
+		{"us has lost fewer", of("eu", 899_995, 5), of("us", 899_997, 3), of("ap", 899_990, 9), "us"},
+		{"the state of ap is new", of("eu", 899_999, 1), of("us", 899_998, 2), of("ap", 400_000, 0), "eu"},
+		{"us is some events behind", of("eu", 900_000, 1), of("us", 899_930, 0), of("ap", 400_000, 0), "us"},
+	} {
+		if got := best(t, cfg, tc.eu, tc.us, tc.ap); got != tc.want {
+			t.Errorf("%s: chose %s, want %s", tc.name, got, tc.want)
+		}
+	}
+	us := of("us", 900_000, 0)
+	us.Health.Origins[0].Count_60S = 800 // of 1,000
+	if got := best(t, cfg, of("eu", 899_999, 1), us, of("ap", 400_000, 0)); got != "eu" {
+		t.Errorf("us lacks events now: chose %s", got)
+	}
+}
+
 // TestTwoRecords: of two records of one datacentre the newer one counts: by the order of records,
 // and by age where that is the same.
 func TestTwoRecords(t *testing.T) {
