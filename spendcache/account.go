@@ -1,6 +1,7 @@
 package spendcache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -19,6 +20,8 @@ type AccountQuery struct {
 	Campaigns []string
 	// Parts is whether rows have the spend by line item and arm.
 	Parts bool
+	// Limit is the maximum number of rows, and of their parts. Defaults to no bound.
+	Limit int
 }
 
 // Row is a campaign day in one currency.
@@ -30,15 +33,27 @@ type Row struct {
 	key string // spend key
 }
 
+// Spent returns the charges less the refunds, in micros.
+func (r *Row) Spent() (micros int64) {
+	for _, by := range r.Spend.GetByDc() {
+		micros += by.GetChargedMicros() - by.GetRefundedMicros()
+	}
+	return micros
+}
+
+// ErrLimit means that there are more rows than AccountQuery.Limit.
+var ErrLimit = errors.New("the account has more rows than the limit")
+
 // ErrNoRows means that no dataset of the shard can be read now. Ask the cache of another
 // datacentre, or again after a second.
 var ErrNoRows = errors.New("no dataset of the shard can be read now")
 
 // Account calls fn for each row of an account, ordered by campaign, day and currency, and returns
 // the choice that the rows are of. An account without spend has no rows. An error of fn ends the
-// call and is returned. Account returns ErrNoRows if no dataset of the shard can be read.
-func (c *Cache) Account(q AccountQuery, fn func(Row) error) (*Choice, error) {
-	n := events.Shard(q.Account, int32(len(c.shards)))
+// call and is returned. Account returns ErrNoRows if no dataset of the shard can be read, ErrLimit,
+// or the error of ctx.
+func (c *Cache) Account(ctx context.Context, q AccountQuery, fn func(Row) error) (*Choice, error) {
+	n := c.Shard(q.Account)
 	choice := c.shards[n].choice.Load()
 	if choice == nil {
 		return nil, fmt.Errorf("%w: the cache has just started", ErrNoRows)
@@ -48,11 +63,11 @@ func (c *Cache) Account(q AccountQuery, fn func(Row) error) (*Choice, error) {
 		return nil, gapError(err)
 	}
 	defer func() { _ = snap.Close() }() // a snapshot of an open database has no error
-	r := &reader{snap: snap, shard: n, q: q}
+	r := &reader{ctx: ctx, snap: snap, shard: n, q: q}
 	if choice.Mode == selection.Normal {
 		err = r.chosen(c.dataset(choice.DC), choice, fn)
 	} else {
-		err = r.merged(c.datasets, fn)
+		err = r.merged(c.datasets, choice, fn)
 	}
 	if err != nil {
 		return nil, gapError(err)

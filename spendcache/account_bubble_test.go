@@ -3,6 +3,7 @@
 package spendcache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -67,7 +68,7 @@ func TestRows(t *testing.T) {
 			}
 			slices.Sort(want)
 			want = slices.Compact(want)
-			if _, err := x.cache.Account(q, func(r Row) error {
+			if _, err := x.cache.Account(x.Context(), q, func(r Row) error {
 				s := r.Spend
 				got = append(got, text(row{s.GetAccount(), s.GetCampaign(), s.GetCurrency(), s.GetBudgetDay()}))
 				return nil
@@ -79,8 +80,106 @@ func TestRows(t *testing.T) {
 			}
 		}
 		stop := errors.New("stop")
-		if _, err := x.cache.Account(AccountQuery{Account: "a"}, func(Row) error { return stop }); !errors.Is(err, stop) {
+		if _, err := x.cache.Account(x.Context(), AccountQuery{Account: "a"}, func(Row) error { return stop }); !errors.Is(err, stop) {
 			x.Errorf("an error of the function: %v", err)
+		}
+	})
+}
+
+// TestLimit: an account with more rows than the limit is an error, with a healthy dataset and
+// without.
+func TestLimit(t *testing.T) {
+	inCluster(t, func(x *fixture) {
+		eu := x.counters["eu"]
+		for _, campaign := range []string{"a", "b", "c", "d"} {
+			eu.commit(0, eu.message(&eventspb.Spend{Account: accountOf(0), Campaign: campaign, BudgetDay: today, Currency: "USD", Incarnation: 1}))
+		}
+		x.ready()
+		read := func(limit int) error {
+			_, err := x.cache.Account(x.Context(), AccountQuery{Account: accountOf(0), Limit: limit}, func(Row) error { return nil })
+			return err
+		}
+		if err3, err4 := read(3), read(4); !errors.Is(err3, ErrLimit) || err4 != nil {
+			x.Errorf("without a healthy dataset: %v, %v", err3, err4)
+		}
+		x.pass(3, "eu") // a fifth row
+		if err4, err5 := read(4), read(5); !errors.Is(err4, ErrLimit) || err5 != nil {
+			x.Errorf("with a healthy dataset: %v, %v", err4, err5)
+		}
+		ctx, cancel := context.WithCancel(x.Context())
+		cancel()
+		if _, err := x.cache.Campaign(ctx, "a", "", func(*Choice, Row) error { return nil }); err != nil {
+			x.Errorf("a few rows are read in any case: %v", err)
+		}
+	})
+}
+
+// TestNewerDataset: without a healthy dataset, one with rows of a newer version is left out.
+func TestNewerDataset(t *testing.T) {
+	inCluster(t, func(x *fixture) {
+		row := func(dc string, schema uint32) {
+			c := x.counters[dc]
+			c.commit(0, c.message(&eventspb.Spend{
+				Account: accountOf(0), Campaign: dc, BudgetDay: today, Currency: "USD", Incarnation: 1, Schema: schema,
+			}))
+		}
+		row("eu", 0)
+		row("us", 99)
+		x.ready()
+		var campaigns []string
+		_, err := x.cache.Account(x.Context(), AccountQuery{Account: accountOf(0)}, func(r Row) error {
+			campaigns = append(campaigns, r.Spend.GetCampaign())
+			return nil
+		})
+		if err != nil || !slices.Equal(campaigns, []string{"eu"}) {
+			x.Errorf("%q, %v", campaigns, err)
+		}
+		if _, err := x.cache.Account(x.Context(), AccountQuery{Account: accountOf(1)}, func(Row) error { return nil }); err != nil {
+			x.Errorf("an account without rows: %v", err)
+		}
+	})
+}
+
+// TestCampaign: the rows of a campaign are of the dataset that each shard uses, with the lifetime
+// row.
+func TestCampaign(t *testing.T) {
+	inCluster(t, func(x *fixture) {
+		for _, dc := range ring() {
+			c := x.counters[dc]
+			for shard := range int32(shards) {
+				for _, campaign := range []string{"spring", "summer"} {
+					c.commit(shard, c.message(&eventspb.Spend{Account: accountOf(shard), Campaign: campaign, Currency: "USD", Incarnation: 1}))
+				}
+			}
+		}
+		x.pass(3, all()...)
+		x.ready()
+		rows := func(account string) (list []string) {
+			choices, err := x.cache.Campaign(x.Context(), "spring", account, func(c *Choice, r Row) error {
+				cents := int64(0)
+				for _, by := range r.Spend.GetByDc() {
+					cents += by.GetChargedMicros() / 10_000
+				}
+				list = append(list, fmt.Sprintf("%d %s %s %d %d", c.Shard, c.DC, r.Spend.GetCampaign(), r.Spend.GetBudgetDay(), cents))
+				return nil
+			})
+			if want := map[bool]int{true: shards, false: 1}[account == ""]; err != nil || len(choices) != want {
+				x.Fatalf("%d choices, %v", len(choices), err)
+			}
+			return list
+		}
+		if x.cache.Away("") || x.cache.Away(accountOf(1)) {
+			x.Error("another dataset is used")
+		}
+		if got, want := rows(""), []string{"0 eu spring 0 0", "0 eu spring 20000101 3", "1 eu spring 0 0", "1 eu spring 20000101 3"}; !slices.Equal(got, want) {
+			x.Errorf("%q, want %q", got, want)
+		}
+		x.pass(9, "us", "ap")
+		if !x.cache.Away("") || !x.cache.Away(accountOf(1)) {
+			x.Error("no other dataset is used")
+		}
+		if got, want := rows(accountOf(1)), []string{"1 us spring 0 0", "1 us spring 20000101 12"}; !slices.Equal(got, want) {
+			x.Errorf("%q, want %q", got, want)
 		}
 	})
 }
@@ -93,13 +192,13 @@ func TestNotRunning(t *testing.T) {
 		if err != nil {
 			x.Fatal(err)
 		}
-		if _, err := cache.Account(AccountQuery{Account: "a"}, nil); !errors.Is(err, ErrNoRows) {
+		if _, err := cache.Account(x.Context(), AccountQuery{Account: "a"}, nil); !errors.Is(err, ErrNoRows) {
 			x.Errorf("before Run: %v", err)
 		}
 		x.pass(2, all()...)
 		x.ready()
 		x.halt()
-		if _, err := x.cache.Account(AccountQuery{Account: "a"}, nil); !errors.Is(err, ErrNoRows) {
+		if _, err := x.cache.Account(x.Context(), AccountQuery{Account: "a"}, nil); !errors.Is(err, ErrNoRows) {
 			x.Errorf("after Run: %v", err)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/follower"
 	"github.com/weirhq/weir/spendcache/selection"
@@ -52,7 +53,11 @@ func New(cfg Config) (*Cache, error) {
 	}
 	c := &Cache{cfg: cfg, follower: f, shards: make([]shard, cfg.Layout.Partitions()), switches: newSwitches()}
 	for _, dc := range cfg.datasets() {
-		c.datasets = append(c.datasets, dataset{dc: dc, topic: cfg.topic(dc), health: make([]healthRow, len(c.shards))})
+		d := dataset{dc: dc, topic: cfg.topic(dc), health: make([]healthRow, len(c.shards))}
+		for n := range d.health {
+			d.health[n].copied = dc != cfg.DC
+		}
+		c.datasets = append(c.datasets, d)
 	}
 	for n := range c.shards {
 		if c.shards[n].selector, err = selection.New(cfg.Selection); err != nil {
@@ -88,6 +93,11 @@ func (c *Cache) Status() []follower.Status { return c.follower.Status() }
 // Ready returns whether the cache can serve, and otherwise why not: every shard has a dataset, or
 // all topics have been read to their ends since Run began.
 func (c *Cache) Ready() (ready bool, why string) {
+	snap, err := c.follower.Snapshot()
+	if err != nil {
+		return false, "spendcache: " + err.Error()
+	}
+	_ = snap.Close() // a snapshot of an open database has no error
 	read := false
 	select {
 	case <-c.follower.CaughtUp():
@@ -105,6 +115,9 @@ func (c *Cache) Ready() (ready bool, why string) {
 	}
 	return true, ""
 }
+
+// Shard returns the shard of an account.
+func (c *Cache) Shard(account string) int32 { return events.Shard(account, int32(len(c.shards))) }
 
 // gapError marks the error of a partition that cannot be read now with ErrNoRows.
 func gapError(err error) error {

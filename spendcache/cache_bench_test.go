@@ -105,7 +105,7 @@ func readAccounts(b *testing.B, c *Cache) []time.Duration {
 			for n := w; n < b.N; n += workers {
 				account := fmt.Sprintf("account-%d", n*7919%benchAccounts)
 				began, rows := time.Now(), 0
-				_, err := c.Account(AccountQuery{Account: account, From: today}, func(Row) error { rows++; return nil })
+				_, err := c.Account(b.Context(), AccountQuery{Account: account, From: today}, func(Row) error { rows++; return nil })
 				if err != nil || rows != benchCampaigns {
 					b.Errorf("%s: %d rows, %v", account, rows, err)
 					return

@@ -30,6 +30,8 @@ type Choice struct {
 	seen     time.Time                // when the cache first saw it
 	seenAge  time.Duration            // its age at that time
 	datasets []selection.Assessment
+
+	incarnations []uint64 // of the states of all datasets, in the order of Cache.datasets; 0: not known
 }
 
 // Origin is the progress of a dataset in the events that one datacentre took.
@@ -41,7 +43,7 @@ type Origin struct {
 // Age returns the time since the newest health row was written, see the package's section Age. It
 // is negative if there is none.
 func (c *Choice) Age(now time.Time) time.Duration {
-	if c.health == nil {
+	if c.health == nil || c.seenAge >= unknownAge {
 		return -1
 	}
 	return c.seenAge + now.Sub(c.seen)
@@ -112,6 +114,9 @@ func (c *Cache) decide(now time.Time, n int32) (choice *Choice, switched bool) {
 	choice.datasets = slices.DeleteFunc(d.Shard.Datasets, func(a selection.Assessment) bool {
 		return !slices.ContainsFunc(c.datasets, func(has dataset) bool { return has.dc == a.DC })
 	})
+	for i := range c.datasets { // also of one that has no health row now
+		choice.incarnations = append(choice.incarnations, c.datasets[i].health[n].health.GetIncarnation())
+	}
 	if h := c.newest(now, n, d.DC); h != nil {
 		choice.take(h)
 	}

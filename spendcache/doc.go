@@ -16,8 +16,8 @@
 //	})
 //	// handle err
 //	go cache.Run(ctx)
-//	choice, err := cache.Account(spendcache.AccountQuery{Account: "acme", From: day}, func(r spendcache.Row) error {
-//		spent += r.ChargedMicros() - r.RefundedMicros()
+//	choice, err := cache.Account(ctx, spendcache.AccountQuery{Account: "acme", From: day}, func(r spendcache.Row) error {
+//		spent += r.Spent()
 //		return nil
 //	})
 //
@@ -43,8 +43,8 @@
 //     health and rows are read from one snapshot, and a health row is behind the rows that it
 //     describes (SPEND-32).
 //   - CACHE-3: A dataset whose counter has stopped is not chosen for longer than the thresholds
-//     allow, whatever the clocks of other machines are, and also if the cache has just started or
-//     was cut off from the brokers. Age has the rule.
+//     allow, also if the cache has just started or was cut off from the brokers, if its copy
+//     arrives late, and if the clock of its counter is wrong. Age has the rule and its limits.
 //   - CACHE-4: Choices are made from the health rows alone, once a second and for each shard. Two
 //     caches that read the same rows choose by the same rules.
 //   - CACHE-5: While no broker answers, the cache answers from the rows that it has, and its
@@ -52,12 +52,19 @@
 //
 // # Age
 //
-// The age of a dataset is the time since its newest health row was written. The clock of the
-// writer may be wrong, so it decides only within the bounds of what the cache knows. A health row
-// that is new to the cache was written before now, and after the last time at which the cache had
-// read the topic to its end. From then on the age grows by the clock of the cache. The first health
-// row after a start has no such lower bound, so that the clock of its writer decides: if that is an
-// hour behind, the dataset is used from the next health row on, a second later.
+// The age of a dataset is the time since its newest health row was written. When the cache sees a
+// row for the first time, the age is its delay, from the time that the writer has stamped to now.
+// From then on it grows by the clock of the cache. The clock of the writer may be wrong:
+//
+//   - The least delay of the last 30 to 60 minutes shows it: if that is negative, the clock is
+//     ahead, and if it is more than 10 s, behind. It is subtracted.
+//   - A row that comes first and seems to be of the future has no known age. Its dataset is used
+//     some seconds later, when two health rows have arrived. So is that of a clock that is behind.
+//   - A row of the own counter was written after the last time at which the cache had read the
+//     topic to its end without the row. A copied row may have been late.
+//   - If the clock of another datacentre is set back by more than 30 s, its dataset is not used
+//     until the delays from before are forgotten. A push that is always equally late, by more than
+//     10 s, looks like a clock that is behind.
 //
 // # What it does not do
 //

@@ -70,6 +70,7 @@ type counter struct {
 	x       *fixture
 	dc      string
 	skew    time.Duration            // of its clock
+	late    time.Duration            // its rows arrive so long after they were written
 	lag     map[string]time.Duration // by origin: it counts no newer events
 	missing float64                  // part of the events that it never gets
 	seq     uint64
@@ -269,7 +270,7 @@ func (c *counter) marshal(m proto.Message) []byte {
 func (c *counter) health(shard int32) stream.Message {
 	now := time.Now()
 	h := &eventspb.SpendHistogram{
-		WriterDc: c.dc, Shard: shard, Incarnation: c.begun, OwnerEpoch: c.epoch, Sequence: c.seq, WrittenAtMs: now.Add(c.skew).UnixMilli(),
+		WriterDc: c.dc, Shard: shard, Incarnation: c.begun, OwnerEpoch: c.epoch, Sequence: c.seq, WrittenAtMs: now.Add(c.skew - c.late).UnixMilli(),
 	}
 	for _, origin := range ring() {
 		h.Origins = append(h.Origins, &eventspb.OriginHealth{
@@ -283,7 +284,7 @@ func (c *counter) health(shard int32) stream.Message {
 func (x *fixture) account(shard int32) (c *Choice, cents int64) {
 	x.Helper()
 	rows := 0
-	c, err := x.cache.Account(AccountQuery{Account: accountOf(shard)}, func(r Row) error {
+	c, err := x.cache.Account(x.Context(), AccountQuery{Account: accountOf(shard)}, func(r Row) error {
 		rows++
 		for _, by := range r.Spend.GetByDc() {
 			cents += by.GetChargedMicros() / 10_000

@@ -15,11 +15,13 @@ import (
 
 // healthRow is the newest health row of a shard in a dataset.
 type healthRow struct {
+	copied  bool                     // the dataset is pushed from another datacentre
 	health  *eventspb.SpendHistogram // the newest that was seen; nil: none yet
 	present bool                     // the dataset has it now
 	at      time.Time                // when the cache saw it for the first time
 	age     time.Duration            // at that time
 	asOf    time.Time                // last time at which the cache had read the partition to its end; zero: never
+	delays  delays
 }
 
 // ager returns the age of a health row that the cache sees for the first time.
@@ -33,18 +35,75 @@ func (h *healthRow) observe(now time.Time, health *eventspb.SpendHistogram, ageO
 	if h.health != nil && events.CompareVersions(h.health, health) == 0 {
 		return // the same row, also if it was removed and written again
 	}
-	h.health, h.at, h.age = health, now, ageOf(h, now, health.GetWrittenAtMs())
+	h.age = ageOf(h, now, health.GetWrittenAtMs())
+	h.health, h.at = health, now
+	if !h.asOf.IsZero() && now.Round(0).Sub(h.asOf) < justArrived {
+		h.delays.note(now, delayOf(now, health.GetWrittenAtMs()))
+	}
 }
 
-// ageOf returns the age of a row that the cache sees for the first time: by the clock of the
-// writer, but neither negative nor longer than the time since the cache had read the log to its end
-// without the row.
+// justArrived is the time since the cache had read the log to its end within which a new row has
+// arrived just now: only then its delay shows what the clock of the writer is. Rows that were in
+// the log when the cache started, or after an outage of the brokers, are older.
+const justArrived = 5 * time.Second
+
+// delayOf is the time since a row was written, by the clock of the writer: the delay and the
+// difference between the clocks.
+func delayOf(now time.Time, writtenMs int64) time.Duration {
+	return time.Duration(now.UnixMilli()-writtenMs) * time.Millisecond
+}
+
+// Delays of less than -clockAhead show that the clock of the writer is ahead, so that nothing is
+// known of the age of the first row. If all delays are more than clockBehind, the clock is behind.
+const (
+	clockAhead  = 2 * time.Second
+	clockBehind = 10 * time.Second
+)
+
+// ageOf is the rule of the package's section Age.
 func (h *healthRow) ageOf(now time.Time, writtenMs int64) time.Duration {
-	age := max(0, time.Duration(now.UnixMilli()-writtenMs)*time.Millisecond)
-	if h.asOf.IsZero() {
+	age := delayOf(now, writtenMs)
+	least, known := h.delays.least()
+	switch {
+	case known && (least < 0 || least > clockBehind):
+		age -= least
+	case !known && age < -clockAhead:
+		age = unknownAge
+	}
+	if age = max(0, age); h.copied || h.asOf.IsZero() {
 		return age
 	}
 	return min(age, max(0, now.Round(0).Sub(h.asOf)))
+}
+
+// unknownAge is the age of a row of which nothing is known: older than every threshold.
+const unknownAge = 1000 * time.Hour
+
+// delays has the least delay of the health rows of the last 30 to 60 minutes.
+type delays struct {
+	values [2]time.Duration // of the present half hour, and of the one before
+	has    [2]bool
+	begun  time.Time // of the present half hour
+}
+
+const delaysEvery = 30 * time.Minute
+
+func (d *delays) note(now time.Time, delay time.Duration) {
+	if now.Sub(d.begun) >= delaysEvery {
+		d.values[1], d.has[1], d.has[0], d.begun = d.values[0], d.has[0], false, now
+	}
+	if !d.has[0] || delay < d.values[0] {
+		d.values[0], d.has[0] = delay, true
+	}
+}
+
+func (d *delays) least() (least time.Duration, known bool) {
+	for i, v := range d.values {
+		if d.has[i] && (!known || v < least) {
+			least, known = v, true
+		}
+	}
+	return least, known
 }
 
 // dataset returns what the Selector gets.

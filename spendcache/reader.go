@@ -1,6 +1,7 @@
 package spendcache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,6 +19,7 @@ import (
 
 // reader reads the rows of an account from one snapshot.
 type reader struct {
+	ctx   context.Context
 	snap  *follower.Snapshot
 	shard int32
 	q     AccountQuery
@@ -33,26 +35,23 @@ func (r *reader) chosen(d *dataset, choice *Choice, fn func(Row) error) error {
 	if health == nil || events.CompareVersions(health, choice.health) < 0 {
 		return fmt.Errorf("%w: the dataset of %s has just been replaced", ErrNoRows, d.dc)
 	}
-	return r.scan(d, health, fn)
+	return r.scan(d, health.GetIncarnation(), fn)
 }
 
 // merged reads the rows of all datasets that can be read, and merges those of each campaign day.
-func (r *reader) merged(datasets []dataset, fn func(Row) error) error {
+func (r *reader) merged(datasets []dataset, choice *Choice, fn func(Row) error) error {
 	found := map[string][]Row{}
 	var gaps []error
 	for i := range datasets {
-		health, err := readHealth(r.snap, &datasets[i], r.shard)
-		if err == nil {
-			err = r.scan(&datasets[i], health, func(row Row) error {
-				found[row.key] = append(found[row.key], row)
-				return nil
-			})
-		}
+		err := r.scan(&datasets[i], choice.incarnations[i], func(row Row) error {
+			found[row.key] = append(found[row.key], row)
+			return nil
+		})
 		switch {
-		case errors.Is(err, follower.ErrLoading):
-			gaps = append(gaps, err)
-		case err != nil:
+		case r.ctx.Err() != nil, errors.Is(err, ErrLimit):
 			return err
+		case err != nil: // the others may be readable
+			gaps = append(gaps, err)
 		}
 	}
 	if len(gaps) == len(datasets) {
@@ -92,9 +91,9 @@ func mergeRows(list []Row) Row {
 	return out
 }
 
-// scan calls fn for each row of a dataset, in the order of the keys. health is the health row of
-// the shard, nil if it has none.
-func (r *reader) scan(d *dataset, health *eventspb.SpendHistogram, fn func(Row) error) error {
+// scan calls fn for each row of a dataset, in the order of the keys. incarnation is that of the
+// state of the shard.
+func (r *reader) scan(d *dataset, incarnation uint64, fn func(Row) error) error {
 	prefixes := [][]byte{spendcounter.AccountPrefix(r.q.Account)}
 	if len(r.q.Campaigns) > 0 {
 		prefixes = nil
@@ -102,7 +101,7 @@ func (r *reader) scan(d *dataset, health *eventspb.SpendHistogram, fn func(Row) 
 			prefixes = append(prefixes, spendcounter.CampaignPrefix(r.q.Account, campaign))
 		}
 	}
-	s := &scan{reader: r, topic: d.topic, incarnation: health.GetIncarnation(), fn: fn}
+	s := &scan{reader: r, topic: d.topic, incarnation: incarnation, fn: fn}
 	for _, p := range prefixes {
 		if err := s.prefix(p); err != nil {
 			return err
@@ -117,6 +116,16 @@ type scan struct {
 	topic       string
 	incarnation uint64 // rows of a smaller one are of a state that was deleted
 	fn          func(Row) error
+	visited     int // rows
+	taken       int // rows and parts
+}
+
+// step counts a row that the scan visits, and returns the error of ctx from time to time.
+func (s *scan) step() error {
+	if s.visited++; s.visited%1024 == 0 {
+		return s.ctx.Err()
+	}
+	return nil
 }
 
 // skipLimit is the number of rows of earlier days in a row after which a scan seeks: a seek takes
@@ -137,7 +146,7 @@ func (s *scan) prefix(prefix []byte) error {
 		err := s.snap.Range(follower.KeyRange{Topic: s.topic, Partition: s.shard, From: from, To: to}, func(row follower.Row) error {
 			key := row.Key[1:]
 			account, campaign, day, _, err := spendcounter.ParseKey(key)
-			if err != nil {
+			if err = errors.Join(err, s.step()); err != nil {
 				return err
 			}
 			if day == 0 || day < s.q.From {
@@ -175,6 +184,9 @@ func (s *scan) take(key, value []byte) error {
 			return err
 		}
 	}
+	if s.taken += 1 + len(row.Parts); s.q.Limit > 0 && s.taken > s.q.Limit {
+		return ErrLimit
+	}
 	return s.fn(row)
 }
 
@@ -185,6 +197,9 @@ func (s *scan) takeParts(key []byte, row *Row) error {
 		p := &eventspb.SpendPart{}
 		if err := proto.Unmarshal(part.Value, p); err != nil {
 			return fmt.Errorf("part %q of %s: %w: is the topic written by a spend counter?", part.Key, s.topic, err)
+		}
+		if p.GetSchema() > spendlog.Schema {
+			return fmt.Errorf("part %q of %s: %w", part.Key, s.topic, spendlog.ErrNewer)
 		}
 		if p.GetIncarnation() >= s.incarnation {
 			row.Parts = append(row.Parts, p.GetPart())

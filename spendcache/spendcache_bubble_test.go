@@ -70,22 +70,31 @@ func TestOldRowsAtStart(t *testing.T) {
 	})
 }
 
-// wrongClocks: the clock of us is an hour behind, and that of ap an hour ahead. Only the cache's
-// own clock matters from the second health row on.
+// wrongClocks: the clock of us is an hour behind, and that of ap an hour ahead. Both datasets are
+// used from the second health row on, for as long as their counters live. When a clock is set back,
+// the rows seem to be late until the delays from before are forgotten.
 func wrongClocks(x *fixture) {
-	x.counters["us"].skew, x.counters["ap"].skew = -time.Hour, time.Hour
+	us, ap := x.counters["us"], x.counters["ap"]
+	us.skew, ap.skew = -time.Hour, time.Hour
 	x.pass(3, all()...)
 	x.ready()
-	x.pass(3, "us")
-	x.pass(8, "us")
-	x.expect(selection.Normal, "us") // alive, and an hour behind
+	x.pass(11, "us")
+	x.expect(selection.Normal, "us")
 	x.pass(9, "ap")
 	x.expect(selection.Normal, "ap")
 	time.Sleep(40 * time.Second)
-	x.expect(selection.Degraded, "") // dead, and an hour ahead
-	x.counters["us"].skew = 0
+	x.expect(selection.Degraded, "")
+	us.skew = 0
 	x.pass(3, "us")
-	x.counters["us"].skew = -time.Hour // set back
+	x.expect(selection.Normal, "us")
+	us.skew = -time.Hour
+	time.Sleep(40 * time.Second)
+	x.pass(3, "us")
+	x.expect(selection.Degraded, "")
+	for range 65 {
+		us.write()
+		time.Sleep(time.Minute)
+	}
 	x.pass(3, "us")
 	x.expect(selection.Normal, "us")
 }
@@ -128,6 +137,36 @@ func brokersAway(x *fixture) {
 
 func TestBrokersAway(t *testing.T) { inCluster(t, brokersAway) }
 
+// lateCopy: the copy of a dataset arrives nine minutes after its counter wrote it, when nothing
+// else is alive.
+func lateCopy(x *fixture) {
+	x.pass(3, all()...)
+	x.ready()
+	x.pass(3, all()...)
+	time.Sleep(10 * time.Minute)
+	x.counters["us"].late = 9 * time.Minute
+	x.pass(1, "us")
+	x.expect(selection.Degraded, "")
+	if age := x.choice(0).Age(time.Now()); age < 9*time.Minute {
+		x.Errorf("age %v", age)
+	}
+}
+
+func TestLateCopy(t *testing.T) { inCluster(t, lateCopy) }
+
+// clockAheadAtStart: a counter whose clock is an hour ahead stopped twenty minutes ago.
+func clockAheadAtStart(x *fixture) {
+	x.counters["us"].skew, x.counters["eu"].skew = time.Hour, time.Hour
+	x.pass(3, all()...)
+	time.Sleep(20 * time.Minute)
+	x.ready()
+	x.expect(selection.FailSafe, "")
+	x.pass(2, "us")
+	x.expect(selection.Normal, "us")
+}
+
+func TestClockAheadAtStart(t *testing.T) { inCluster(t, clockAheadAtStart) }
+
 // TestRestart: a process that starts again has its rows, and does not take old health rows for new
 // ones.
 func TestRestart(t *testing.T) {
@@ -145,7 +184,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// TestAges: each of two wrong rules for the age is noticed by one of the tests above.
+// TestAges: each of some wrong rules for the age is noticed by one of the tests above.
 func TestAges(t *testing.T) {
 	for name, m := range map[string]struct {
 		age ager
@@ -155,6 +194,14 @@ func TestAges(t *testing.T) {
 			return now.Sub(time.UnixMilli(writtenMs))
 		}, wrongClocks},
 		"since it arrived": {func(*healthRow, time.Time, int64) time.Duration { return 0 }, brokersAway},
+		"since the copy arrived": {func(h *healthRow, now time.Time, writtenMs int64) time.Duration {
+			own := *h
+			own.copied = false
+			return own.ageOf(now, writtenMs)
+		}, lateCopy},
+		"a clock that is ahead is right": {func(h *healthRow, now time.Time, writtenMs int64) time.Duration {
+			return h.ageOf(now, min(writtenMs, now.UnixMilli()))
+		}, clockAheadAtStart},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !fails(t, func(x *fixture) {
@@ -206,7 +253,7 @@ func TestReplacedDataset(t *testing.T) {
 		x.kafka.Recreate(eu.topic(), shards)
 		time.Sleep(1500 * time.Millisecond)
 		for shard := range int32(shards) {
-			_, err := x.cache.Account(AccountQuery{Account: accountOf(shard)}, func(Row) error { return nil })
+			_, err := x.cache.Account(x.Context(), AccountQuery{Account: accountOf(shard)}, func(Row) error { return nil })
 			if c := x.cache.Datasets()[shard].Choice; c.DC == "eu" && !errors.Is(err, ErrNoRows) {
 				x.Errorf("%s: %v, and the dataset of eu is empty", c.Text(), err)
 			}
@@ -239,7 +286,7 @@ func TestHealthIsBehindRows(t *testing.T) {
 		x.ready()
 		behind := func() (n int) {
 			var rows []uint64
-			c, err := x.cache.Account(AccountQuery{Account: accountOf(0)}, func(r Row) error {
+			c, err := x.cache.Account(x.Context(), AccountQuery{Account: accountOf(0)}, func(r Row) error {
 				rows = append(rows, r.Spend.GetSequence())
 				return nil
 			})
@@ -303,7 +350,7 @@ func TestMerged(t *testing.T) {
 		x.ready()
 		got := map[string]int64{}
 		parts := map[string]int64{}
-		c, err := x.cache.Account(AccountQuery{Account: accountOf(1), Parts: true}, func(r Row) error {
+		c, err := x.cache.Account(x.Context(), AccountQuery{Account: accountOf(1), Parts: true}, func(r Row) error {
 			for _, by := range r.Spend.GetByDc() {
 				got[r.Spend.GetCampaign()+by.GetServingDc()] = by.GetChargedMicros()
 			}

@@ -13,8 +13,7 @@ type Mode int
 const (
 	// Normal: the figures are of a healthy dataset, and some seconds old at most.
 	Normal Mode = iota
-	// Degraded: the figures are older than Config.Stale. They are the greatest ones of all
-	// datasets.
+	// Degraded: the figures are older than Config.Stale.
 	Degraded
 	// FailSafe: the figures are older than Config.Unusable, or of unknown age. Campaigns with a
 	// budget are to stop.

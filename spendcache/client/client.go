@@ -23,6 +23,8 @@ type Client struct {
 	endpoints []*endpoint
 	entries   *lru.Cache[string, *entry]
 	requests  chan struct{} // one for each account that is being read
+	closing   sync.Mutex
+	closed    bool // no read begins any more
 	reading   sync.WaitGroup
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
@@ -42,9 +44,12 @@ type entry struct {
 
 // flight is a read of an account that is under way.
 type flight struct {
-	done chan struct{}
-	err  error // set before done is closed
+	answered chan struct{} // closed at the first answer, and at the end
+	once     sync.Once
+	err      error // of a read without an answer, set before answered is closed
 }
+
+func (f *flight) wake() { f.once.Do(func() { close(f.answered) }) }
 
 // New returns a client. It sends nothing. Its error is ErrConfig.
 func New(cfg Config) (*Client, error) {
@@ -84,6 +89,9 @@ const maxAnswer = 64 << 20
 
 // Close ends the requests that are under way, and closes idle connections.
 func (c *Client) Close() {
+	c.closing.Lock()
+	c.closed = true
+	c.closing.Unlock()
 	c.cancel()
 	c.reading.Wait()
 	c.http.CloseIdleConnections()
@@ -157,7 +165,7 @@ func (c *Client) await(ctx context.Context, e *entry, f *flight) (*Account, erro
 	defer limit.Stop()
 	var why error
 	select {
-	case <-f.done:
+	case <-f.answered:
 		why = f.err
 	case <-limit.C:
 		why = fmt.Errorf("no spend cache has answered within %v", c.cfg.Limit)
@@ -178,24 +186,30 @@ func (c *Client) await(ctx context.Context, e *entry, f *flight) (*Account, erro
 
 // start begins to read an account. The caller holds e.mu.
 func (c *Client) start(account string, e *entry) *flight {
-	f := &flight{done: make(chan struct{})}
-	if c.ctx.Err() != nil {
+	f := &flight{answered: make(chan struct{})}
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	if c.closed {
 		f.err = errors.New("the client is closed")
-		close(f.done)
+		f.wake()
 		return f
 	}
 	e.flight = f
 	c.reading.Go(func() {
-		answer, err := c.read(account)
+		took := false
+		err := c.read(account, func(answer *Account) {
+			if c.take(e, answer) {
+				took = true
+			}
+			f.wake()
+		})
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if err == nil && (e.answer == nil || c.better(answer, e.answer)) {
-			e.answer, e.ttl = answer, c.cfg.TTL*time.Duration(900+rand.IntN(200))/1000
-		} else {
+		if !took {
 			e.retryAt, e.failed = time.Now().Add(retryAfter), err
 		}
 		f.err, e.flight = err, nil
-		close(f.done)
+		f.wake()
 	})
 	return f
 }
@@ -203,10 +217,31 @@ func (c *Client) start(account string, e *entry) *flight {
 // retryAfter is the pause after a read of an account that brought nothing better.
 const retryAfter = 250 * time.Millisecond
 
-// better reports whether a new answer replaces the former one: not if a cache that is cut off from
-// its brokers answers with older figures than the client has.
-func (c *Client) better(answer, former *Account) bool {
+// troubledTTL is how long an answer is kept that is not in normal mode.
+const troubledTTL = time.Second
+
+// take makes an answer that of the account, if it is better than the one there is.
+func (c *Client) take(e *entry, answer *Account) (took bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.answer != nil && !better(answer, e.answer) {
+		return false
+	}
+	e.answer, e.ttl = answer, c.cfg.TTL*time.Duration(900+rand.IntN(200))/1000
+	if answer.mode != Normal {
+		e.ttl = min(e.ttl, troubledTTL)
+	}
+	return true
+}
+
+// better reports whether an answer is to be used in place of another one: of two in one mode the
+// newer one. A cache that is cut off from its brokers may answer with older figures than the client
+// has.
+func better(answer, former *Account) bool {
 	now := time.Now()
+	if a, b := answer.modeAt(now), former.modeAt(now); a != b {
+		return a < b
+	}
 	a, b := answer.ageAt(now), former.ageAt(now)
-	return answer.modeAt(now) == Normal || b < 0 || a >= 0 && a <= b
+	return b < 0 || a >= 0 && a <= b
 }

@@ -73,7 +73,8 @@ func (s *servers) RoundTrip(r *http.Request) (*http.Response, error) {
 	h := http.Header{"Content-Type": {"application/proto"}}
 	if at.status != 0 {
 		h.Set("Content-Type", "application/json")
-		out = []byte(`{"code":"` + map[int]string{400: "invalid_argument", 503: "unavailable"}[at.status] + `","message":"no"}`)
+		code := map[int]string{400: "invalid_argument", 429: "resource_exhausted", 500: "internal", 503: "unavailable"}[at.status]
+		out = []byte(`{"code":"` + code + `","message":"no"}`)
 	}
 	return &http.Response{
 		StatusCode: max(at.status, 200), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: h, Body: io.NopCloser(bytes.NewReader(out)),
@@ -204,15 +205,13 @@ func TestOneRequest(t *testing.T) {
 	})
 }
 
-// TestFallback: an endpoint that fails, hangs, or has no healthy dataset costs one account some
-// milliseconds, and the others nothing for a second. It is asked first again when it works.
+// TestFallback: an endpoint that fails or hangs costs one account some milliseconds, and the others
+// nothing for a second. It is asked first again when it works.
 func TestFallback(t *testing.T) {
 	for name, fail := range map[string]func(*server){
-		"refuses":   func(s *server) { s.err = errors.New("connection refused") },
-		"hangs":     func(s *server) { s.delay = time.Hour },
-		"is busy":   func(s *server) { s.status = 503 },
-		"degraded":  func(s *server) { s.mode = "degraded" },
-		"fail safe": func(s *server) { s.mode, s.age = "fail_safe", -time.Millisecond },
+		"refuses": func(s *server) { s.err = errors.New("connection refused") },
+		"hangs":   func(s *server) { s.delay = time.Hour },
+		"is busy": func(s *server) { s.status = 503 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(x *fixture) {
@@ -233,6 +232,92 @@ func TestFallback(t *testing.T) {
 					x.Errorf("afterwards: %+v %v", a, err)
 				}
 			})
+		})
+	}
+}
+
+// TestUnhealthyDataset: an answer that is not in normal mode is replaced by a better one of the
+// next endpoint, and used if there is none. It does not keep other accounts from the endpoint.
+func TestUnhealthyDataset(t *testing.T) {
+	for mode, age := range map[string]time.Duration{"degraded": time.Minute, "fail_safe": -time.Millisecond} {
+		t.Run(mode, func(t *testing.T) {
+			inBubble(t, nil, func(x *fixture) {
+				x.set("eu", func(s *server) { s.mode, s.age = mode, age })
+				if a, err := x.account("a"); err != nil || a.Mode() == Normal {
+					x.Errorf("the first answer: %+v %v", a, err)
+				}
+				time.Sleep(10 * time.Millisecond)
+				x.asked()
+				x.expect("us", Normal)
+				x.set("eu", func(s *server) { s.mode, s.age = "normal", 0 })
+				if a, err := x.account("b"); err != nil || a.Endpoint != "https://eu" {
+					x.Errorf("another account: %+v %v", a, err)
+				}
+				x.set("eu", func(s *server) { s.mode, s.age = mode, age })
+				x.set("us", func(s *server) { s.delay = time.Hour })
+				for n := range 1000 { // many more than may be read at a time
+					if a, err := x.account(fmt.Sprint(n)); err != nil || a.Mode() == Normal || a.Endpoint != "https://eu" {
+						x.Fatalf("account %d while the other endpoint hangs: %+v %v", n, a, err)
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+			})
+		})
+	}
+}
+
+// TestBigAccount: an account that no endpoint can answer costs the others nothing.
+func TestBigAccount(t *testing.T) {
+	for status, asked := range map[int]int{429: 1, 500: 2} { // ResourceExhausted without Retry-After, and Internal
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			inBubble(t, nil, func(x *fixture) {
+				x.set("eu", func(s *server) { s.status = status })
+				x.set("us", func(s *server) { s.status = status })
+				if _, err := x.account("big"); !errors.Is(err, ErrUnknown) {
+					x.Errorf("%v", err)
+				}
+				if got := x.asked(); len(got) != asked {
+					x.Errorf("asked %q", got)
+				}
+				x.set("eu", func(s *server) { s.status = 0 })
+				if a, err := x.account("a"); err != nil || a.Endpoint != "https://eu" || x.troubled(time.Now()) {
+					x.Errorf("another account: %+v %v", a, err)
+				}
+			})
+		})
+	}
+}
+
+// TestManyAccounts: while all endpoints hang, reads wait for their turn for a limited time.
+func TestManyAccounts(t *testing.T) {
+	inBubble(t, func(c *Config) { c.MaxRequests = 2 }, func(x *fixture) {
+		for _, dc := range []string{"eu", "us"} {
+			x.set(dc, func(s *server) { s.delay = time.Hour })
+		}
+		for n := range 100 {
+			if _, err := x.account(fmt.Sprint(n)); !errors.Is(err, ErrUnknown) {
+				x.Fatal(err)
+			}
+		}
+		time.Sleep(x.cfg.Timeout)
+		x.set("eu", func(s *server) { s.delay = 0 })
+		time.Sleep(2 * x.cfg.Timeout)
+		if _, err := x.account("0"); err != nil {
+			x.Error(err)
+		}
+	})
+}
+
+// TestCloseBesideReads: Close waits for reads that begin at the same time.
+func TestCloseBesideReads(t *testing.T) {
+	for range 50 {
+		inBubble(t, nil, func(x *fixture) {
+			var calls sync.WaitGroup
+			for n := range 20 {
+				calls.Go(func() { _, _ = x.Account(context.Background(), fmt.Sprint(n)) })
+			}
+			x.Close()
+			calls.Wait()
 		})
 	}
 }
@@ -288,7 +373,12 @@ func TestBothDegraded(t *testing.T) {
 	inBubble(t, nil, func(x *fixture) {
 		x.set("eu", func(s *server) { s.mode, s.age = "degraded", time.Minute })
 		x.set("us", func(s *server) { s.mode, s.age = "degraded", 40*time.Second })
-		x.expect("us", Degraded, "eu", "us")
+		if _, err := x.account("a"); err != nil {
+			x.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		x.asked()
+		x.expect("us", Degraded)
 		x.set("eu", func(s *server) { s.mode, s.age = "fail_safe", -time.Millisecond })
 		x.set("us", func(s *server) { s.mode, s.age = "fail_safe", time.Hour })
 		time.Sleep(6 * time.Second)

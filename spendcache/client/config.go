@@ -39,14 +39,15 @@ type Config struct {
 	// MaxAccounts is the number of accounts in memory. The one that was asked for least recently is
 	// removed. Defaults to 100,000.
 	MaxAccounts int
-	// MaxRequests bounds the concurrent requests. Defaults to 64.
+	// MaxRequests bounds the accounts that are read at a time. Defaults to 64.
 	MaxRequests int
 	// Stale is the age from which on the mode of an answer is Degraded. Defaults to 30 s.
 	Stale time.Duration
 	// Unusable is the age from which on the mode is FailSafe. Defaults to 10 minutes.
 	Unusable time.Duration
-	// From is the first budget day of the answers, YYYY-MM-DD, for an account. Defaults to
-	// yesterday in UTC.
+	// From is the first budget day of the answers, YYYY-MM-DD, for an account. A cache refuses an
+	// account with more than 50,000 rows: choose a later day for such a one. Defaults to yesterday
+	// in UTC.
 	From func(account string) string
 	// Parts is whether answers have the spend by line item and arm.
 	Parts bool

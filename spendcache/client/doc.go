@@ -29,12 +29,14 @@
 //
 //  1. Account returns within Config.Limit, also if no cache answers. It then returns the answer
 //     that it has, which states its age.
-//  2. Of one account there is at most one request under way to each endpoint, however many callers
-//     wait.
+//  2. Callers who wait for an account share one read of it, which sends at most one request to each
+//     endpoint.
 //  3. An answer never seems newer than it is: Age includes the time in this process, and Mode is
-//     that of the present age.
-//  4. If an endpoint does not answer, or has no healthy dataset, the next one is asked. The
+//     that of the present age. (The time in which the machine sleeps is not counted.)
+//  4. If an endpoint does not answer, the next one is asked within half of Config.Limit. The
 //     endpoint is then asked last for a second, so that its failure costs other accounts no time.
+//     If an endpoint has no healthy dataset of the account, its answer is used until another one
+//     has a better one.
 //
 // # What it does not do
 //

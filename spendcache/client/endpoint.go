@@ -51,15 +51,15 @@ type reply struct {
 }
 
 // read asks the endpoints one after another: the next one when the one before has failed, has no
-// healthy dataset, or has not answered for half of the limit. It returns the first answer in normal
-// mode, or else the best one.
-func (c *Client) read(account string) (*Account, error) {
-	select {
-	case c.requests <- struct{}{}:
-		defer func() { <-c.requests }()
-	case <-c.ctx.Done():
-		return nil, c.ctx.Err()
+// healthy dataset, or has not answered for half of the limit. publish gets each answer that is
+// better than those before. read ends with the first answer in normal mode. It returns an error if
+// there was no answer.
+func (c *Client) read(account string, publish func(*Account)) error {
+	leave, err := c.enter()
+	if err != nil {
+		return err
 	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.Timeout)
 	defer cancel()
 	list := c.inOrder(time.Now())
@@ -82,31 +82,56 @@ func (c *Client) read(account string) (*Account, error) {
 				c.postpone(list[asked-1])
 				ask()
 			}
+			continue
 		case r := <-replies:
 			got++
 			switch {
-			case isRefusal(r.err):
-				return nil, r.err
 			case r.err != nil:
-				c.postpone(r.from)
 				failures = append(failures, r.err)
-			case r.answer.mode == Normal:
-				return r.answer, nil
-			default:
-				c.postpone(r.from)
-				if best == nil || r.answer.mode < best.mode || r.answer.mode == best.mode && r.answer.age >= 0 && r.answer.age < best.age {
-					best = r.answer
+				if isRefusal(r.err) {
+					return r.err
 				}
+				if isOutage(r.err) {
+					c.postpone(r.from)
+				}
+			case best == nil || better(r.answer, best):
+				best = r.answer
+				publish(best)
 			}
-			if asked < len(list) {
-				ask()
-			}
+		}
+		if best != nil && best.mode == Normal {
+			return nil
+		}
+		if best != nil { // others have some time to answer with something better
+			defer time.AfterFunc(searchLimits*c.cfg.Limit, cancel).Stop()
+		}
+		if asked < len(list) {
+			ask()
 		}
 	}
 	if best != nil {
-		return best, nil
+		return nil
 	}
-	return nil, errors.Join(failures...)
+	return errors.Join(failures...)
+}
+
+// searchLimits is for how many times Config.Limit a better answer is waited for than one that is
+// not in normal mode.
+const searchLimits = 10
+
+// enter waits for one of the Config.MaxRequests reads at a time, at most for Config.Timeout.
+func (c *Client) enter() (leave func(), err error) {
+	t := time.NewTimer(c.cfg.Timeout)
+	defer t.Stop()
+	select {
+	case c.requests <- struct{}{}:
+		return func() { <-c.requests }, nil
+	case <-t.C:
+		return nil, fmt.Errorf("%d accounts were being read for %v: the spend caches answer slowly, or MaxRequests is too small",
+			c.cfg.MaxRequests, c.cfg.Timeout)
+	case <-c.ctx.Done():
+		return nil, c.ctx.Err()
+	}
 }
 
 // postpone makes an endpoint the last one to be asked for a second.
@@ -131,7 +156,25 @@ func (c *Client) ask(ctx context.Context, e *endpoint, account string) reply {
 
 // isRefusal reports whether an error is about the request: each endpoint would refuse it.
 func isRefusal(err error) bool {
-	return err != nil && connect.CodeOf(err) == connect.CodeInvalidArgument
+	switch connect.CodeOf(err) {
+	case connect.CodeInvalidArgument:
+		return true
+	case connect.CodeResourceExhausted: // the account has too many rows; a process with too much to do has Retry-After
+		var coded *connect.Error
+		return errors.As(err, &coded) && coded.Meta().Get("Retry-After") == ""
+	default:
+		return false
+	}
+}
+
+// isOutage reports whether an error is about the endpoint, and not about one account.
+func isOutage(err error) bool {
+	switch connect.CodeOf(err) {
+	case connect.CodeInternal, connect.CodeOutOfRange, connect.CodeDataLoss:
+		return false
+	default:
+		return true
+	}
 }
 
 // troubled reports whether all endpoints have failed in the last second.

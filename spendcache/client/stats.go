@@ -9,7 +9,7 @@ type Stats struct {
 	Old      uint64 // calls that returned an answer older than its TTL, because no cache answered in time
 	Unknown  uint64 // calls that returned an error
 	Requests uint64 // requests to endpoints
-	Failures uint64 // requests that failed, took too long, or found no healthy dataset
+	Failures uint64 // requests that failed or took too long
 	Accounts int    // accounts in memory
 }
 
