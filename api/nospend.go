@@ -13,6 +13,8 @@ import (
 type noSpendService struct {
 	apps *apps
 	app  string // Config.SpendApp
+	// cache answers GetSpend without wait. Nil: this process has no spend cache.
+	cache SpendCacheSource
 }
 
 func (s *noSpendService) refuse(ctx context.Context) error {
@@ -23,11 +25,22 @@ func (s *noSpendService) refuse(ctx context.Context) error {
 	return errorf(connect.CodeFailedPrecondition, "this process%s does not count spend: %s", s.apps.running(), do)
 }
 
-// GetSpend returns an error.
+// GetSpend answers from the spend cache, or returns an error.
 func (s *noSpendService) GetSpend(ctx context.Context,
-	_ *connect.Request[weirpb.GetSpendRequest],
+	req *connect.Request[weirpb.GetSpendRequest],
 ) (*connect.Response[weirpb.GetSpendResponse], error) {
-	return nil, s.refuse(ctx)
+	if s.cache == nil || req.Msg.GetWait() {
+		return nil, s.refuse(ctx)
+	}
+	q, err := newSpendQuery(req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	res, err := cachedSpend(ctx, s.cache, q)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(res), nil
 }
 
 // PollSpend returns an error.

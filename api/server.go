@@ -73,7 +73,7 @@ func New(cfg Config) (*Server, error) {
 		log:     *cfg.Log,
 		metrics: m,
 		spend: &spendService{
-			spend: cfg.Spend, adjustments: cfg.Adjustments, cluster: cfg.Cluster, router: all.stateOf(cfg.SpendApp),
+			spend: cfg.Spend, adjustments: cfg.Adjustments, cache: cfg.SpendCache, cluster: cfg.Cluster, router: all.stateOf(cfg.SpendApp),
 			waitLimit: cfg.WaitLimit, parking: parking,
 		},
 		cluster:     &clusterService{source: cfg.Cluster, apps: all, waiting: cfg.Waiting, log: *cfg.Log},
@@ -253,7 +253,7 @@ func (s *Server) dataHandler() http.Handler {
 			mux.Handle(weirpbconnect.NewSpendServiceHandler(s.spend, opts...))
 			mux.Handle(weirpbconnect.NewAdjustmentServiceHandler(s.spend, opts...))
 		} else {
-			none := &noSpendService{apps: s.apps, app: s.cfg.SpendApp}
+			none := &noSpendService{apps: s.apps, app: s.cfg.SpendApp, cache: s.cfg.SpendCache}
 			mux.Handle(weirpbconnect.NewSpendServiceHandler(none, opts...))
 			mux.Handle(weirpbconnect.NewAdjustmentServiceHandler(none, opts...))
 		}

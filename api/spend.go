@@ -16,6 +16,7 @@ import (
 type spendService struct {
 	spend       SpendSource
 	adjustments AdjustmentSource // nil: this process serves no adjustments
+	cache       SpendCacheSource // nil: this process has no spend cache
 	cluster     ClusterSource
 	router      *Router // nil: there are no lists
 	waitLimit   time.Duration
@@ -37,8 +38,12 @@ func (s *spendService) GetSpend(ctx context.Context,
 	return connect.NewResponse(res), nil
 }
 
-// campaign answers a query.
+// campaign answers a query: from the counter of this datacentre, or from the spend cache if that
+// uses the dataset of another one. With wait it is from the counter.
 func (s *spendService) campaign(ctx context.Context, q spendQuery) (*weirpb.GetSpendResponse, error) {
+	if s.cache != nil && !q.wait && s.cache.Away(q.account) {
+		return cachedSpend(ctx, s.cache, q)
+	}
 	if q.wait {
 		if err := s.wait(ctx, q.account, "spend of "+q.subject()); err != nil {
 			return nil, err

@@ -20,7 +20,17 @@ type SpendCacheSource interface {
 	// the parts of the row if the query asks for them. It returns the choice that the rows are of.
 	// An error of fn ends the call and is returned. If no dataset can be read, the error is
 	// ErrNoDataset.
-	Account(q CacheQuery, fn func(*eventspb.Spend, []*eventspb.PartSpend) error) (*weirpb.DatasetChoice, error)
+	Account(ctx context.Context, q CacheQuery, fn func(*eventspb.Spend, []*eventspb.PartSpend) error) (*weirpb.DatasetChoice, error)
+	// Away reports whether the dataset of another datacentre is used for the shard of an account,
+	// or for any shard if account is empty.
+	Away(account string) bool
+	// Campaign calls fn with each row of a campaign, of one account or of all, and with the choice
+	// that the row is of. It returns the choices of all shards that were read. An error of fn ends
+	// the call and is returned. If a shard cannot be read, the error is ErrNoDataset.
+	Campaign(ctx context.Context, campaign, account string, fn func(*eventspb.Spend, *weirpb.DatasetChoice) error) (
+		[]*weirpb.DatasetChoice, error)
+	// Shard returns the shard of an account.
+	Shard(account string) int32
 	// Datasets returns the datasets of all shards, ordered by shard.
 	Datasets() []*weirpb.ShardDatasets
 }
@@ -31,7 +41,11 @@ type CacheQuery struct {
 	From      events.Day
 	Campaigns []string // empty: all
 	Parts     bool
+	Limit     int // of rows and parts; beyond it the error is ErrTooManyRows
 }
+
+// ErrTooManyRows means that an account has more rows than CacheQuery.Limit.
+var ErrTooManyRows = errors.New("the answer has too many rows")
 
 // ErrNoDataset means that a SpendCacheSource can read no dataset of the shard now.
 var ErrNoDataset = errors.New("no dataset of the shard can be read now")
@@ -48,7 +62,7 @@ type spendCacheService struct {
 }
 
 // GetAccount returns the spend of an account. weir.proto lists its errors.
-func (s *spendCacheService) GetAccount(_ context.Context,
+func (s *spendCacheService) GetAccount(ctx context.Context,
 	req *connect.Request[weirpb.GetAccountRequest],
 ) (*connect.Response[weirpb.GetAccountResponse], error) {
 	if s.source == nil {
@@ -60,13 +74,13 @@ func (s *spendCacheService) GetAccount(_ context.Context,
 	}
 	a := &cacheAnswer{out: &weirpb.GetAccountResponse{Account: q.Account}}
 	what := fmt.Sprintf("spend of account %q", q.Account)
-	a.out.Choice, err = s.source.Account(q, a.add)
+	a.out.Choice, err = s.source.Account(ctx, q, a.add)
 	switch {
-	case errors.Is(err, ErrNoDataset):
-		return nil, retryLater(errorf(connect.CodeUnavailable,
-			"%s cannot be read now: %w: ask the spend cache of another datacentre, or try again in a moment", what, err))
+	case errors.Is(err, ErrTooManyRows):
+		return nil, errorf(connect.CodeResourceExhausted,
+			"%s has more than %d rows: name some campaigns of the account, or a later day in from", what, maxCacheRows)
 	case err != nil:
-		return nil, sourceError(err, what)
+		return nil, cacheError(err, what)
 	}
 	if err := a.rows.err(); err != nil {
 		return nil, err
@@ -85,17 +99,27 @@ func (s *spendCacheService) ListDatasets(_ context.Context,
 	if err := checkID("account", account); err != nil {
 		return nil, err
 	}
-	all := s.source.Datasets()
+	res := &weirpb.ListDatasetsResponse{Shards: s.source.Datasets()}
 	if account == "" {
-		return connect.NewResponse(&weirpb.ListDatasetsResponse{Shards: all}), nil
+		return connect.NewResponse(res), nil
 	}
-	res := &weirpb.ListDatasetsResponse{}
+	all := res.Shards
+	res.Shards = nil
 	for _, shard := range all {
-		if shard.GetChoice().GetShard() == events.Shard(account, int32(len(all))) {
+		if shard.GetChoice().GetShard() == s.source.Shard(account) {
 			res.Shards = append(res.Shards, shard)
 		}
 	}
 	return connect.NewResponse(res), nil
+}
+
+// cacheError gives the error of the spend cache its code.
+func cacheError(err error, what string) error {
+	if errors.Is(err, ErrNoDataset) {
+		return retryLater(errorf(connect.CodeUnavailable,
+			"%s cannot be read now: %w: ask the spend cache of another datacentre, or try again in a moment", what, err))
+	}
+	return sourceError(err, what)
 }
 
 func noSpendCache() error {
@@ -105,7 +129,7 @@ func noSpendCache() error {
 
 // newCacheQuery returns a validated query.
 func newCacheQuery(m *weirpb.GetAccountRequest, now time.Time) (q CacheQuery, err error) {
-	q = CacheQuery{Account: m.GetAccount(), Campaigns: m.GetCampaigns(), Parts: m.GetParts()}
+	q = CacheQuery{Account: m.GetAccount(), Campaigns: m.GetCampaigns(), Parts: m.GetParts(), Limit: maxCacheRows}
 	switch {
 	case q.Account == "":
 		return q, invalid("the request has no account: set account, such as {\"account\":\"acme\"}")
@@ -141,10 +165,6 @@ type cacheAnswer struct {
 func (a *cacheAnswer) add(s *eventspb.Spend, parts []*eventspb.PartSpend) error {
 	if s.GetAccount() != a.out.GetAccount() {
 		return sourceBug("the spend cache returned a record of account %[2]q for account %[1]q", a.out.GetAccount(), s.GetAccount())
-	}
-	if len(a.out.Rows)+len(a.out.Parts)+1+len(parts) > maxCacheRows {
-		return errorf(connect.CodeResourceExhausted,
-			"the answer has more than %d rows: name some campaigns of the account, or a later day in from", maxCacheRows)
 	}
 	row := newSpendRow(s)
 	row.Account = ""

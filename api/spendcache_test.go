@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,9 +26,29 @@ type fakeCache struct {
 	parts   []*eventspb.PartSpend
 	err     error
 	asked   CacheQuery
+	away    bool
 }
 
-func (f *fakeCache) Account(q CacheQuery, fn func(*eventspb.Spend, []*eventspb.PartSpend) error) (*weirpb.DatasetChoice, error) {
+func (f *fakeCache) Away(string) bool { return f.away }
+
+func (f *fakeCache) Campaign(_ context.Context, campaign, account string,
+	fn func(*eventspb.Spend, *weirpb.DatasetChoice) error,
+) ([]*weirpb.DatasetChoice, error) {
+	c := &weirpb.DatasetChoice{Shard: 1, Mode: "normal", Dc: "us", Reason: "eu lags", WrittenMs: 1700000000000, AgeMs: 7}
+	for _, r := range f.records {
+		if r.GetCampaign() != campaign || account != "" && r.GetAccount() != account {
+			continue
+		}
+		if err := fn(r, c); err != nil {
+			return nil, err
+		}
+	}
+	return []*weirpb.DatasetChoice{{Mode: "normal", Dc: "eu"}, c}, f.err
+}
+
+func (f *fakeCache) Shard(account string) int32 { return events.Shard(account, 2) }
+
+func (f *fakeCache) Account(_ context.Context, q CacheQuery, fn func(*eventspb.Spend, []*eventspb.PartSpend) error) (*weirpb.DatasetChoice, error) {
 	f.asked = q
 	if f.err != nil {
 		return nil, f.err
@@ -72,7 +93,7 @@ func TestGetAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q := f.asked; q.Account != "a1" || q.From != 20131019 || len(q.Campaigns) != 1 || !q.Parts {
+	if q := f.asked; q.Account != "a1" || q.From != 20131019 || len(q.Campaigns) != 1 || !q.Parts || q.Limit != 50_000 {
 		t.Errorf("asked for %+v", q)
 	}
 	if res.GetAccount() != "a1" || res.GetChoice().GetDc() != "eu" || len(res.Rows) != 2 || len(res.Parts) != 2 {
@@ -96,10 +117,6 @@ func TestGetAccount(t *testing.T) {
 
 func TestGetAccountErrors(t *testing.T) {
 	valid := func() *weirpb.GetAccountRequest { return &weirpb.GetAccountRequest{Account: "a1"} }
-	big := make([]*eventspb.PartSpend, 30_000)
-	for i := range big {
-		big[i] = &eventspb.PartSpend{}
-	}
 	for _, tc := range []struct {
 		name   string
 		f      *fakeCache
@@ -115,11 +132,7 @@ func TestGetAccountErrors(t *testing.T) {
 		{"day", &fakeCache{}, func(r *weirpb.GetAccountRequest) { r.From = "spring" }, connect.CodeInvalidArgument, "spring"},
 		{"no dataset", &fakeCache{err: fmt.Errorf("%w: x", ErrNoDataset)}, nil, connect.CodeUnavailable, "another datacentre"},
 		{"source", &fakeCache{err: errors.New("disk")}, nil, connect.CodeInternal, "disk"},
-		{
-			"too many rows",
-			&fakeCache{records: []*eventspb.Spend{record(20131019, "eu", 1, 1), record(20131020, "eu", 1, 1)}, parts: big},
-			nil, connect.CodeResourceExhausted, "name some campaigns",
-		},
+		{"too many rows", &fakeCache{err: ErrTooManyRows}, nil, connect.CodeResourceExhausted, "name some campaigns"},
 		{
 			"another account", &fakeCache{records: []*eventspb.Spend{{Account: "a2"}}}, nil, connect.CodeInternal, "a2",
 		},
@@ -135,6 +148,48 @@ func TestGetAccountErrors(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// TestCachedSpend: GetSpend is answered from the spend cache while that uses the dataset of another
+// datacentre, and in a process without the counter.
+func TestCachedSpend(t *testing.T) {
+	f := &fakeCache{records: []*eventspb.Spend{record(20131019, "eu", 30, 2), record(0, "eu", 1, 0)}}
+	c := cacheClient(t, f)
+	req := &weirpb.GetSpendRequest{Campaign: "c1"}
+	own, err := c.GetSpend(t.Context(), req)
+	if err != nil || own.GetChoice() != nil || own.GetImpressions() != 42 {
+		t.Fatalf("with the own dataset: %v %v", own, err)
+	}
+	f.away = true
+	res, err := c.GetSpend(t.Context(), req)
+	if err != nil || res.GetChoice().GetDc() != "us" || res.GetImpressions() != 31 || len(res.GetDays()) != 2 ||
+		res.GetAsOf().GetServedBy().GetRole() != "spendcache" || res.GetAsOf().GetServedBy().GetStalenessMs() != 7 {
+		t.Errorf("with that of another datacentre: %v %v", res, err)
+	}
+	if res, err := c.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "c1", Wait: true}); err != nil || res.GetChoice() != nil {
+		t.Errorf("with wait: %v %v", res, err)
+	}
+	_, err = c.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "none"})
+	if connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), "dataset that is used now") {
+		t.Errorf("%v", err)
+	}
+	f.err = fmt.Errorf("%w: x", ErrNoDataset)
+	if _, err := c.GetSpend(t.Context(), req); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("%v", err)
+	}
+	f.err = nil
+	cfg := config()
+	cfg.Spend, cfg.SpendCache = nil, f
+	s := mustNew(t, cfg)
+	run(t, s)
+	alone := NewClient(s.Addr())
+	t.Cleanup(alone.Close)
+	if res, err := alone.GetSpend(t.Context(), req); err != nil || res.GetChoice().GetDc() != "us" {
+		t.Errorf("without the counter: %v %v", res, err)
+	}
+	if _, err := alone.GetSpend(t.Context(), &weirpb.GetSpendRequest{Campaign: "c1", Wait: true}); connect.CodeOf(err) != connect.CodeFailedPrecondition {
+		t.Errorf("without the counter, with wait: %v", err)
 	}
 }
 

@@ -29,6 +29,16 @@ type choice struct {
 	Origins   map[string]int64 `json:"origins"`    // greatest ingest time of the events of each, Unix ms
 }
 
+func choiceOf(c *weirpb.DatasetChoice) choice {
+	out := choice{
+		c.GetShard(), c.GetMode(), c.GetDc(), c.GetReason(), c.GetSinceMs(), c.GetWrittenMs(), c.GetAgeMs(), map[string]int64{},
+	}
+	for _, o := range c.GetOrigins() {
+		out.Origins[o.GetDc()] = o.GetWatermarkMs()
+	}
+	return out
+}
+
 // accountRow is a campaign day of the account.
 type accountRow struct {
 	Campaign       string `json:"campaign"`
@@ -55,16 +65,7 @@ type partRow struct {
 
 // AccountJSON formats res as one JSON object without a newline at the end.
 func AccountJSON(res *weirpb.GetAccountResponse) ([]byte, error) {
-	c := res.GetChoice()
-	out := account{
-		Account: res.GetAccount(), Rows: []accountRow{},
-		Choice: choice{
-			c.GetShard(), c.GetMode(), c.GetDc(), c.GetReason(), c.GetSinceMs(), c.GetWrittenMs(), c.GetAgeMs(), map[string]int64{},
-		},
-	}
-	for _, o := range c.GetOrigins() {
-		out.Choice.Origins[o.GetDc()] = o.GetWatermarkMs()
-	}
+	out := account{Account: res.GetAccount(), Rows: []accountRow{}, Choice: choiceOf(res.GetChoice())}
 	for _, r := range res.GetRows() {
 		out.Rows = append(out.Rows, accountRow{
 			r.GetCampaign(), r.GetDay(), r.GetCurrency(), r.GetChargedMicros(), r.GetRefundedMicros(), r.GetImpressions(), r.GetClicks(),

@@ -29,6 +29,7 @@ type spend struct {
 	Days           []spendDay        `json:"days"`
 	ByDC           []spendDC         `json:"by_dc"`
 	EventsByType   map[string]uint64 `json:"events_by_type"`
+	Choice         *choice           `json:"choice,omitempty"`
 }
 
 // spendDay is one budget day.
@@ -68,6 +69,10 @@ func SpendJSON(res *weirpb.GetSpendResponse) ([]byte, error) {
 		EventsByType:   orEmpty(res.GetEventsByType()),
 	}
 	out.AsOf = asOfOf(res.GetAsOf())
+	if c := res.GetChoice(); c != nil {
+		one := choiceOf(c)
+		out.Choice = &one
+	}
 	for _, d := range res.GetDays() {
 		out.Days = append(out.Days, spendDay{
 			Day: d.GetDay(), ChargedMicros: d.GetChargedMicros(), RefundedMicros: d.GetRefundedMicros(),
@@ -112,7 +117,11 @@ func SpendTable(res *weirpb.GetSpendResponse, at AsOfFormat) string {
 		head.AppendRow(table.Row{"  " + plain(name), res.GetEventsByType()[name]})
 	}
 	head.AppendRow(table.Row{"duplicates", fmt.Sprintf("%d (not charged)", res.GetDuplicates())})
-	head.AppendRow(table.Row{"as of", at.one(res.GetAsOf())})
+	if c := res.GetChoice(); c != nil {
+		head.AppendRow(table.Row{"from", choiceText(c)})
+	} else {
+		head.AppendRow(table.Row{"as of", at.one(res.GetAsOf())})
+	}
 	out := head.Render() + "\n"
 
 	if len(res.GetDays()) > 1 {

@@ -125,8 +125,10 @@ type GetSpendResponse struct {
 	Days           []*DaySpend            `protobuf:"bytes,12,rep,name=days,proto3" json:"days,omitempty"` // one entry per budget day, in order
 	EventsByType   map[string]uint64      `protobuf:"bytes,13,rep,name=events_by_type,json=eventsByType,proto3" json:"events_by_type,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	ByDc           []*DcSpend             `protobuf:"bytes,14,rep,name=by_dc,json=byDc,proto3" json:"by_dc,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Of an answer from the spend cache: the dataset. as_of has no offsets then.
+	Choice        *DatasetChoice `protobuf:"bytes,15,opt,name=choice,proto3" json:"choice,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetSpendResponse) Reset() {
@@ -253,6 +255,13 @@ func (x *GetSpendResponse) GetEventsByType() map[string]uint64 {
 func (x *GetSpendResponse) GetByDc() []*DcSpend {
 	if x != nil {
 		return x.ByDc
+	}
+	return nil
+}
+
+func (x *GetSpendResponse) GetChoice() *DatasetChoice {
+	if x != nil {
+		return x.Choice
 	}
 	return nil
 }
@@ -1436,7 +1445,7 @@ func (x *AsOf) GetServedBy() *ServedBy {
 type ServedBy struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Instance string                 `protobuf:"bytes,1,opt,name=instance,proto3" json:"instance,omitempty"` // name of the process
-	Role     string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`         // owner, standby
+	Role     string                 `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`         // owner, standby, spendcache
 	// Maximum age of the state: a standby has everything that was committed before that time. 0 for
 	// an owner.
 	StalenessMs   int64  `protobuf:"varint,3,opt,name=staleness_ms,json=stalenessMs,proto3" json:"staleness_ms,omitempty"`
@@ -4297,7 +4306,7 @@ const file_weir_proto_rawDesc = "" +
 	"\x03day\x18\x03 \x01(\tR\x03day\x12\x1a\n" +
 	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12\x12\n" +
 	"\x04wait\x18\x05 \x01(\bR\x04wait\x12(\n" +
-	"\x10max_staleness_ms\x18\x06 \x01(\x03R\x0emaxStalenessMs\"\xbe\x04\n" +
+	"\x10max_staleness_ms\x18\x06 \x01(\x03R\x0emaxStalenessMs\"\xee\x04\n" +
 	"\x10GetSpendResponse\x12\x1a\n" +
 	"\bcampaign\x18\x01 \x01(\tR\bcampaign\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\x12\x10\n" +
@@ -4315,7 +4324,8 @@ const file_weir_proto_rawDesc = "" +
 	"\x05as_of\x18\v \x01(\v2\r.weir.v1.AsOfR\x04asOf\x12%\n" +
 	"\x04days\x18\f \x03(\v2\x11.weir.v1.DaySpendR\x04days\x12Q\n" +
 	"\x0eevents_by_type\x18\r \x03(\v2+.weir.v1.GetSpendResponse.EventsByTypeEntryR\feventsByType\x12%\n" +
-	"\x05by_dc\x18\x0e \x03(\v2\x10.weir.v1.DcSpendR\x04byDc\x1a?\n" +
+	"\x05by_dc\x18\x0e \x03(\v2\x10.weir.v1.DcSpendR\x04byDc\x12.\n" +
+	"\x06choice\x18\x0f \x01(\v2\x16.weir.v1.DatasetChoiceR\x06choice\x1a?\n" +
 	"\x11EventsByTypeEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"u\n" +
@@ -4794,77 +4804,78 @@ var file_weir_proto_depIdxs = []int32{
 	13, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
 	55, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
 	14, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
-	0,  // 4: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
-	1,  // 5: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
-	6,  // 6: weir.v1.ListSpendResponse.rows:type_name -> weir.v1.SpendRow
-	15, // 7: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
-	9,  // 8: weir.v1.ListAdjustmentsResponse.adjustments:type_name -> weir.v1.Adjustment
-	15, // 9: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
-	6,  // 10: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
-	15, // 11: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
-	12, // 12: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
-	56, // 13: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
-	16, // 14: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
-	19, // 15: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
-	6,  // 16: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
-	6,  // 17: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
-	20, // 18: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
-	23, // 19: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
-	19, // 20: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
-	24, // 21: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
-	28, // 22: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
-	27, // 23: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
-	29, // 24: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
-	32, // 25: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
-	38, // 26: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	37, // 27: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
-	57, // 28: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	45, // 29: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	44, // 30: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
-	42, // 31: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
-	40, // 32: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
-	39, // 33: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
-	41, // 34: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
-	48, // 35: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	15, // 36: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	48, // 37: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	15, // 38: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	53, // 39: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	15, // 40: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	54, // 41: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 42: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	2,  // 43: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
-	4,  // 44: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
-	10, // 45: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
-	25, // 46: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	17, // 47: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
-	21, // 48: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
-	7,  // 49: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
-	30, // 50: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	33, // 51: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	35, // 52: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	46, // 53: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	49, // 54: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	51, // 55: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 56: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	3,  // 57: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
-	5,  // 58: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
-	11, // 59: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
-	26, // 60: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	18, // 61: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
-	22, // 62: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
-	8,  // 63: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
-	31, // 64: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	34, // 65: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	36, // 66: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	47, // 67: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	50, // 68: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	52, // 69: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	56, // [56:70] is the sub-list for method output_type
-	42, // [42:56] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	19, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
+	0,  // 5: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
+	1,  // 6: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
+	6,  // 7: weir.v1.ListSpendResponse.rows:type_name -> weir.v1.SpendRow
+	15, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
+	9,  // 9: weir.v1.ListAdjustmentsResponse.adjustments:type_name -> weir.v1.Adjustment
+	15, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
+	6,  // 11: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
+	15, // 12: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
+	12, // 13: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
+	56, // 14: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	16, // 15: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
+	19, // 16: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
+	6,  // 17: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
+	6,  // 18: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
+	20, // 19: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
+	23, // 20: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
+	19, // 21: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
+	24, // 22: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
+	28, // 23: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
+	27, // 24: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
+	29, // 25: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
+	32, // 26: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
+	38, // 27: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	37, // 28: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
+	57, // 29: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	45, // 30: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	44, // 31: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	42, // 32: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	40, // 33: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
+	39, // 34: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
+	41, // 35: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
+	48, // 36: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	15, // 37: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	48, // 38: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	15, // 39: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	53, // 40: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	15, // 41: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	54, // 42: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 43: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,  // 44: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,  // 45: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	10, // 46: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	25, // 47: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	17, // 48: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
+	21, // 49: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
+	7,  // 50: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	30, // 51: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	33, // 52: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	35, // 53: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	46, // 54: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	49, // 55: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	51, // 56: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 57: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,  // 58: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,  // 59: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	11, // 60: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	26, // 61: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	18, // 62: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
+	22, // 63: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
+	8,  // 64: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	31, // 65: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	34, // 66: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	36, // 67: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	47, // 68: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	50, // 69: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	52, // 70: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	57, // [57:71] is the sub-list for method output_type
+	43, // [43:57] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -17,15 +18,12 @@ type cacheSource struct {
 }
 
 // Account implements api.SpendCacheSource.
-func (s cacheSource) Account(q api.CacheQuery,
+func (s cacheSource) Account(ctx context.Context, q api.CacheQuery,
 	fn func(*eventspb.Spend, []*eventspb.PartSpend) error,
 ) (*weirpb.DatasetChoice, error) {
-	c, err := s.cache.Account(spendcache.AccountQuery(q), func(r spendcache.Row) error { return fn(r.Spend, r.Parts) })
-	switch {
-	case errors.Is(err, spendcache.ErrNoRows):
-		return nil, fmt.Errorf("%w: %w", api.ErrNoDataset, err)
-	case err != nil:
-		return nil, err
+	c, err := s.cache.Account(ctx, spendcache.AccountQuery(q), func(r spendcache.Row) error { return fn(r.Spend, r.Parts) })
+	if err != nil {
+		return nil, cacheError(err)
 	}
 	return datasetChoice(c, time.Now()), nil
 }
@@ -61,4 +59,38 @@ func datasetChoice(c *spendcache.Choice, now time.Time) *weirpb.DatasetChoice {
 		out.Origins = append(out.Origins, &weirpb.OriginTime{Dc: o.DC, WatermarkMs: o.WatermarkMs})
 	}
 	return out
+}
+
+// Shard implements api.SpendCacheSource.
+func (s cacheSource) Shard(account string) int32 { return s.cache.Shard(account) }
+
+// Away implements api.SpendCacheSource.
+func (s cacheSource) Away(account string) bool { return s.cache.Away(account) }
+
+// Campaign implements api.SpendCacheSource.
+func (s cacheSource) Campaign(ctx context.Context, campaign, account string,
+	fn func(*eventspb.Spend, *weirpb.DatasetChoice) error,
+) (list []*weirpb.DatasetChoice, err error) {
+	now := time.Now()
+	choices, err := s.cache.Campaign(ctx, campaign, account, func(c *spendcache.Choice, r spendcache.Row) error {
+		return fn(r.Spend, datasetChoice(c, now))
+	})
+	if err != nil {
+		return nil, cacheError(err)
+	}
+	for _, c := range choices {
+		list = append(list, datasetChoice(c, now))
+	}
+	return list, nil
+}
+
+// cacheError marks the error of a shard that cannot be read.
+func cacheError(err error) error {
+	switch {
+	case errors.Is(err, spendcache.ErrNoRows):
+		return fmt.Errorf("%w: %w", api.ErrNoDataset, err)
+	case errors.Is(err, spendcache.ErrLimit):
+		return api.ErrTooManyRows
+	}
+	return err
 }
