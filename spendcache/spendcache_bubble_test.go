@@ -312,10 +312,10 @@ func TestHealthIsBehindRows(t *testing.T) {
 				}
 			}
 		}
-		found := 0
-		go func() { time.Sleep(1500 * time.Millisecond); found = behind() }()
+		found := make(chan int, 1)
+		go func() { time.Sleep(1500 * time.Millisecond); found <- behind() }()
 		write(true)
-		if found == 0 {
+		if <-found == 0 {
 			x.Error("the check does not notice a health row that is before its rows")
 		}
 	})

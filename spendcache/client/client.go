@@ -46,7 +46,7 @@ type entry struct {
 type flight struct {
 	answered chan struct{} // closed at the first answer, and at the end
 	once     sync.Once
-	err      error // of a read without an answer, set before answered is closed
+	err      error // of a read that has ended without an answer; entry.mu guards it
 }
 
 func (f *flight) wake() { f.once.Do(func() { close(f.answered) }) }
@@ -164,9 +164,10 @@ func (c *Client) await(ctx context.Context, e *entry, f *flight) (*Account, erro
 	limit := time.NewTimer(c.cfg.Limit)
 	defer limit.Stop()
 	var why error
+	answered := false
 	select {
 	case <-f.answered:
-		why = f.err
+		answered = true
 	case <-limit.C:
 		why = fmt.Errorf("no spend cache has answered within %v", c.cfg.Limit)
 	case <-ctx.Done():
@@ -174,6 +175,9 @@ func (c *Client) await(ctx context.Context, e *entry, f *flight) (*Account, erro
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if answered {
+		why = f.err
+	}
 	if e.answer != nil {
 		if why != nil {
 			c.counters.old.Add(1)

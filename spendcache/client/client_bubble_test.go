@@ -441,9 +441,11 @@ func TestMemory(t *testing.T) {
 func TestClosed(t *testing.T) {
 	inBubble(t, func(c *Config) { c.Token = "0123456789abcdef" }, func(x *fixture) {
 		x.expect("eu", Normal, "eu")
-		if got := x.by["eu"].token; got != "Bearer 0123456789abcdef" {
-			x.Errorf("token %q", got)
-		}
+		x.set("eu", func(s *server) {
+			if s.token != "Bearer 0123456789abcdef" {
+				x.Errorf("token %q", s.token)
+			}
+		})
 		x.Close()
 		x.expect("eu", Normal)
 		if _, err := x.account("b"); !errors.Is(err, ErrUnknown) {
