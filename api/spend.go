@@ -39,10 +39,14 @@ func (s *spendService) GetSpend(ctx context.Context,
 }
 
 // campaign answers a query: from the counter of this datacentre, or from the spend cache if that
-// uses the dataset of another one. With wait it is from the counter.
+// uses the dataset of another one. With wait it is from the counter, and so is a long poll, which
+// waits for the counter's commits.
 func (s *spendService) campaign(ctx context.Context, q spendQuery) (*weirpb.GetSpendResponse, error) {
-	if s.cache != nil && !q.wait && s.cache.Away(q.account) {
-		return cachedSpend(ctx, s.cache, q)
+	if s.cache != nil && !q.wait && !q.counter && s.cache.Away(q.account) {
+		res, err := cachedSpend(ctx, s.cache, q)
+		if connect.CodeOf(err) != connect.CodeUnavailable {
+			return res, err
+		}
 	}
 	if q.wait {
 		if err := s.wait(ctx, q.account, "spend of "+q.subject()); err != nil {

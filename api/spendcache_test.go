@@ -175,10 +175,13 @@ func TestCachedSpend(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	f.err = fmt.Errorf("%w: x", ErrNoDataset)
-	if _, err := c.GetSpend(t.Context(), req); connect.CodeOf(err) != connect.CodeUnavailable {
-		t.Errorf("%v", err)
+	if res, err := c.GetSpend(t.Context(), req); err != nil || res.GetChoice() != nil {
+		t.Errorf("without a dataset: %v %v", res, err)
 	}
 	f.err = nil
+	if poll, err := c.PollSpend(t.Context(), &weirpb.PollSpendRequest{Spend: req}); err != nil || poll.GetSpend().GetChoice() != nil {
+		t.Errorf("a long poll: %v %v", poll, err)
+	}
 	cfg := config()
 	cfg.Spend, cfg.SpendCache = nil, f
 	s := mustNew(t, cfg)

@@ -27,6 +27,7 @@ func (s *spendService) newSpendPoll(m *weirpb.PollSpendRequest) (p spendPoll, er
 	if p.spendQuery, err = newSpendQuery(m.GetSpend()); err != nil {
 		return p, err
 	}
+	p.counter = true // its commits end the wait
 	wait := min(time.Duration(m.GetWaitMs())*time.Millisecond, s.waitLimit)
 	switch p.version = m.GetVersion(); {
 	case m.GetWaitMs() < 0:

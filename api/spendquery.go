@@ -19,6 +19,7 @@ type spendQuery struct {
 	campaign, account, currency string
 	day                         int32 // YYYYMMDD; 0: all
 	wait                        bool
+	counter                     bool // never from the spend cache
 	maxStaleness                time.Duration
 }
 

@@ -22,8 +22,11 @@ type Cache struct {
 	cfg      Config
 	follower *follower.Follower
 	datasets []dataset
-	shards   []shard                // by number
-	switches *prometheus.CounterVec // by mode and dataset
+	// evaluated is when the datasets were evaluated last, by both clocks of the machine.
+	evaluated time.Time
+	shards    []shard                // by number
+	scanning  chan struct{}          // bounds the scans of all rows
+	switches  *prometheus.CounterVec // by mode and dataset
 }
 
 // dataset is what the cache knows of one datacentre's dataset.
@@ -51,7 +54,9 @@ func New(cfg Config) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	c := &Cache{cfg: cfg, follower: f, shards: make([]shard, cfg.Layout.Partitions()), switches: newSwitches()}
+	c := &Cache{
+		cfg: cfg, follower: f, shards: make([]shard, cfg.Layout.Partitions()), switches: newSwitches(), scanning: make(chan struct{}, 1),
+	}
 	for _, dc := range cfg.datasets() {
 		d := dataset{dc: dc, topic: cfg.topic(dc), health: make([]healthRow, len(c.shards))}
 		for n := range d.health {

@@ -34,10 +34,18 @@ func (c *Cache) shardsOf(account string) (list []int32) {
 
 // Campaign calls fn with each row of a campaign, of one account or of all accounts that have the
 // campaign, with the choice that it is of. Other than those of Account, the rows include the
-// lifetime row. Of a shard without a healthy dataset they are of the own one. It returns the
-// choices of all shards that were read. Without an account it reads the keys of all rows, a million
-// in about a second. Its errors are those of Account and of ctx.
+// lifetime row, which cannot be merged: a shard without a healthy dataset is ErrNoRows. It returns
+// the choices of all shards that were read. Without an account it reads the keys of all rows, a
+// million in about a second, for one caller at a time. Its errors are those of Account and of ctx.
 func (c *Cache) Campaign(ctx context.Context, campaign, account string, fn func(*Choice, Row) error) (choices []*Choice, err error) {
+	if account == "" {
+		select {
+		case c.scanning <- struct{}{}:
+			defer func() { <-c.scanning }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	snap, err := c.follower.Snapshot()
 	if err != nil {
 		return nil, gapError(err)
@@ -45,20 +53,20 @@ func (c *Cache) Campaign(ctx context.Context, campaign, account string, fn func(
 	defer func() { _ = snap.Close() }() // a snapshot of an open database has no error
 	for _, n := range c.shardsOf(account) {
 		choice := c.shards[n].choice.Load()
-		if choice == nil {
+		switch {
+		case choice == nil:
 			return nil, fmt.Errorf("%w: the cache has just started", ErrNoRows)
+		case choice.Mode != selection.Normal:
+			return nil, fmt.Errorf("%w: %s", ErrNoRows, choice.Text())
 		}
-		d := &c.datasets[0]
-		if choice.Mode == selection.Normal {
-			d = c.dataset(choice.DC)
-		}
-		health, err := readHealth(snap, d, n)
+		d := c.dataset(choice.DC)
+		r := &reader{ctx: ctx, snap: snap, shard: n}
+		health, err := r.healthOf(d, choice)
 		if err != nil {
 			return nil, gapError(err)
 		}
 		s := &scan{
-			reader: &reader{ctx: ctx, snap: snap, shard: n}, topic: d.topic, incarnation: health.GetIncarnation(),
-			fn: func(row Row) error { return fn(choice, row) },
+			reader: r, topic: d.topic, incarnation: health.GetIncarnation(), fn: func(row Row) error { return fn(choice, row) },
 		}
 		if err := s.campaign(campaign, account); err != nil {
 			return nil, gapError(err)

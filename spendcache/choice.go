@@ -51,6 +51,12 @@ func (c *Choice) Age(now time.Time) time.Duration {
 
 // evaluate chooses a dataset for each shard.
 func (c *Cache) evaluate(now time.Time) {
+	if step := now.Round(0).Sub(c.evaluated.Round(0)) - now.Sub(c.evaluated); !c.evaluated.IsZero() && step.Abs() > clockAhead {
+		for n := range c.datasets {
+			c.datasets[n].forgetClocks()
+		}
+	}
+	c.evaluated = now
 	ends := map[partition]time.Time{}
 	for _, s := range c.follower.Status() {
 		ends[partition{s.Topic, s.Partition}] = s.AsOf

@@ -57,14 +57,16 @@
 // From then on it grows by the clock of the cache. The clock of the writer may be wrong:
 //
 //   - The least delay of the last 30 to 60 minutes shows it: if that is negative, the clock is
-//     ahead, and if it is more than 10 s, behind. It is subtracted.
+//     ahead, and if it is more than 30 s, behind. It is subtracted.
 //   - A row that comes first and seems to be of the future has no known age. Its dataset is used
 //     some seconds later, when two health rows have arrived. So is that of a clock that is behind.
+//   - What was learned is forgotten when another process owns the shard, or when the clock of this
+//     machine is set.
 //   - A row of the own counter was written after the last time at which the cache had read the
 //     topic to its end without the row. A copied row may have been late.
 //   - If the clock of another datacentre is set back by more than 30 s, its dataset is not used
 //     until the delays from before are forgotten. A push that is always equally late, by more than
-//     10 s, looks like a clock that is behind.
+//     30 s, looks like a clock that is behind.
 //
 // # What it does not do
 //

@@ -35,6 +35,12 @@ func (h *healthRow) observe(now time.Time, health *eventspb.SpendHistogram, ageO
 	if h.health != nil && events.CompareVersions(h.health, health) == 0 {
 		return // the same row, also if it was removed and written again
 	}
+	if h.health != nil && (h.health.GetOwnerEpoch() != health.GetOwnerEpoch() || h.health.GetIncarnation() != health.GetIncarnation()) {
+		h.delays = delays{} // another process, with another clock
+	}
+	if events.CompareVersions(h.health, health) > 0 {
+		h.asOf = time.Time{} // the log has lost rows: this one is not new
+	}
 	h.age = ageOf(h, now, health.GetWrittenAtMs())
 	h.health, h.at = health, now
 	if !h.asOf.IsZero() && now.Round(0).Sub(h.asOf) < justArrived {
@@ -57,7 +63,7 @@ func delayOf(now time.Time, writtenMs int64) time.Duration {
 // known of the age of the first row. If all delays are more than clockBehind, the clock is behind.
 const (
 	clockAhead  = 2 * time.Second
-	clockBehind = 10 * time.Second
+	clockBehind = 30 * time.Second
 )
 
 // ageOf is the rule of the package's section Age.
@@ -150,6 +156,13 @@ func (d *dataset) observeEnds(ends map[partition]time.Time) {
 		if asOf := ends[partition{d.topic, int32(n)}]; asOf.After(d.health[n].asOf) {
 			d.health[n].asOf = asOf
 		}
+	}
+}
+
+// forgetClocks forgets what was learned by the clock of this machine, after that was set.
+func (d *dataset) forgetClocks() {
+	for n := range d.health {
+		d.health[n].delays, d.health[n].asOf = delays{}, time.Time{}
 	}
 }
 

@@ -27,15 +27,21 @@ type reader struct {
 
 // chosen reads the rows of the chosen dataset.
 func (r *reader) chosen(d *dataset, choice *Choice, fn func(Row) error) error {
-	health, err := readHealth(r.snap, d, r.shard)
+	health, err := r.healthOf(d, choice)
 	if err != nil {
 		return err
 	}
-	// The choice is up to a second old. Since then the dataset can have been replaced.
-	if health == nil || events.CompareVersions(health, choice.health) < 0 {
-		return fmt.Errorf("%w: the dataset of %s has just been replaced", ErrNoRows, d.dc)
-	}
 	return r.scan(d, health.GetIncarnation(), fn)
+}
+
+// healthOf returns the health row of the chosen dataset. The choice is up to a second old: it
+// returns ErrNoRows if the dataset has been replaced since then.
+func (r *reader) healthOf(d *dataset, choice *Choice) (*eventspb.SpendHistogram, error) {
+	health, err := readHealth(r.snap, d, r.shard)
+	if err == nil && (health == nil || events.CompareVersions(health, choice.health) < 0) {
+		err = fmt.Errorf("%w: the dataset of %s has just been replaced", ErrNoRows, d.dc)
+	}
+	return health, err
 }
 
 // merged reads the rows of all datasets that can be read, and merges those of each campaign day.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -23,6 +24,7 @@ type Client struct {
 	endpoints []*endpoint
 	entries   *lru.Cache[string, *entry]
 	requests  chan struct{} // one for each account that is being read
+	waiting   atomic.Int64  // reads that wait for their turn
 	closing   sync.Mutex
 	closed    bool // no read begins any more
 	reading   sync.WaitGroup
@@ -209,8 +211,11 @@ func (c *Client) start(account string, e *entry) *flight {
 		})
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if !took {
+		switch {
+		case err != nil:
 			e.retryAt, e.failed = time.Now().Add(retryAfter), err
+		case !took: // no cache has anything newer
+			e.retryAt = time.Now().Add(jitter(min(c.cfg.TTL, troubledTTL)))
 		}
 		f.err, e.flight = err, nil
 		f.wake()
@@ -231,12 +236,19 @@ func (c *Client) take(e *entry, answer *Account) (took bool) {
 	if e.answer != nil && !better(answer, e.answer) {
 		return false
 	}
-	e.answer, e.ttl = answer, c.cfg.TTL*time.Duration(900+rand.IntN(200))/1000
+	e.answer, e.ttl = answer, jitter(c.cfg.TTL)
 	if answer.mode != Normal {
-		e.ttl = min(e.ttl, troubledTTL)
+		e.ttl = jitter(min(c.cfg.TTL, troubledTTL))
 	}
 	return true
 }
+
+// jitter returns d, up to a tenth more or less.
+func jitter(d time.Duration) time.Duration { return d * time.Duration(900+rand.IntN(200)) / 1000 }
+
+// sameAge is by how much the ages of two answers with the same figures differ at most, by the times
+// of the requests.
+const sameAge = 100 * time.Millisecond
 
 // better reports whether an answer is to be used in place of another one: of two in one mode the
 // newer one. A cache that is cut off from its brokers may answer with older figures than the client
@@ -247,5 +259,5 @@ func better(answer, former *Account) bool {
 		return a < b
 	}
 	a, b := answer.ageAt(now), former.ageAt(now)
-	return b < 0 || a >= 0 && a <= b
+	return b < 0 || a >= 0 && a <= b+sameAge
 }

@@ -65,14 +65,15 @@ func (c *Client) read(account string, publish func(*Account)) error {
 	list := c.inOrder(time.Now())
 	replies := make(chan reply, len(list))
 	asked, got := 0, 0
+	hedge := time.NewTicker(max(1, c.cfg.Limit/2))
+	defer hedge.Stop()
 	ask := func() {
 		e := list[asked]
 		asked++
+		hedge.Reset(max(1, c.cfg.Limit/2))
 		c.reading.Go(func() { replies <- c.ask(ctx, e, account) })
 	}
 	ask()
-	hedge := time.NewTicker(max(1, c.cfg.Limit/2))
-	defer hedge.Stop()
 	var best *Account
 	var failures []error
 	for got < asked {
@@ -119,16 +120,23 @@ func (c *Client) read(account string, publish func(*Account)) error {
 // not in normal mode.
 const searchLimits = 10
 
+// maxWaiting bounds the reads that wait for their turn, in multiples of Config.MaxRequests.
+const maxWaiting = 16
+
 // enter waits for one of the Config.MaxRequests reads at a time, at most for Config.Timeout.
 func (c *Client) enter() (leave func(), err error) {
+	busy := fmt.Errorf("%d accounts are being read: the spend caches answer slowly, or MaxRequests is too small", c.cfg.MaxRequests)
+	defer c.waiting.Add(-1)
+	if c.waiting.Add(1) > int64(maxWaiting*c.cfg.MaxRequests) {
+		return nil, busy
+	}
 	t := time.NewTimer(c.cfg.Timeout)
 	defer t.Stop()
 	select {
 	case c.requests <- struct{}{}:
 		return func() { <-c.requests }, nil
 	case <-t.C:
-		return nil, fmt.Errorf("%d accounts were being read for %v: the spend caches answer slowly, or MaxRequests is too small",
-			c.cfg.MaxRequests, c.cfg.Timeout)
+		return nil, busy
 	case <-c.ctx.Done():
 		return nil, c.ctx.Err()
 	}
@@ -160,8 +168,7 @@ func isRefusal(err error) bool {
 	case connect.CodeInvalidArgument:
 		return true
 	case connect.CodeResourceExhausted: // the account has too many rows; a process with too much to do has Retry-After
-		var coded *connect.Error
-		return errors.As(err, &coded) && coded.Meta().Get("Retry-After") == ""
+		return !hasRetryAfter(err)
 	default:
 		return false
 	}
@@ -172,9 +179,17 @@ func isOutage(err error) bool {
 	switch connect.CodeOf(err) {
 	case connect.CodeInternal, connect.CodeOutOfRange, connect.CodeDataLoss:
 		return false
+	case connect.CodeUnavailable: // a cache that cannot read one shard has Retry-After
+		return !hasRetryAfter(err)
 	default:
 		return true
 	}
+}
+
+// hasRetryAfter reports whether an error is the answer of a process that can be asked again soon.
+func hasRetryAfter(err error) bool {
+	var coded *connect.Error
+	return errors.As(err, &coded) && coded.Meta().Get("Retry-After") != ""
 }
 
 // troubled reports whether all endpoints have failed in the last second.

@@ -13,8 +13,7 @@ import (
 type Dataset struct {
 	// Health is the newest health record.
 	Health *eventspb.SpendHistogram
-	// Age is the time since it was written, by the reader's clock: since it arrived, or longer if
-	// it may have been in the topic before the reader began.
+	// Age is the time since it was written, as far as the reader knows: see package spendcache.
 	Age time.Duration
 }
 

@@ -45,6 +45,7 @@ type Selector struct {
 	now     int       // index of the chosen dataset; -1: none
 	reason  string    // of the choice
 	bad     int       // evaluations in a row in which another dataset was better
+	lossy   int       // of these, the last ones in which it was better for lost records alone
 	healthy time.Time // since when Local is healthy without a break; zero: it is not
 }
 
@@ -67,7 +68,7 @@ func (s *Selector) Decide(now time.Time, datasets []Dataset) Decision {
 	}
 	d := Decision{From: s.name(s.now), Shard: shard}
 	if next, reason := s.next(now, &shard); next != s.now {
-		s.now, s.reason, s.bad = next, reason, 0
+		s.now, s.reason, s.bad, s.lossy = next, reason, 0, 0
 	}
 	d.DC, d.Reason = s.name(s.now), s.reason
 	if s.now < 0 {
@@ -102,19 +103,20 @@ func (s *Selector) next(now time.Time, shard *Shard) (int, string) {
 	case s.now == 0 && current.Healthy(), shard.Best == s.now,
 		// Of datasets that are not healthy, the one that misses least changes by chance.
 		!best.Healthy() && current.Misses()-best.Misses() < s.cfg.Deficit:
-		s.bad = 0
+		s.bad, s.lossy = 0, 0
 		return s.now, s.reason
 	case current.Healthy(): // best is healthy too, and before it in order of preference
-		if s.bad = 0; shard.Best == 0 && now.Sub(s.healthy) >= s.cfg.ReturnAfter {
+		if s.bad, s.lossy = 0, 0; shard.Best == 0 && now.Sub(s.healthy) >= s.cfg.ReturnAfter {
 			return 0, fmt.Sprintf("%s has been healthy for %s", best.DC, s.cfg.ReturnAfter)
 		}
 		return s.now, s.reason
 	}
-	need := s.cfg.LeaveAfter
-	if current.Fresh && current.Complete { // nothing more is missing since the records were lost
-		need = max(need, int(s.cfg.ReturnAfter/time.Second))
+	if !current.Fresh || !current.Complete {
+		s.bad, s.lossy = s.bad+1, 0
+	} else { // nothing more is missing since the records were lost
+		s.bad, s.lossy = 0, s.lossy+1
 	}
-	if s.bad++; s.bad < need {
+	if s.bad < s.cfg.LeaveAfter && s.lossy < int(s.cfg.ReturnAfter/time.Second) {
 		return s.now, s.reason
 	}
 	return shard.Best, why(current, best)

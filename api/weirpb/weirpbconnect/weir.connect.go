@@ -83,11 +83,12 @@ const (
 
 // SpendServiceClient is a client for the weir.v1.SpendService service.
 type SpendServiceClient interface {
-	// GetSpend returns the spend of one campaign. While the spend cache of the process uses the dataset
-	// of another datacentre, the answer is of that dataset, unless the request has wait. NotFound: the campaign was never charged.
-	// FailedPrecondition: the request is ambiguous (several accounts or currencies); the message has
-	// the choices. Unavailable: a partition that could change the answer cannot be read. Errors have
-	// the AsOf of the partitions that were read as details.
+	// GetSpend returns the spend of one campaign. While the spend cache of the process uses the
+	// dataset of another datacentre, the answer is of that dataset, unless the request has wait.
+	// NotFound: the campaign was never charged. FailedPrecondition: the request is ambiguous (several
+	// accounts or currencies); the message has the choices. Unavailable: a partition that could
+	// change the answer cannot be read. Errors have the AsOf of the partitions that were read as
+	// details.
 	GetSpend(context.Context, *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error)
 	// PollSpend is a long poll: it answers GetSpend again as soon as a commit has changed the answer
 	// that the caller has, or without an answer after wait_ms. A caller that polls in a loop gets the
@@ -192,11 +193,12 @@ func (c *spendServiceClient) ListHealth(ctx context.Context, req *connect.Reques
 
 // SpendServiceHandler is an implementation of the weir.v1.SpendService service.
 type SpendServiceHandler interface {
-	// GetSpend returns the spend of one campaign. While the spend cache of the process uses the dataset
-	// of another datacentre, the answer is of that dataset, unless the request has wait. NotFound: the campaign was never charged.
-	// FailedPrecondition: the request is ambiguous (several accounts or currencies); the message has
-	// the choices. Unavailable: a partition that could change the answer cannot be read. Errors have
-	// the AsOf of the partitions that were read as details.
+	// GetSpend returns the spend of one campaign. While the spend cache of the process uses the
+	// dataset of another datacentre, the answer is of that dataset, unless the request has wait.
+	// NotFound: the campaign was never charged. FailedPrecondition: the request is ambiguous (several
+	// accounts or currencies); the message has the choices. Unavailable: a partition that could
+	// change the answer cannot be read. Errors have the AsOf of the partitions that were read as
+	// details.
 	GetSpend(context.Context, *connect.Request[weirpb.GetSpendRequest]) (*connect.Response[weirpb.GetSpendResponse], error)
 	// PollSpend is a long poll: it answers GetSpend again as soon as a commit has changed the answer
 	// that the caller has, or without an answer after wait_ms. A caller that polls in a loop gets the
