@@ -274,7 +274,7 @@ func (c *counter) health(shard int32) stream.Message {
 	}
 	for _, origin := range ring() {
 		h.Origins = append(h.Origins, &eventspb.OriginHealth{
-			Dc: origin, WatermarkMs: now.Add(-c.lag[origin]).UnixMilli(), Count_60S: uint64(1000 * (1 - c.missing)),
+			Dc: origin, WatermarkMs: now.Add(-c.lag[origin]).UnixMilli(), Count_60S: uint64(1000 * (1 - c.missing)), CumulativeCount: uint64(90_000 - 1000*c.missing),
 		})
 	}
 	return stream.Message{Key: append([]byte{spendcounter.TableHealth}, spendcounter.HealthKey(c.dc, shard)...), Value: c.marshal(h)}

@@ -66,6 +66,6 @@ func (l Log) fill(ctx context.Context, e *Env) error {
 // benchCounter returns the spend counter with the log of a benchmark as its only input.
 func benchCounter(topic string, memory int64) (stream.Processor, error) {
 	proc, err := spendcounter.ProcessorConfig{Events: topic, Memory: memory / 4}.Processor()
-	proc.Inputs, proc.Outputs[0].Topic = []string{topic}, "weir.bench.health"
+	proc.Inputs = []string{topic}
 	return proc, err
 }

@@ -90,6 +90,9 @@ func TestRefusedConnection(t *testing.T) {
 	broker := clitest.FreeAddr(t)
 	env := []string{"WEIR_DATA_DIR=" + t.TempDir(), "WEIR_KAFKA_BROKERS=" + broker}
 	expect(t, env, cli.ExitUnavailable, "connection refused", "lag")
+	for _, bench := range []string{"spend", "growth", "scale", "latency", "restart", "restore", "all"} {
+		expect(t, env, cli.ExitUnavailable, "connection refused", "bench", bench)
+	}
 	waiting := append(slices.Clone(env), "WEIR_INSTANCE=waiting") // another one than that of weir dev
 	line := background(t, waiting, `{"level":"warn","brokers":["`+broker+`"],"error":"unable to dial: dial tcp `+broker, "run", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
 	if !strings.Contains(line, "brokers_waiting") {

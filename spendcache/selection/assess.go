@@ -105,14 +105,8 @@ func (s *Selector) assess(datasets []Dataset) Shard {
 		}
 		s.measureLags(a, byDC[a.DC].Health, newest, weight)
 		a.Fresh = a.Lag < s.cfg.Lag
-		if most > 0 && a.Count < most {
-			a.Deficit = float64(most-a.Count) / float64(most)
-		}
-	}
-	for i := range shard.Datasets {
-		a := &shard.Datasets[i]
-		if shard.Few {
-			a.Deficit = 0
+		if !shard.Few {
+			a.Deficit = deficit(a, shard.Datasets, most)
 		}
 		a.Complete = a.Deficit < s.cfg.Deficit
 	}
@@ -129,6 +123,19 @@ func (s *Selector) assess(datasets []Dataset) Shard {
 		}
 	}
 	return shard
+}
+
+// deficit returns the missing part of the events of the last 60 s, most of which a candidate has. A
+// dataset with as many events of all time as another one lacks nothing that the other one has: when
+// traffic falls, the one that is behind has more events of the last 60 s, because its window
+// begins earlier.
+func deficit(a *Assessment, datasets []Assessment, most uint64) (part float64) {
+	for i := range datasets {
+		if b := &datasets[i]; b.Candidate && b.Count > a.Count && b.Total > a.Total {
+			part = max(part, float64(b.Count-a.Count)/float64(most))
+		}
+	}
+	return part
 }
 
 // measureLags sets Lag and Late. Origins are looked at in order, so that of two equal lags the same

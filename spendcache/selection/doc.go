@@ -20,7 +20,9 @@
 //     are never compared. The mirror's heartbeats count as events, one per second and shard:
 //     without them each event of a quiet origin would look like a lag.
 //   - The deficit is the missing part of the events of the last 60 s by ingest time, against the
-//     dataset with the most.
+//     dataset with the most, among those with more events of all time. A dataset with as many
+//     events of all time lacks nothing: when traffic falls, a dataset that is some seconds behind
+//     has more events in its last 60 s than the newest one.
 //   - The counter counts the records of which no copy has arrived. What a dataset has lost is
 //     missing from the spend of its campaign days until they end, however healthy its last 60 s
 //     are. So a healthy dataset that has lost fewer records is preferred, if it has as many events

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/weirhq/weir/events/eventspb"
 )
 
@@ -37,7 +39,8 @@ type simulation struct {
 	speed float64
 	// unnoticed: the counters do not know how many events they never get.
 	unnoticed bool
-	// processing counts events by the time at which they were folded, as the seed does.
+	// processing counts events by the time at which they were folded, and not the events of all time,
+	// as the seed does.
 	processing bool
 }
 
@@ -119,6 +122,12 @@ func (w *simulation) step() Decision {
 		w.seen[d] = min(max(w.seen[d], arrived), len(w.sent[d]))
 		if w.seen[d] > 0 {
 			x := w.sent[d][w.seen[d]-1]
+			if w.processing {
+				x.Health = proto.CloneOf(x.Health)
+				for _, o := range x.Health.Origins {
+					o.CumulativeCount = o.Count_60S
+				}
+			}
 			x.Age = time.Duration(w.now-int(x.Health.WrittenAtMs/1000)) * time.Second
 			list = append(list, x)
 		}

@@ -22,7 +22,7 @@ const at = int64(1_700_000_000_000)
 func dataset(writer string, lag time.Duration, count uint64, origins ...string) Dataset {
 	h := &eventspb.SpendHistogram{WriterDc: writer}
 	for _, dc := range origins {
-		h.Origins = append(h.Origins, &eventspb.OriginHealth{Dc: dc, WatermarkMs: at - lag.Milliseconds(), Count_60S: count})
+		h.Origins = append(h.Origins, &eventspb.OriginHealth{Dc: dc, WatermarkMs: at - lag.Milliseconds(), Count_60S: count, CumulativeCount: count})
 	}
 	return Dataset{Health: h}
 }
@@ -108,7 +108,7 @@ func TestSymmetric(t *testing.T) {
 			h := &eventspb.SpendHistogram{WriterDc: dc}
 			for _, o := range ring {
 				lag := int64(rng.IntN(3)) * int64(rng.IntN(8000))
-				h.Origins = append(h.Origins, &eventspb.OriginHealth{Dc: o, WatermarkMs: at - lag, Count_60S: uint64(90 + rng.IntN(20)), Lost: uint64(rng.IntN(2))})
+				h.Origins = append(h.Origins, &eventspb.OriginHealth{Dc: o, WatermarkMs: at - lag, Count_60S: uint64(90 + rng.IntN(20)), CumulativeCount: uint64(90 + rng.IntN(20)), Lost: uint64(rng.IntN(2))})
 			}
 			list = append(list, Dataset{Health: h, Age: time.Duration(rng.IntN(40)) * time.Second})
 		}
@@ -287,10 +287,27 @@ func TestLossless(t *testing.T) {
 			t.Errorf("%s: chose %s, want %s", tc.name, got, tc.want)
 		}
 	}
-	us := of("us", 900_000, 0)
+	us := of("us", 899_800, 0)
 	us.Health.Origins[0].Count_60S = 800 // of 1,000
 	if got := best(t, cfg, of("eu", 899_999, 1), us, of("ap", 400_000, 0)); got != "eu" {
 		t.Errorf("us lacks events now: chose %s", got)
+	}
+}
+
+// TestFallingTraffic: a dataset that is some seconds behind has more events in its last 60 s than the
+// newest one, if traffic falls. The newest one lacks none of them.
+func TestFallingTraffic(t *testing.T) {
+	cfg := Config{Local: "eu", Ring: []string{"eu", "us"}}
+	eu, us := dataset("eu", 0, 880, "eu", "us"), dataset("us", 2*time.Second, 1000, "eu", "us")
+	for i := range eu.Health.Origins {
+		eu.Health.Origins[i].CumulativeCount, us.Health.Origins[i].CumulativeCount = 900_000, 900_000
+	}
+	if got := best(t, cfg, eu, us); got != "eu" {
+		t.Errorf("eu has as many events of all time: chose %s", got)
+	}
+	eu.Health.Origins[0].CumulativeCount = 899_999
+	if got := best(t, cfg, eu, us); got != "us" {
+		t.Errorf("eu lacks one event of all time, and 12 %% of the last: chose %s", got)
 	}
 }
 

@@ -44,6 +44,9 @@ func newBenchEnv(c *cobra.Command, a *cli.App) (*broker.Env, error) {
 // checkBench returns a usage error for a flag of a benchmark that is out of range.
 func checkBench(flags *pflag.FlagSet) (err error) {
 	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden { // a flag that the benchmark does not use
+			return
+		}
 		text := f.Value.String()
 		switch f.Name {
 		case "events", "keys", "campaigns", "rounds":

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/weirhq/weir/processors/devbroker"
+)
+
+// TestBench runs the benchmarks that need no process of their own with a small log: they use the
+// spend counter as it is.
+func TestBench(t *testing.T) {
+	broker, err := devbroker.Start(devbroker.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = broker.Close() })
+	brokers := "--brokers=" + strings.Join(broker.Addrs(), ",")
+	for name, args := range map[string][]string{
+		"spend":   {"--events", "4000", "--campaigns", "10", "--zipf", "-1"},
+		"growth":  {"--events", "8000"},
+		"latency": {"--capacity", "1s", "--measure", "1s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := weir(t, nil, append([]string{"bench", name, brokers, "--rounds", "1", "-o", "csv"}, args...)...)
+			if r.Code != 0 || strings.Count(r.Stdout, "\n") < 2 {
+				t.Errorf("code %d, want figures:\n%s%s", r.Code, r.Stdout, r.Stderr)
+			}
+		})
+	}
+}
