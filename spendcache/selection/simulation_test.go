@@ -39,8 +39,8 @@ type simulation struct {
 	speed float64
 	// unnoticed: the counters do not know how many events they never get.
 	unnoticed bool
-	// processing counts events by the time at which they were folded, and not the events of all time,
-	// as the seed does.
+	// processing counts events by the time at which they were folded, and not the events of all
+	// time, as the seed does.
 	processing bool
 }
 

@@ -294,8 +294,8 @@ func TestLossless(t *testing.T) {
 	}
 }
 
-// TestFallingTraffic: a dataset that is some seconds behind has more events in its last 60 s than the
-// newest one, if traffic falls. The newest one lacks none of them.
+// TestFallingTraffic: a dataset that is some seconds behind has more events in its last 60 s than
+// the newest one, if traffic falls. The newest one lacks none of them.
 func TestFallingTraffic(t *testing.T) {
 	cfg := Config{Local: "eu", Ring: []string{"eu", "us"}}
 	eu, us := dataset("eu", 0, 880, "eu", "us"), dataset("us", 2*time.Second, 1000, "eu", "us")

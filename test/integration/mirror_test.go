@@ -66,8 +66,8 @@ func TestMirror(t *testing.T) {
 	} {
 		var source, copies [mirrorShards][]*kgo.Record
 		testlimit.Within(t, "the copies of "+first.topic, func(ctx context.Context) error {
-			// The marker of the last transaction may come later. Until then the records behind it are
-			// not committed.
+			// The marker of the last transaction may come later. Until then the records behind it
+			// are not committed.
 			source = committedRecords(ctx, us, first.topic)
 			copies = committedRecords(ctx, eu, first.copies)
 			return sameCopies(source, copies)
