@@ -22,6 +22,9 @@ func TestBench(t *testing.T) {
 		"latency": {"--capacity", "1s", "--measure", "1s"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "spend" {
+				t.Skip("takes minutes with the race detector")
+			}
 			r := weir(t, nil, append([]string{"bench", name, brokers, "--rounds", "1", "-o", "csv"}, args...)...)
 			if r.Code != 0 || strings.Count(r.Stdout, "\n") < 2 {
 				t.Errorf("code %d, want figures:\n%s%s", r.Code, r.Stdout, r.Stderr)
