@@ -34,7 +34,7 @@ type Assessment struct {
 	Origin    string        // the origin with that lag
 	Never     bool          // the dataset has no event of Origin, and another candidate has
 	Late      float64       // missing part of 60 s by the lags, weighted by the events of each origin
-	Deficit   float64       // missing part of the count, against the greatest of a candidate
+	Deficit   float64       // missing part of the count, against the greatest of a candidate with a greater Total
 	Fresh     bool
 	Complete  bool
 	Lossless  bool // no healthy candidate with as many events has lost fewer records
@@ -125,7 +125,8 @@ func (s *Selector) assess(datasets []Dataset) Shard {
 	return shard
 }
 
-// deficit returns the missing part of the events of the last 60 s, most of which a candidate has. A
+// deficit returns the missing part of the events of the last 60 s, against the candidate with the
+// most of those that have more events of all time. most is the greatest count of all candidates. A
 // dataset with as many events of all time as another one lacks nothing that the other one has: when
 // traffic falls, the one that is behind has more events of the last 60 s, because its window
 // begins earlier.

@@ -20,7 +20,7 @@
 //     are never compared. The mirror's heartbeats count as events, one per second and shard:
 //     without them each event of a quiet origin would look like a lag.
 //   - The deficit is the missing part of the events of the last 60 s by ingest time, against the
-//     dataset with the most, among those with more events of all time. A dataset with as many
+//     dataset with the most of those that have more events of all time. A dataset with as many
 //     events of all time lacks nothing: when traffic falls, a dataset that is some seconds behind
 //     has more events in its last 60 s than the newest one.
 //   - The counter counts the records of which no copy has arrived. What a dataset has lost is

@@ -46,7 +46,7 @@ func runAll(first, many uint64, m Mutation) []*History {
 
 // TestSeeds runs WEIR_TEST_SIM_SEEDS seeds from WEIR_TEST_SIM_SEED on.
 func TestSeeds(t *testing.T) {
-	first, many := number(t, "WEIR_TEST_SIM_SEED", 0), number(t, "WEIR_TEST_SIM_SEEDS", 20)
+	first, many := number(t, "WEIR_TEST_SIM_SEED", 0), number(t, "WEIR_TEST_SIM_SEEDS", 10)
 	marks := map[string]int{}
 	var over, starved [policies][]float64
 	for _, h := range runAll(first, many, "") {
