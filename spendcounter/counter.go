@@ -86,6 +86,7 @@ type origin struct {
 	missedRing          uint64    // events too old for the ring; since New
 	events, adjustments []applied // positions of its copies; kept while it is not configured
 	ring                ring.Ring // by ingest time
+	lastInputMs         int64     // wall time of its last batch of events; since New
 }
 
 // New returns a counter with the committed state of t. It reads the task record, and other state

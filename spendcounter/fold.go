@@ -23,7 +23,6 @@ func (c *Counter) Fold(b *stream.Batch) error {
 		return err
 	}
 	c.changed = true
-	c.health.lastInputMs = max(c.health.lastInputMs, b.NowMs)
 	rejects := len(b.Rejects)
 	if in.adjustments {
 		err = c.foldAdjustments(in, b)
@@ -40,6 +39,8 @@ func (c *Counter) Fold(b *stream.Batch) error {
 
 func (c *Counter) foldEvents(in *input, b *stream.Batch) error {
 	defer c.rows.release()
+	o := &c.origins[in.origin]
+	o.lastInputMs = max(o.lastInputMs, b.NowMs)
 	var folded uint64
 	for from := 0; from < len(b.Records); from += chunk {
 		to := min(from+chunk, len(b.Records))

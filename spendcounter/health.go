@@ -18,10 +18,9 @@ const (
 
 // health depends on the wall clock. It is not state: it affects figures for display, never spend.
 type health struct {
-	processing  ring.Ring // events by the time at which they were folded
-	lastInputMs int64     // of the last batch
-	writtenMs   int64     // of the last SpendHistogram
-	unsaved     bool      // the rings differ from the local table
+	processing ring.Ring // events by the time at which they were folded
+	writtenMs  int64     // of the last SpendHistogram
+	unsaved    bool      // the rings differ from the local table
 }
 
 // processed counts n events folded at now.
@@ -57,11 +56,12 @@ func (c *Counter) histogram(cm *stream.Commit) *eventspb.SpendHistogram {
 		TimestampMs: c.timestampMs, ApproxCount: c.health.processing.Sum(), WrittenAtMs: cm.NowMs,
 		ClosedDay: int32(c.closing.through),
 	}
-	// The rings do not advance without input. They are read at the event clock plus the wall time
-	// without input. So they expire, and the lag of the events has no effect.
-	now := c.timestampMs + max(0, cm.NowMs-c.health.lastInputMs-idleMs)
 	for i := range c.origins {
 		o := &c.origins[i]
+		// A ring does not advance without input. It is read at the origin's greatest ingest time
+		// plus the wall time without input of this origin. So it expires, the lag of the events has
+		// no effect, and neither has the clock of another datacentre.
+		now := o.watermarkMs + max(0, cm.NowMs-o.lastInputMs-idleMs)
 		h := &eventspb.OriginHealth{
 			Dc: o.dc, WatermarkMs: o.watermarkMs, Count_60S: o.ring.SumAfter(now - ring.Window),
 			CumulativeCount: o.count, CumulativeMicros: o.micros, Lost: o.lost, Rejected: o.rejected, OffsetSum: c.offsetSum(i, cm),
@@ -91,8 +91,10 @@ func (c *Counter) offsetSum(origin int, cm *stream.Commit) (sum int64) {
 // after all other changes. So the health row is the last row of its transaction, and describes the
 // state after it: SPEND-32.
 func (c *Counter) flushHealth(cm *stream.Commit, ch *stream.Changes) error {
-	if c.health.lastInputMs == 0 {
-		c.health.lastInputMs = cm.NowMs // no input since New: this is not yet a time without input
+	for i := range c.origins {
+		if o := &c.origins[i]; o.lastInputMs == 0 {
+			o.lastInputMs = cm.NowMs // no input since New: this is not yet a time without input
+		}
 	}
 	if !c.health.due(cm.NowMs) {
 		return nil

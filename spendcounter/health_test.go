@@ -76,13 +76,14 @@ func TestHealthFigures(t *testing.T) {
 		a.WatermarkMs != now-lag-1000 || b.Dc != otherDC || b.Count_60S != 1 || b.WatermarkMs != now-lag-20_000 || b.OffsetSum != 1 {
 		t.Fatalf("origins %v", h.Origins)
 	}
-	// Half a minute of heartbeats: the older events leave both windows, and nothing is counted.
+	// 45 s of heartbeats: the older events leave both windows, and nothing is counted. Heartbeats of
+	// one origin do not end the window of the other one, which has been without input for 45 s.
 	for range 45 {
 		feed(t, c, s, own, now-lag, now, beatAt(now-lag))
 		now += 1000
 	}
 	s.flush(t, c, now)
-	if h = s.health(t); h.ApproxCount != 15 || h.IngestCount != 15 || h.Origins[0].CumulativeCount != 30 || h.TimestampMs != now-lag-1000 {
+	if h = s.health(t); h.ApproxCount != 15 || h.Origins[0].Count_60S != 15 || h.Origins[1].Count_60S != 1 || h.IngestCount != 16 || h.Origins[0].CumulativeCount != 30 || h.TimestampMs != now-lag-1000 {
 		t.Fatalf("after 45 s of heartbeats: %v", h)
 	}
 	// Silence: both windows become empty without input.
@@ -100,6 +101,33 @@ func TestHealthFigures(t *testing.T) {
 	s.flush(t, c, now)
 	if h = s.health(t); h.ApproxCount != 1 || h.IngestCount != 16 {
 		t.Fatalf("after the stream continued: %v", h)
+	}
+}
+
+// TestClockOfAnotherOrigin: the clock of one origin is an hour ahead or behind. The window of the
+// other origins is that of their own clock, in each order of the inputs. So a dataset that loses
+// events of an origin has fewer of them than one that does not.
+func TestClockOfAnotherOrigin(t *testing.T) {
+	for _, skew := range []int64{-3_600_000, 3_600_000} {
+		for _, every := range []int{1, 2} { // every second event of the own origin is missing
+			s := newStore()
+			c := mustNew(t, testConfig(), s)
+			now := epochMs
+			for i := range 90 {
+				feed(t, c, s, events.CopiedEventsTopic(otherDC), now+skew, now, beatAt(now+skew))
+				if e := eventAt(i, now); i%every == 0 {
+					feed(t, c, s, events.EventsTopic, now, now, e)
+				} else {
+					feed(t, c, s, events.EventsTopic, now, now, beatAt(now))
+				}
+				now += 1000
+			}
+			s.flush(t, c, now)
+			want := uint64(60 / every)
+			if h := s.health(t); h.Origins[0].Count_60S != want || h.IngestCount != want {
+				t.Errorf("a clock off by %d ms, each event number %d: %v", skew, every, h)
+			}
+		}
 	}
 }
 

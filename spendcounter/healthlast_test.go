@@ -2,6 +2,7 @@ package spendcounter
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"testing"
 
@@ -18,7 +19,7 @@ type transaction struct {
 	commit stream.Commit
 	rows   []stream.Change // of logged tables
 	folded int             // records that are folded, in run.order
-	exact  bool            // run.exact
+	rings  rings           // run.rings
 }
 
 // drawChangelog draws a run and returns the transactions that it committed.
@@ -27,7 +28,8 @@ func drawChangelog(t *rapid.T) (*run, []transaction) {
 	r.restarts = true
 	var log []transaction
 	r.store.committed = func(cm stream.Commit, list []stream.Change) {
-		tx := transaction{commit: cm, folded: len(r.order), exact: r.exact}
+		tx := transaction{commit: cm, folded: len(r.order), rings: r.rings}
+		tx.rings.inputMs = maps.Clone(r.rings.inputMs)
 		for _, c := range list {
 			if c.Table < stream.FirstLocalTable {
 				c.Key, c.Value = bytes.Clone(c.Key), bytes.Clone(c.Value)
@@ -140,7 +142,7 @@ func (h *healthReader) checkProgress(tx *transaction, p *eventspb.SpendHistogram
 	}
 	var sum uint64
 	for _, o := range p.Origins {
-		low, high := m.last60s(o.Dc, tx.exact)
+		low, high := m.last60s(o.Dc, tx.rings, tx.commit.NowMs)
 		var charged int64
 		if m.micros[o.Dc] != nil {
 			charged = m.micros[o.Dc].Int64()

@@ -44,8 +44,8 @@ type recount struct {
 
 // arrival is an event of an origin with its clamped ingest time.
 type arrival struct {
-	dc string
-	ms int64
+	log        *topicLog
+	offset, ms int64
 }
 
 // recountReference is the first adjustment with a reference, and the number of others.
@@ -202,12 +202,12 @@ func (m *recount) reject(dc string, rec *stream.Record) bool {
 
 // event folds a valid record of an events topic. It returns the reason if the state rejects it,
 // else "".
-func (m *recount) event(dc string, copied bool, rec *stream.Record) string {
-	e := &eventspb.AdEvent{}
+func (m *recount) event(l *topicLog, rec *stream.Record) string {
+	dc, e := l.dc, &eventspb.AdEvent{}
 	if err := proto.Unmarshal(rec.Value, e); err != nil {
 		panic(err)
 	}
-	if copied && !m.copy(dc, rec) {
+	if l.copied && !m.copy(dc, rec) {
 		return ""
 	}
 	ingest := e.IngestMs
@@ -233,7 +233,7 @@ func (m *recount) event(dc string, copied bool, rec *stream.Record) string {
 		reason = ReasonLate
 	}
 	if reason != "" {
-		if copied {
+		if l.copied {
 			m.rejectedCopies[dc]++
 		}
 		return reason
@@ -242,7 +242,7 @@ func (m *recount) event(dc string, copied bool, rec *stream.Record) string {
 	if beat {
 		return ""
 	}
-	m.arrivals = append(m.arrivals, arrival{dc, ingest})
+	m.arrivals = append(m.arrivals, arrival{l, rec.Offset, ingest})
 	switch {
 	case late:
 		m.late[dc]++

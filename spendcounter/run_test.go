@@ -38,11 +38,18 @@ type run struct {
 	order     []folded // folded, in order
 	committed int      // how many of them are committed
 	refused   map[*topicLog]map[int64]string
-	exact     bool // the rings were never restored from sums by the second
+	rings     rings
 	rebuilt   bool // ids were read from the log again, topic by topic: which copy came first is not known
 
 	restarts bool
 	locals   []snapshot // earlier local tables
+}
+
+// rings is what decides how many events the rings by ingest time have.
+type rings struct {
+	exact   bool             // the rings were never restored from sums by the second
+	inputMs map[string]int64 // wall time of the last batch of each origin, of this counter
+	from    map[string]int64 // first offset of each topic from which this counter has read all
 }
 
 // snapshot is the local tables at a commit.
@@ -66,7 +73,8 @@ func testConfig() Config {
 
 func newRun(t *rapid.T, cfg Config, logs []*topicLog) *run {
 	r := &run{
-		t: t, fatal: t, cfg: cfg, logs: logs, store: newStore(), now: epochMs, exact: true,
+		t: t, fatal: t, cfg: cfg, logs: logs, store: newStore(), now: epochMs,
+		rings:   rings{exact: true, inputMs: map[string]int64{}, from: map[string]int64{}},
 		refused: map[*topicLog]map[int64]string{},
 	}
 	r.c = mustNew(t, cfg, r.store)
@@ -134,6 +142,9 @@ func (r *run) foldRange(l *topicLog, from, to int) {
 	if err := r.c.Fold(b); err != nil {
 		r.t.Fatalf("fold: %v", err)
 	}
+	if !l.adjustments {
+		r.rings.inputMs[l.dc] = r.now
+	}
 	scribble(b.Records) // the runtime reuses the memory
 	for _, x := range b.Rejects {
 		r.refused[l][l.recs[from+x.Index].Offset] = x.Reason
@@ -148,6 +159,11 @@ func (r *run) foldRange(l *topicLog, from, to int) {
 }
 
 func (r *run) flush() {
+	for _, l := range r.logs { // an origin without input since New: its window does not expire yet
+		if _, ok := r.rings.inputMs[l.dc]; !ok {
+			r.rings.inputMs[l.dc] = r.now
+		}
+	}
 	r.store.flush(r.t, r.c, r.now)
 	r.committed = len(r.order)
 	r.locals = append(r.locals, snapshot{cloneTables(r.store.tables, TableIDs, TableRings), maps.Clone(r.store.next)})
@@ -178,8 +194,16 @@ func (r *run) restart() {
 			s.localNext = maps.Clone(old.next)
 		}
 	}
-	r.exact = r.exact && s.localNext == nil
+	r.rings.exact = r.rings.exact && s.localNext == nil
+	r.rings.inputMs = map[string]int64{}
 	r.c = mustNew(r.t, r.cfg, s)
+	saved, from := r.savedRings(), maps.Clone(r.rings.from)
+	for _, l := range r.logs { // what the counter reads again where it has no newer rings
+		if first := start(r.c.ringSpans.oldest(), l.topic); saved == nil || start(saved, l.topic) < first {
+			from[l.topic] = first
+		}
+	}
+	r.rings.from = from
 	r.warm()
 }
 
@@ -214,11 +238,21 @@ func (r *run) marked(topic string, offset int64) bool {
 			return true
 		}
 	}
+	saved := r.savedRings()
+	return saved != nil && start(saved, topic) == offset
+}
+
+// savedRings returns the offsets up to which the rings of the local tables count; nil: there are
+// none.
+func (r *run) savedRings() *spendpb.Mark {
 	saved := &spendpb.LocalState{}
 	if err := proto.Unmarshal(r.store.tables[TableRings][ringsKey], saved); err != nil {
 		r.t.Fatal(err)
 	}
-	return r.store.localNext != nil && saved.AsOf != nil && start(saved.AsOf, topic) == offset
+	if r.store.localNext == nil {
+		return nil
+	}
+	return saved.AsOf
 }
 
 // recount counts the folded records in the same order with the simple implementation, and checks
@@ -239,7 +273,7 @@ func (r *run) recountOf(order []folded) *recount {
 		case f.log.adjustments:
 			want = m.adjustment(f.log.dc, f.log.copied, rec)
 		default:
-			want = m.event(f.log.dc, f.log.copied, rec)
+			want = m.event(f.log, rec)
 		}
 		if got := r.refused[f.log][rec.Offset]; got != want {
 			r.fatal.Fatalf("%s offset %d: refused %q, want %q", f.log.topic, rec.Offset, got, want)
@@ -364,29 +398,36 @@ func (r *run) checkTask(m *recount) {
 	r.checkIDs(m.live())
 	r.now += healthMs
 	r.store.flush(t, r.c, r.now)
-	low, high := m.last60s("", r.exact)
-	if got := s.health(t).IngestCount; got < low || got > high {
-		t.Fatalf("ingest count %d, want %d to %d", got, low, high)
+	for _, o := range s.health(t).Origins {
+		if low, high := m.last60s(o.Dc, r.rings, r.now); o.Count_60S < low || o.Count_60S > high {
+			t.Fatalf("%s: %d events in 60 s, want %d to %d", o.Dc, o.Count_60S, low, high)
+		}
 	}
 }
 
-// last60s returns the number of events of an origin, or of all if dc is empty, in the 60 s up to
-// the clock. Rings that were restored from sums by the second are not exact: they may have events
-// of one more second.
-func (m *recount) last60s(dc string, exact bool) (low, high uint64) {
+// last60s returns the number of events of an origin in the 60 s up to its greatest ingest time plus
+// its time without input. Rings that were restored from sums by the second may have events of one
+// more second. A ring that was read from the log again may have no events of before: those of an
+// origin whose clock is behind that of another one.
+func (m *recount) last60s(dc string, w rings, now int64) (low, high uint64) {
+	clock := m.watermark[dc]
+	if input, ok := w.inputMs[dc]; ok {
+		clock += max(0, now-input-idleMs)
+	}
+	most := clock - 60_000
+	if !w.exact {
+		most -= 1000
+	}
 	for _, a := range m.arrivals {
-		if dc != "" && a.dc != dc {
+		if a.log.dc != dc {
 			continue
 		}
-		if a.ms > m.clock-60_000 {
+		if a.ms > clock-60_000 && a.offset >= w.from[a.log.topic] {
 			low++
 		}
-		if a.ms > m.clock-61_000 {
+		if a.ms > most {
 			high++
 		}
-	}
-	if exact {
-		high = low
 	}
 	return low, high
 }

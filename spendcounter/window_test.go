@@ -316,7 +316,7 @@ func TestLargeBatches(t *testing.T) {
 	}
 	m := newRecount(cfg)
 	for i := range l.recs {
-		m.event(l.dc, l.copied, &l.recs[i])
+		m.event(l, &l.recs[i])
 	}
 	for _, size := range []int{1, 7, 511, 512, 513, 1024, 4000} {
 		s := newStore()
