@@ -76,8 +76,8 @@ func TestHealthFigures(t *testing.T) {
 		a.WatermarkMs != now-lag-1000 || b.Dc != otherDC || b.Count_60S != 1 || b.WatermarkMs != now-lag-20_000 || b.OffsetSum != 1 {
 		t.Fatalf("origins %v", h.Origins)
 	}
-	// 45 s of heartbeats: the older events leave both windows, and nothing is counted. Heartbeats of
-	// one origin do not end the window of the other one, which has been without input for 45 s.
+	// 45 s of heartbeats: the older events leave both windows, and nothing is counted. The
+	// heartbeats do not end the window of the other origin, which has been without input for 45 s.
 	for range 45 {
 		feed(t, c, s, own, now-lag, now, beatAt(now-lag))
 		now += 1000
