@@ -42,6 +42,11 @@ func Catalog(dc string, l Layout) []stream.Topic {
 				"the changelog of the spend counter",
 		},
 		{
+			Name: l.Name(AuditTopic), Partitions: shards, Cleanup: stream.CleanupDelete, Retention: 30 * day,
+			Config: inputConfig(),
+			Doc:    "SpendAudit: what the counter has folded of one origin in one minute, to compare datacentres; partition = shard",
+		},
+		{
 			Name: l.Name(SpendDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: stream.CleanupCompact,
 			Config: stream.DeadLetterTopic("", 0).Config,
 			Doc:    "a rejected record, with its bytes, origin and reason; a tombstone marks it as resolved",

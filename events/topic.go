@@ -6,6 +6,7 @@ const (
 	EventsTopic      = "ads.events"
 	AdjustmentsTopic = "ads.adjustments"
 	SpendDLQTopic    = "spendcounter.dlq"
+	AuditTopic       = "spend.audit"
 )
 
 // SpendTopic returns the topic, in generation 1, of the totals of the counter of datacentre dc. dc

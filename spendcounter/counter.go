@@ -28,9 +28,10 @@ type Counter struct {
 	rankings  rankings
 	ringSpans spans // from where the ring by ingest time has to be rebuilt
 
-	timestampMs    int64 // greatest ingest time applied
-	micros         int64 // charged, of all time: the sum over origins; >= the charged micros of any campaign day
-	refundedMicros int64 // of all time; >= the refunded micros of any campaign day
+	timestampMs    int64                  // greatest ingest time applied
+	minutes        []*eventspb.SpendAudit // that have ended since the last Flush
+	micros         int64                  // charged, of all time: the sum over origins; >= the charged micros of any campaign day
+	refundedMicros int64                  // of all time; >= the refunded micros of any campaign day
 	refunds        uint64
 	overRefunds    uint64 // refunds above the charges of their campaign day, when they were applied
 	duplicates     uint64
@@ -81,12 +82,13 @@ type origin struct {
 	micros              int64
 	lost                uint64
 	transportDuplicates uint64
-	rejected            uint64    // copies
-	late                uint64    // events not checked for duplicates; of all time
-	missedRing          uint64    // events too old for the ring; since New
-	events, adjustments []applied // positions of its copies; kept while it is not configured
-	ring                ring.Ring // by ingest time
-	lastInputMs         int64     // wall time of its last batch of events; since New
+	rejected            uint64              // copies
+	late                uint64              // events not checked for duplicates; of all time
+	missedRing          uint64              // events too old for the ring; since New
+	events, adjustments []applied           // positions of its copies; kept while it is not configured
+	ring                ring.Ring           // by ingest time
+	lastInputMs         int64               // wall time of its last batch of events; since New
+	minute              *spendpb.OpenMinute // nil: nothing was folded yet
 }
 
 // New returns a counter with the committed state of t. It reads the task record, and other state

@@ -89,6 +89,9 @@
 //   - SPEND-32: In a transaction of the changelog, the health row of the shard is behind all other
 //     rows, and describes the state after them. A reader that has read a health row has read every
 //     row that the health row describes. DESIGN.md has what compaction changes.
+//   - SPEND-33: For each origin and minute of its greatest ingest time, one SpendAudit is emitted
+//     when the minute has ended. Its figures depend on the records of the origin alone: counters
+//     that lack no copy emit the same ones.
 //
 // # What it does not do
 //

@@ -36,6 +36,9 @@ func (c *Counter) Flush(cm stream.Commit, ch *stream.Changes) error {
 		return c.fail(err)
 	}
 	c.flushImports(ch)
+	if err := c.flushMinutes(&cm, ch); err != nil {
+		return c.fail(fmt.Errorf("spend counter, partition %d: audit: %w", c.task.Partition, err))
+	}
 	if err := c.flushBuckets(cm.Sequence, ch); err != nil {
 		return c.fail(fmt.Errorf("spend counter, partition %d: %w", c.task.Partition, err))
 	}
@@ -161,7 +164,7 @@ func blobKey(bucket int64, sequence uint64) []byte {
 // PendingBytes returns the approximate size of the next Flush.
 func (c *Counter) PendingBytes() int {
 	const record = 128 // of a campaign day, an hour or a part, key and value
-	n := record * (len(c.cache.dirty) + len(c.cache.hours.past) + c.cache.pairs.dirty)
+	n := record * (len(c.cache.dirty) + len(c.cache.hours.past) + c.cache.pairs.dirty + len(c.minutes))
 	for _, b := range c.window.buckets {
 		n += 8 * len(b.pending)
 	}

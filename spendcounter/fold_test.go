@@ -148,6 +148,9 @@ func withoutPositions(state map[string]string) map[string]string {
 	}
 	for _, o := range task.Origins {
 		o.Applied, o.AppliedAdjustments, o.Lost, o.Rejected, o.TransportDuplicates = nil, nil, 0, 0, 0
+		if o.Minute != nil {
+			o.Minute.Lost, o.Minute.Rejected = 0, 0
+		}
 	}
 	state["task"] = task.String()
 	return state

@@ -31,6 +31,7 @@ type recount struct {
 	count               map[string]uint64 // charged, per origin
 	micros              map[string]*big.Int
 	lost                map[string]uint64
+	audited             map[string][]audited // per origin, in the order of its records
 	transportDuplicates map[string]uint64
 	rejectedCopies      map[string]uint64
 	late                map[string]uint64
@@ -73,6 +74,7 @@ func newRecount(cfg Config) *recount {
 		cfg: cfg, spend: map[string]*recountSpend{}, width: width, ids: map[int64]map[string]int64{}, references: map[string]*recountReference{},
 		watermark: map[string]int64{}, late: map[string]uint64{},
 		applied: map[string]int64{}, count: map[string]uint64{}, micros: map[string]*big.Int{}, lost: map[string]uint64{},
+		audited:             map[string][]audited{},
 		transportDuplicates: map[string]uint64{}, rejectedCopies: map[string]uint64{}, total: new(big.Int), refunded: new(big.Int),
 	}
 }
@@ -191,19 +193,67 @@ func (m *recount) copy(dc string, rec *stream.Record) bool {
 	return true
 }
 
+// audited is a record of an origin that was folded, or a rejected one.
+type audited struct {
+	minute, offset int64 // a rejected record has the minute before it; -1: none
+	event          *eventspb.AdEvent
+	lost           uint64 // right before it
+	rejected       bool
+}
+
+func (m *recount) record(dc string, a audited) { m.audited[dc] = append(m.audited[dc], a) }
+
+// minutes returns the minutes of an origin that have ended: all but the newest.
+func (m *recount) minutes(dc string) (list []*eventspb.SpendAudit) {
+	for _, a := range m.audited[dc] {
+		n := len(list) - 1
+		if a.minute < 0 {
+			continue
+		}
+		if n < 0 || list[n].MinuteMs < a.minute {
+			list = append(list, &eventspb.SpendAudit{Origin: dc, MinuteMs: a.minute, FirstOffset: a.offset, Begins: n < 0})
+			n++
+		}
+		p := list[n]
+		p.Lost += a.lost
+		if a.rejected {
+			p.Rejected++
+			continue
+		}
+		p.NextOffset = a.offset + 1
+		if a.event.Type != eventspb.EventType_EVENT_TYPE_HEARTBEAT {
+			p.Events, p.Micros = p.Events+1, p.Micros+uint64(a.event.PriceMicros)
+			p.Digest += idset.ID(events.EventHash([]byte(a.event.Account), []byte(a.event.EventId)), uint64(a.event.PriceMicros))
+		}
+	}
+	return list[:max(0, len(list)-1)]
+}
+
+// minute returns the minute of the greatest ingest time of an origin; -1: nothing was folded.
+func (m *recount) minute(dc string) int64 {
+	if m.watermark[dc] == 0 {
+		return -1
+	}
+	return m.watermark[dc] / 60_000 * 60_000
+}
+
 // reject folds a copied record that is bad in itself. It reports whether the record is rejected.
-func (m *recount) reject(dc string, rec *stream.Record) bool {
-	if !m.copy(dc, rec) {
+func (m *recount) reject(l *topicLog, rec *stream.Record) bool {
+	lost := m.lost[l.dc]
+	if !m.copy(l.dc, rec) {
 		return false
 	}
-	m.rejectedCopies[dc]++
+	m.rejectedCopies[l.dc]++
+	if !l.adjustments {
+		m.record(l.dc, audited{minute: m.minute(l.dc), rejected: true, lost: m.lost[l.dc] - lost})
+	}
 	return true
 }
 
 // event folds a valid record of an events topic. It returns the reason if the state rejects it,
 // else "".
 func (m *recount) event(l *topicLog, rec *stream.Record) string {
-	dc, e := l.dc, &eventspb.AdEvent{}
+	dc, e, lost := l.dc, &eventspb.AdEvent{}, m.lost[l.dc]
 	if err := proto.Unmarshal(rec.Value, e); err != nil {
 		panic(err)
 	}
@@ -235,10 +285,17 @@ func (m *recount) event(l *topicLog, rec *stream.Record) string {
 	if reason != "" {
 		if l.copied {
 			m.rejectedCopies[dc]++
+			m.record(dc, audited{minute: m.minute(dc), rejected: true, lost: m.lost[dc] - lost})
 		}
 		return reason
 	}
 	m.clock, m.watermark[dc] = max(m.clock, ingest), max(m.watermark[dc], ingest)
+	offset := rec.Offset
+	if l.copied {
+		o, _ := originOf(rec.Headers)
+		offset = o.Offset
+	}
+	m.record(dc, audited{minute: m.minute(dc), offset: offset, event: e, lost: m.lost[dc] - lost})
 	if beat {
 		return ""
 	}

@@ -50,6 +50,15 @@ func TestRecountNotices(t *testing.T) {
 			return rows[TaskKey] != nil
 		}
 	}
+	audits := func(change func(list []*eventspb.SpendAudit) []*eventspb.SpendAudit) func(r *run) bool {
+		return func(r *run) bool {
+			if len(r.store.audits) == 0 {
+				return false
+			}
+			r.store.audits = change(r.store.audits)
+			return true
+		}
+	}
 	for name, mutate := range map[string]func(r *run) bool{ // false: the history has no such thing
 		"an event is charged twice": spend(func(p *eventspb.Spend) { p.ByDc[0].ChargedMicros++ }),
 		"an event is counted twice": spend(func(p *eventspb.Spend) {
@@ -67,6 +76,12 @@ func TestRecountNotices(t *testing.T) {
 		"a copy is applied twice":         task(func(p *spendpb.TaskState) { p.Origins[0].Count++ }),
 		"a lost copy is not counted":      task(func(p *spendpb.TaskState) { p.Origins[0].Lost++ }),
 		"a late event is not counted":     task(func(p *spendpb.TaskState) { p.Origins[0].Late++ }),
+		"a minute is emitted twice":       audits(func(list []*eventspb.SpendAudit) []*eventspb.SpendAudit { return append(list, list[0]) }),
+		"a minute is not emitted":         audits(func(list []*eventspb.SpendAudit) []*eventspb.SpendAudit { return list[1:] }),
+		"a minute lacks an event": audits(func(list []*eventspb.SpendAudit) []*eventspb.SpendAudit {
+			list[0].Digest++
+			return list
+		}),
 		"ids are forgotten": func(r *run) bool {
 			if n := len(r.c.window.buckets); n > 0 {
 				r.c.window.buckets = r.c.window.buckets[:n-1]

@@ -86,7 +86,10 @@ func (c *Counter) rejectCopies(in *input, b *stream.Batch, end int) {
 // rejectCopy advances the position past a rejected copy: it is not lost.
 func (c *Counter) rejectCopy(in *input, at events.Origin) {
 	c.advance(in, at)
-	c.origins[in.origin].rejected++
+	o := &c.origins[in.origin]
+	if o.rejected++; o.minute != nil && !in.adjustments {
+		o.minute.Rejected++
+	}
 }
 
 // applied returns the positions of the copies in an input.
@@ -112,4 +115,7 @@ func (c *Counter) advance(in *input, at events.Origin) {
 	var lost uint64
 	*list, lost = advance(*list, at)
 	o.lost += lost
+	if o.minute != nil && !in.adjustments {
+		o.minute.Lost += lost
+	}
 }

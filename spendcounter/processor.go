@@ -51,7 +51,7 @@ const (
 func (s ProcessorConfig) App() string { return s.Layout.Name(App) }
 
 // Processor returns the processor of the spend counter. Inputs: ads.events, ads.adjustments and
-// their copies. Changelog: spend.by.<dc>. It has no other output.
+// their copies. Changelog: spend.by.<dc>. Output: spend.audit.
 func (s ProcessorConfig) Processor() (stream.Processor, error) {
 	s.setDefaults()
 	cfg, inputs, err := s.counter()
@@ -61,7 +61,8 @@ func (s ProcessorConfig) Processor() (stream.Processor, error) {
 	l := s.Layout
 	return stream.Processor{
 		App: s.App(), Partitions: l.Partitions(), Inputs: inputs, Changelog: l.Name(events.SpendTopic(s.DC)),
-		DLQ: l.Name(events.SpendDLQTopic),
+		Outputs: []stream.Output{{Name: auditOutput, Topic: l.Name(events.AuditTopic)}},
+		DLQ:     l.Name(events.SpendDLQTopic),
 		New: func(t stream.Task) (stream.Handler, error) {
 			c, err := New(cfg, t)
 			if err != nil {

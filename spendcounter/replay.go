@@ -34,8 +34,8 @@ func Canonical(table byte, _, value []byte) []byte {
 
 // canonicalTask leaves out what depends on the order between topics: where spans began, which of
 // two copies was charged, and so to which origin, and what forgotten ids have as consequences. It
-// leaves out what promotions leave in it, too, which refunds came before the charges, and how far
-// the pass over closed days is.
+// leaves out what promotions leave in it, too, which refunds came before the charges, how far the
+// pass over closed days is, and the open minutes of the audit, which an earlier version lacks.
 func canonicalTask(value []byte) []byte {
 	s := &spendpb.TaskState{}
 	if err := proto.Unmarshal(value, s); err != nil {
@@ -43,6 +43,9 @@ func canonicalTask(value []byte) []byte {
 	}
 	s.Ring, s.LateBeforeMs, s.Conflicts, s.EarlyDrops, s.OverRefunds, s.Unranked, s.Rankings, s.Corrections, s.Pass = nil, 0, 0, 0, 0,
 		false, 0, nil, nil
+	for _, o := range s.Origins {
+		o.Minute = nil
+	}
 	for _, o := range s.Origins[min(1, len(s.Origins)):] {
 		s.Origins[0].Count, s.Origins[0].Micros = s.Origins[0].Count+o.Count, s.Origins[0].Micros+o.Micros
 		o.Count, o.Micros = 0, 0

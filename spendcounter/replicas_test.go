@@ -143,6 +143,10 @@ func (h *history) figures(t *testing.T, rng *rand.Rand, dc int) map[string]strin
 		out[o.Dc] = fmt.Sprint(o.WatermarkMs, o.Late, o.Lost)
 	}
 	out["task"] = fmt.Sprint(state.TimestampMs, state.Duplicates, state.Conflicts, state.LateBeforeMs, state.ServingDcs, c.micros)
+	for _, p := range s.audits {
+		p.WriterDc, p.Sequence = "", 0
+		out[fmt.Sprint("audit ", p.Origin, p.MinuteMs)] = p.String()
+	}
 	out["ids"] = fmt.Sprint(c.Stats().IDs, c.Stats().Buckets)
 	return out
 }

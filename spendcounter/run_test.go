@@ -266,7 +266,7 @@ func (r *run) recountOf(order []folded) *recount {
 		want := f.log.bad[rec.Offset]
 		switch {
 		case want != "" && f.log.copied:
-			if !m.reject(f.log.dc, rec) {
+			if !m.reject(f.log, rec) {
 				want = ""
 			}
 		case want != "":
@@ -395,6 +395,7 @@ func (r *run) checkTask(m *recount) {
 				m.transportDuplicates[o.Dc], m.late[o.Dc], m.watermark[o.Dc])
 		}
 	}
+	r.checkAudits(m)
 	r.checkIDs(m.live())
 	r.now += healthMs
 	r.store.flush(t, r.c, r.now)
@@ -430,6 +431,24 @@ func (m *recount) last60s(dc string, w rings, now int64) (low, high uint64) {
 		}
 	}
 	return low, high
+}
+
+// checkAudits compares the minutes that have ended with the recount.
+func (r *run) checkAudits(m *recount) {
+	got := map[string][]*eventspb.SpendAudit{}
+	for _, p := range r.store.audits {
+		if p.WriterDc != r.cfg.DC || p.Shard != r.store.partition || p.Incarnation != 1 || p.OwnerEpoch != 7 || p.Sequence == 0 {
+			r.fatal.Fatalf("audit %v", p)
+		}
+		p = proto.CloneOf(p)
+		p.WriterDc, p.Shard, p.Incarnation, p.OwnerEpoch, p.Sequence = "", 0, 0, 0, 0
+		got[p.Origin] = append(got[p.Origin], p)
+	}
+	for _, l := range r.logs {
+		if want := m.minutes(l.dc); !slices.EqualFunc(got[l.dc], want, func(a, b *eventspb.SpendAudit) bool { return proto.Equal(a, b) }) {
+			r.fatal.Fatalf("the minutes of %s are\n%v\nwant\n%v", l.dc, got[l.dc], want)
+		}
+	}
 }
 
 // checkIDs compares the duplicate set with the ids of the recount.

@@ -70,7 +70,7 @@ func (c *Counter) state() *spendpb.TaskState {
 		p := &spendpb.Origin{
 			Dc: o.dc, WatermarkMs: o.watermarkMs, Count: o.count, Micros: o.micros, Lost: o.lost,
 			TransportDuplicates: o.transportDuplicates, Late: o.late, Rejected: o.rejected,
-			Applied: appliedState(o.events), AppliedAdjustments: appliedState(o.adjustments),
+			Applied: appliedState(o.events), AppliedAdjustments: appliedState(o.adjustments), Minute: o.minute,
 		}
 		s.Origins = append(s.Origins, p)
 	}
@@ -97,7 +97,7 @@ func (c *Counter) restore(s *spendpb.TaskState) error {
 		o := &c.origins[at]
 		o.watermarkMs, o.count, o.micros, o.lost = p.WatermarkMs, p.Count, p.Micros, p.Lost
 		o.transportDuplicates, o.late, o.rejected = p.TransportDuplicates, p.Late, p.Rejected
-		o.events, o.adjustments = appliedFrom(p.Applied), appliedFrom(p.AppliedAdjustments)
+		o.events, o.adjustments, o.minute = appliedFrom(p.Applied), appliedFrom(p.AppliedAdjustments), p.Minute
 		c.micros += p.Micros
 		if p.Micros < 0 || c.micros < 0 || s.RefundedMicros < 0 {
 			return fmt.Errorf("spend counter, partition %d: task record has a negative sum: rebuild the store from its changelog",

@@ -2,6 +2,7 @@ package spendcounter
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -16,7 +17,8 @@ import (
 // store is the runtime's side of a task in memory: tables, outputs, committed offsets.
 type store struct {
 	tables    map[byte]map[string][]byte
-	healths   []string // values of TableHealth, in order
+	healths   []string               // values of TableHealth, in order
+	audits    []*eventspb.SpendAudit // emitted, in order
 	next      map[string]int64
 	sequence  uint64
 	partition int32
@@ -91,7 +93,11 @@ func (s *store) apply(ch *stream.Changes) {
 				}
 			}
 		case stream.OpEmit:
-			panic("the counter has no outputs")
+			p := &eventspb.SpendAudit{}
+			if err := proto.Unmarshal(c.Value, p); err != nil || c.Output() != auditOutput || c.Key != nil {
+				panic(fmt.Sprintf("output %q: %q: %v", c.Output(), c.Key, err))
+			}
+			s.audits = append(s.audits, p)
 		}
 	}
 }

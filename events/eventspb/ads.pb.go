@@ -1141,6 +1141,166 @@ func (x *SpendHistogram) GetClosedDay() int32 {
 	return 0
 }
 
+// SpendAudit is a record of spend.audit: what a counter has folded of the events of one origin
+// datacentre in one minute of the origin's greatest ingest time. The counters of all datacentres
+// have the same figures for the same minute of an origin, as long as no copy is lost. It is written
+// when the minute ends, in the transaction that folds the first event of a later one.
+type SpendAudit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	WriterDc      string                 `protobuf:"bytes,1,opt,name=writer_dc,json=writerDc,proto3" json:"writer_dc,omitempty"`
+	Shard         int32                  `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	Origin        string                 `protobuf:"bytes,3,opt,name=origin,proto3" json:"origin,omitempty"`                               // datacentre
+	MinuteMs      int64                  `protobuf:"varint,4,opt,name=minute_ms,json=minuteMs,proto3" json:"minute_ms,omitempty"`          // begin of the minute
+	FirstOffset   int64                  `protobuf:"varint,5,opt,name=first_offset,json=firstOffset,proto3" json:"first_offset,omitempty"` // in the origin's topic of events, of the first record
+	NextOffset    int64                  `protobuf:"varint,6,opt,name=next_offset,json=nextOffset,proto3" json:"next_offset,omitempty"`    // behind the last record
+	Events        uint64                 `protobuf:"varint,7,opt,name=events,proto3" json:"events,omitempty"`                              // with duplicates and late events, without heartbeats
+	Micros        uint64                 `protobuf:"varint,8,opt,name=micros,proto3" json:"micros,omitempty"`                              // sum of their prices, modulo 2^64
+	Digest        uint64                 `protobuf:"fixed64,9,opt,name=digest,proto3" json:"digest,omitempty"`                             // sum of the hashes of account, event id and price, modulo 2^64
+	Lost          uint64                 `protobuf:"varint,10,opt,name=lost,proto3" json:"lost,omitempty"`                                 // records of the minute, or right before it, of which no copy arrived
+	Rejected      uint64                 `protobuf:"varint,11,opt,name=rejected,proto3" json:"rejected,omitempty"`                         // copied records that were rejected
+	Begins        bool                   `protobuf:"varint,12,opt,name=begins,proto3" json:"begins,omitempty"`                             // the first minute of the origin in this state: it may be incomplete
+	Incarnation   uint64                 `protobuf:"varint,13,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                   // of two records of one minute, that of the greater incarnation counts
+	OwnerEpoch    uint64                 `protobuf:"varint,14,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,15,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpendAudit) Reset() {
+	*x = SpendAudit{}
+	mi := &file_ads_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpendAudit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpendAudit) ProtoMessage() {}
+
+func (x *SpendAudit) ProtoReflect() protoreflect.Message {
+	mi := &file_ads_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpendAudit.ProtoReflect.Descriptor instead.
+func (*SpendAudit) Descriptor() ([]byte, []int) {
+	return file_ads_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SpendAudit) GetWriterDc() string {
+	if x != nil {
+		return x.WriterDc
+	}
+	return ""
+}
+
+func (x *SpendAudit) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *SpendAudit) GetOrigin() string {
+	if x != nil {
+		return x.Origin
+	}
+	return ""
+}
+
+func (x *SpendAudit) GetMinuteMs() int64 {
+	if x != nil {
+		return x.MinuteMs
+	}
+	return 0
+}
+
+func (x *SpendAudit) GetFirstOffset() int64 {
+	if x != nil {
+		return x.FirstOffset
+	}
+	return 0
+}
+
+func (x *SpendAudit) GetNextOffset() int64 {
+	if x != nil {
+		return x.NextOffset
+	}
+	return 0
+}
+
+func (x *SpendAudit) GetEvents() uint64 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
+func (x *SpendAudit) GetMicros() uint64 {
+	if x != nil {
+		return x.Micros
+	}
+	return 0
+}
+
+func (x *SpendAudit) GetDigest() uint64 {
+	if x != nil {
+		return x.Digest
+	}
+	return 0
+}
+
+func (x *SpendAudit) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *SpendAudit) GetRejected() uint64 {
+	if x != nil {
+		return x.Rejected
+	}
+	return 0
+}
+
+func (x *SpendAudit) GetBegins() bool {
+	if x != nil {
+		return x.Begins
+	}
+	return false
+}
+
+func (x *SpendAudit) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *SpendAudit) GetOwnerEpoch() uint64 {
+	if x != nil {
+		return x.OwnerEpoch
+	}
+	return 0
+}
+
+func (x *SpendAudit) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
 // OriginHealth is the part of a SpendHistogram about one origin datacentre.
 type OriginHealth struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -1158,7 +1318,7 @@ type OriginHealth struct {
 
 func (x *OriginHealth) Reset() {
 	*x = OriginHealth{}
-	mi := &file_ads_proto_msgTypes[10]
+	mi := &file_ads_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1330,7 @@ func (x *OriginHealth) String() string {
 func (*OriginHealth) ProtoMessage() {}
 
 func (x *OriginHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_ads_proto_msgTypes[10]
+	mi := &file_ads_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1343,7 @@ func (x *OriginHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginHealth.ProtoReflect.Descriptor instead.
 func (*OriginHealth) Descriptor() ([]byte, []int) {
-	return file_ads_proto_rawDescGZIP(), []int{10}
+	return file_ads_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OriginHealth) GetDc() string {
@@ -1361,7 +1521,27 @@ const file_ads_proto_rawDesc = "" +
 	" \x01(\x04R\vincarnation\x12\x16\n" +
 	"\x06schema\x18\v \x01(\rR\x06schema\x12\x1d\n" +
 	"\n" +
-	"closed_day\x18\f \x01(\x05R\tclosedDay\"\x85\x02\n" +
+	"closed_day\x18\f \x01(\x05R\tclosedDay\"\xa7\x03\n" +
+	"\n" +
+	"SpendAudit\x12\x1b\n" +
+	"\twriter_dc\x18\x01 \x01(\tR\bwriterDc\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x16\n" +
+	"\x06origin\x18\x03 \x01(\tR\x06origin\x12\x1b\n" +
+	"\tminute_ms\x18\x04 \x01(\x03R\bminuteMs\x12!\n" +
+	"\ffirst_offset\x18\x05 \x01(\x03R\vfirstOffset\x12\x1f\n" +
+	"\vnext_offset\x18\x06 \x01(\x03R\n" +
+	"nextOffset\x12\x16\n" +
+	"\x06events\x18\a \x01(\x04R\x06events\x12\x16\n" +
+	"\x06micros\x18\b \x01(\x04R\x06micros\x12\x16\n" +
+	"\x06digest\x18\t \x01(\x06R\x06digest\x12\x12\n" +
+	"\x04lost\x18\n" +
+	" \x01(\x04R\x04lost\x12\x1a\n" +
+	"\brejected\x18\v \x01(\x04R\brejected\x12\x16\n" +
+	"\x06begins\x18\f \x01(\bR\x06begins\x12 \n" +
+	"\vincarnation\x18\r \x01(\x04R\vincarnation\x12\x1f\n" +
+	"\vowner_epoch\x18\x0e \x01(\x04R\n" +
+	"ownerEpoch\x12\x1a\n" +
+	"\bsequence\x18\x0f \x01(\x04R\bsequence\"\x85\x02\n" +
 	"\fOriginHealth\x12\x0e\n" +
 	"\x02dc\x18\x01 \x01(\tR\x02dc\x12!\n" +
 	"\fwatermark_ms\x18\x02 \x01(\x03R\vwatermarkMs\x12\x1b\n" +
@@ -1394,7 +1574,7 @@ func file_ads_proto_rawDescGZIP() []byte {
 }
 
 var file_ads_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_ads_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_ads_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_ads_proto_goTypes = []any{
 	(EventType)(0),         // 0: weir.events.v1.EventType
 	(*AdEvent)(nil),        // 1: weir.events.v1.AdEvent
@@ -1407,7 +1587,8 @@ var file_ads_proto_goTypes = []any{
 	(*SpendByDC)(nil),      // 8: weir.events.v1.SpendByDC
 	(*TypeCount)(nil),      // 9: weir.events.v1.TypeCount
 	(*SpendHistogram)(nil), // 10: weir.events.v1.SpendHistogram
-	(*OriginHealth)(nil),   // 11: weir.events.v1.OriginHealth
+	(*SpendAudit)(nil),     // 11: weir.events.v1.SpendAudit
+	(*OriginHealth)(nil),   // 12: weir.events.v1.OriginHealth
 }
 var file_ads_proto_depIdxs = []int32{
 	0,  // 0: weir.events.v1.AdEvent.type:type_name -> weir.events.v1.EventType
@@ -1417,7 +1598,7 @@ var file_ads_proto_depIdxs = []int32{
 	6,  // 4: weir.events.v1.SpendPart.part:type_name -> weir.events.v1.PartSpend
 	9,  // 5: weir.events.v1.SpendByDC.events:type_name -> weir.events.v1.TypeCount
 	0,  // 6: weir.events.v1.TypeCount.type:type_name -> weir.events.v1.EventType
-	11, // 7: weir.events.v1.SpendHistogram.origins:type_name -> weir.events.v1.OriginHealth
+	12, // 7: weir.events.v1.SpendHistogram.origins:type_name -> weir.events.v1.OriginHealth
 	8,  // [8:8] is the sub-list for method output_type
 	8,  // [8:8] is the sub-list for method input_type
 	8,  // [8:8] is the sub-list for extension type_name
@@ -1436,7 +1617,7 @@ func file_ads_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ads_proto_rawDesc), len(file_ads_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

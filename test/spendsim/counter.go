@@ -210,7 +210,6 @@ func (c *counter) apply(out *commit, x stream.Change) {
 				delete(table, k)
 			}
 		}
-	case stream.OpEmit:
-		c.w.fail("ERROR", "the counter of %s has an output %q", names[c.dc], key)
+	case stream.OpEmit: // a minute of the audit
 	}
 }
