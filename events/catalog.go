@@ -42,7 +42,7 @@ func Catalog(dc string, l Layout) []stream.Topic {
 				"the changelog of the spend counter",
 		},
 		{
-			Name: l.Name(AuditTopic), Partitions: shards, Cleanup: stream.CleanupDelete, Retention: 30 * day,
+			Name: l.Name(AuditTopic), Key: "none", Partitions: shards, Cleanup: stream.CleanupDelete, Retention: 30 * day,
 			Config: inputConfig(),
 			Doc:    "SpendAudit: what the counter has folded of one origin in one minute, to compare datacentres; partition = shard",
 		},

@@ -15,8 +15,8 @@ const auditOutput = "audit"
 const minuteMs = 60_000
 
 // beginMinute ends the open minute of o if the ingest time ms is in a later one, and begins that
-// one with the record at offset of the origin. ms never falls, so which records a minute has
-// depends on the stream of the origin alone, not on the other origins or on transactions.
+// one with the record at offset of the origin. ms never falls, so the records of a minute
+// depend on the stream of the origin alone, not on the other origins or on transactions.
 func (c *Counter) beginMinute(o *origin, ms, offset int64) {
 	m := o.minute
 	if m != nil && ms < m.MinuteMs+minuteMs {
@@ -24,7 +24,8 @@ func (c *Counter) beginMinute(o *origin, ms, offset int64) {
 	}
 	if m != nil {
 		c.minutes = append(c.minutes, &eventspb.SpendAudit{
-			WriterDc: c.cfg.DC, Shard: c.task.Partition, Origin: o.dc, MinuteMs: m.MinuteMs, FirstOffset: m.FirstOffset, NextOffset: m.NextOffset,
+			WriterDc: c.cfg.DC, Shard: c.task.Partition, Origin: o.dc, MinuteMs: m.MinuteMs,
+			FirstOffset: m.FirstOffset, NextOffset: m.NextOffset,
 			Events: m.Events, Micros: m.Micros, Digest: m.Digest, Lost: m.Lost, Rejected: m.Rejected, Begins: m.Begins,
 		})
 	}

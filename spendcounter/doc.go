@@ -14,6 +14,7 @@
 //	                          │                      ├─────▶ table 11: parts, by line item and arm
 //	                          │                      ├─────▶ tables 6, 7, 8: buckets, references, imports
 //	                          │                      ├─────▶ tables 128, 129 (local)   ids, rings
+//	                          │                      ├─────▶ spend.audit: each origin and minute that has ended
 //	                          └─ Rebuild: the log    └─────▶ table 12: health, once a second, behind all other rows
 //
 // Repartitioner converts the state of one number of shards to another number. Event ids are moved
