@@ -68,6 +68,7 @@ func arguments() map[string]string {
 		"savepoint create":  "monday",
 		"spend account":     "--account acme",
 		"spend list":        "--account acme",
+		"spend reconcile":   "CSV --format csv --map campaign=reference_id,time=budget_day --currency USD --account acme",
 		"spend show":        "--campaign spring",
 		"state get":         "--table spend key",
 		"state scan":        "--table spend",

@@ -3,6 +3,7 @@ package kafkaadmin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -18,6 +19,14 @@ import (
 // begins with the records of that time, by their timestamps. fn may keep key and value. A record
 // with a nil value is a tombstone of a compacted topic.
 func ReadTopic(ctx context.Context, k kafka.Cluster, topic string, since time.Time, fn func(partition int32, r stream.Record) error) error {
+	return ReadPartitions(ctx, k, topic, nil, since, fn)
+}
+
+// ReadPartitions is ReadTopic for some partitions. nil means all. A partition that the topic does
+// not have is an error.
+func ReadPartitions(ctx context.Context, k kafka.Cluster, topic string, partitions []int32, since time.Time,
+	fn func(partition int32, r stream.Record) error,
+) error {
 	cl, err := k.Connect(ctx)
 	if err != nil {
 		return fmt.Errorf("connect to the brokers: %w", err)
@@ -26,6 +35,14 @@ func ReadTopic(ctx context.Context, k kafka.Cluster, topic string, since time.Ti
 	s, err := newScanner(ctx, cl, topic)
 	if err != nil {
 		return err
+	}
+	if partitions == nil {
+		partitions = s.partitions()
+	}
+	for _, p := range partitions {
+		if !slices.Contains(s.partitions(), p) {
+			return fmt.Errorf("topic %s has no partition %d: it has %d", topic, p, len(s.partitions()))
+		}
 	}
 	adm := kadm.NewClient(cl)
 	ends, err := adm.ListCommittedOffsets(ctx, topic)
@@ -52,7 +69,7 @@ func ReadTopic(ctx context.Context, k kafka.Cluster, topic string, since time.Ti
 	g.SetLimit(ageParallel)
 	go func() {
 		defer close(records)
-		for _, p := range s.partitions() {
+		for _, p := range partitions {
 			end, _ := ends.Lookup(topic, p)
 			start, _ := starts.Lookup(topic, p)
 			// Each reader has its own copy of the metadata, which it reloads when the partition's

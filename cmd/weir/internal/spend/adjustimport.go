@@ -58,7 +58,8 @@ func newAdjustImportCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&opt.Unit, "amount-unit", "", "unit of the amounts, required: "+ingest.AdjustmentUnits())
 	adjustFlags(f, &opt, " of rows without one")
 	d.add(f, "", "amounts")
-	f.StringVar(&r.rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl in the current directory)")
+	d.addLimit(f, "produce nothing")
+	f.StringVar(&r.rejects, "rejects", "", rejectsHelp)
 	f.BoolVar(&dry, "dry-run", false, "read the file, reject rows and print the sums, but produce nothing")
 	return c
 }

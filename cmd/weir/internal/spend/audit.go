@@ -176,7 +176,8 @@ func readAudits(ctx context.Context, clusters []auditCluster, topic string, sinc
 	return list, failed
 }
 
-// printAudit prints a report. The error reports that counters differ, or that a datacentre is missing.
+// printAudit prints a report. The error reports that counters differ, or that a datacentre is
+// missing.
 func printAudit(a *cli.App, r *spendaudit.Report, failed []away, differences bool) error {
 	for _, f := range failed {
 		a.Notef("the records of %s are missing in the comparison: %v", f.dc, f.err)
@@ -192,7 +193,7 @@ func printAudit(a *cli.App, r *spendaudit.Report, failed []away, differences boo
 		return err
 	case len(r.Differences) > 0:
 		return &cli.Failure{
-			Code: cli.ExitFailed, What: fmt.Sprintf("the counters differ in %d ranges", len(r.Differences)),
+			Code: cli.ExitFailed, What: fmt.Sprintf("ranges in which the counters differ: %d", len(r.Differences)),
 			Why: "the first is " + describe(&r.Differences[0]),
 			Do:  "`weir spend audit --differences` lists all; `weir mirror status` shows copies that stopped, and `weir state scan --app mirror --table skips` what was skipped",
 		}

@@ -16,7 +16,11 @@ type dialect struct{ columns, delimiter, decimal, limit string }
 func (d *dialect) add(f *pflag.FlagSet, only, amounts string) {
 	f.StringVar(&d.delimiter, "delimiter", "", only+"character between columns, or tab (default: ,)")
 	f.StringVar(&d.decimal, "decimal", "", only+"decimal mark of "+amounts+", a point or a comma (default: .)")
-	f.StringVar(&d.limit, "max-rejects", "10%", "produce nothing, with exit code 65, if more rows are rejected: a number, or a percentage")
+}
+
+// addLimit adds the flag of the greatest number of rejected rows. then is what happens beyond it.
+func (d *dialect) addLimit(f *pflag.FlagSet, then string) {
+	f.StringVar(&d.limit, "max-rejects", "10%", then+", with exit code 65, if more rows are rejected: a number, or a percentage")
 }
 
 // dialectTo is where the parsed flags go.

@@ -49,6 +49,19 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 		},
 	}
 	f := c.Flags()
+	addFormat(c, opt, &d)
+	f.StringVar(&opt.DC, "dc", "", "serving datacentre of rows without one")
+	f.StringVar(&in.importID, "import-id", "", "name of the import, whose rows are counted once (default: the digest of the input)")
+	f.StringVar(&in.rejects, "rejects", "", rejectsHelp)
+	d.addLimit(f, "produce nothing")
+	return c
+}
+
+const rejectsHelp = "file for rejected rows (default: FILE.rejects.jsonl in the current directory)"
+
+// addFormat adds the flags that describe a file of events.
+func addFormat(c *cobra.Command, opt *ingest.Options, d *dialect) {
+	f := c.Flags()
 	f.StringVar(&opt.Format, "format", "", "format of the input: "+strings.Join(ingest.Formats(), ", "))
 	f.StringVar(&d.columns, "map", "", "csv: field=column,... (fields: "+strings.Join(ingest.Fields(), ", ")+")")
 	f.StringVar(&opt.Account, "account", "", "account of rows without one")
@@ -57,16 +70,12 @@ func newIngestCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&opt.PriceUnit, "price-unit", "", "unit of prices, required with prices in csv and openbandit: "+ingest.PriceUnits())
 	f.StringVar(&opt.Price, "price", "", "price of an impression if the input has no prices")
 	f.StringVar(&opt.ClickPrice, "click-price", "", "price of a click, in formats whose rows imply one")
-	f.StringVar(&opt.DC, "dc", "", "serving datacentre of rows without one")
-	f.StringVar(&in.importID, "import-id", "", "name of the import, whose rows are counted once (default: the digest of the input)")
 	f.StringVar(&opt.IDSpace, "id-space", "", "text that is part of generated event ids; it distinguishes the equal rows of two inputs")
 	d.add(f, "csv: ", "prices")
 	f.StringVar(&opt.TimeFormat, "time-format", "",
 		"csv: format of times, such as '%d/%m/%Y %H:%M' or '02/01/2006 15:04' (default: RFC 3339 and Unix times)")
-	f.StringVar(&in.rejects, "rejects", "", "file for rejected rows (default: FILE.rejects.jsonl in the current directory)")
 	cli.Enum(f, "format", ingest.Formats()...)
 	cli.Must(c.MarkFlagRequired("format"))
-	return c
 }
 
 // ingestion is a run of `weir ingest`: the input, the file for rejected rows, and the format.
