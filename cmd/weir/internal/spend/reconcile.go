@@ -105,16 +105,19 @@ func (r *reconciliation) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = src.Close() }()
-	r.opt.Now = time.Now()
-	s, err := r.sum(ctx, src)
-	if err != nil {
-		return err
-	}
 	client, err := connect.APIClient(r.a)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
+	if _, err := client.GetCluster(ctx); err != nil { // before the file is read, which takes a while
+		return err
+	}
+	r.opt.Now = time.Now()
+	s, err := r.sum(ctx, src)
+	if err != nil {
+		return err
+	}
 	closed, err := count(ctx, client, s)
 	if err != nil {
 		return err

@@ -52,6 +52,8 @@ func (r *reconciliation) sum(ctx context.Context, src *ingest.Source) (*reconcil
 			fmt.Sprintf("see the reasons in %q; often --format or --map is wrong. --max-rejects allows more", file.Name()))
 	case err != nil:
 		return nil, cli.Fail(0, "the input was not read to its end", err, "run the same command again")
+	case read == 0:
+		return nil, cli.Fail(cli.ExitData, "nothing was compared", errors.New("the input has no rows"), "check the file")
 	case read == rejected:
 		return nil, cli.Fail(cli.ExitData, "nothing was compared", fmt.Errorf("the input has %d rows, all of them rejected", read),
 			"check the file, --format and --map")
