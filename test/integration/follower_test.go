@@ -23,10 +23,11 @@ import (
 )
 
 // follower is an independent reader of the published topics: read_committed, without a group, from
-// the beginning. It keeps the last value of every key of spend.by.local and checks the chain of
+// the beginning. It keeps the last value of every key of spend.by.<dc> and checks the chain of
 // transactions.
 type follower struct {
 	t      *testing.T
+	dc     string
 	client *kgo.Client
 	layout events.Layout
 
@@ -56,14 +57,17 @@ type takeover struct {
 	appliedAt time.Time // time at which its first progress in ads.events was read; zero without progress
 }
 
-func follow(c *cluster) *follower {
+func follow(c *cluster) *follower { return followDC(c, "local") }
+
+// followDC follows the counter of a datacentre.
+func followDC(c *cluster, dc string) *follower {
 	c.t.Helper()
-	f := &follower{t: c.t, layout: c.layout, chains: make([]chain, c.layout.Partitions()), rows: map[string]*eventspb.Spend{}, health: map[string]*eventspb.SpendHistogram{}, ended: make(chan struct{})}
+	f := &follower{t: c.t, dc: dc, layout: c.layout, chains: make([]chain, c.layout.Partitions()), rows: map[string]*eventspb.Spend{}, health: map[string]*eventspb.SpendHistogram{}, ended: make(chan struct{})}
 	all := map[int32]kgo.Offset{}
 	for p := range c.layout.Partitions() {
 		all[p] = kgo.NewOffset().AtStart()
 	}
-	topics := map[string]map[int32]kgo.Offset{c.layout.Name(events.SpendTopic("local")): all}
+	topics := map[string]map[int32]kgo.Offset{c.layout.Name(events.SpendTopic(dc)): all}
 	f.client = c.client(kgo.ConsumePartitions(topics), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(500*time.Millisecond), kgo.ConsumeResetOffset(kgo.NoResetOffset()))
 	ctx := c.t.Context()
 	go func() {
@@ -211,7 +215,7 @@ func (f *follower) applyHealth(r *kgo.Record, key string) error {
 	}
 	last := f.health[key]
 	f.health[key] = h
-	if want := string(spendcounter.HealthKey("local", h.Shard)); want != key || h.Shard != r.Partition {
+	if want := string(spendcounter.HealthKey(f.dc, h.Shard)); want != key || h.Shard != r.Partition {
 		return fmt.Errorf("key %q, shard %d", key, h.Shard)
 	}
 	if last != nil && (events.CompareVersions(h, last) <= 0 || h.Incarnation == last.Incarnation && h.Sequence <= last.Sequence) {
