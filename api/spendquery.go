@@ -125,13 +125,13 @@ func daysText(first, last int32) (text string) {
 	return text
 }
 
-// closedDays is the day of the sum of closed days.
-const closedDays = "closed"
+// ClosedDays is the day of the sum of closed days.
+const ClosedDays = "closed"
 
 // dayText formats a budget day (YYYYMMDD) as YYYY-MM-DD. The day of a lifetime row is 0.
 func dayText(day int32) string {
 	if day == 0 {
-		return closedDays
+		return ClosedDays
 	}
 	return fmt.Sprintf("%04d-%02d-%02d", day/10000, day/100%100, day%100)
 }

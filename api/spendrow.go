@@ -56,7 +56,7 @@ func compareRows(a, b *weirpb.SpendRow) int {
 // by day, hour, line item, arm and currency. Closed days come first, as in the store.
 func place(r *weirpb.SpendRow) string {
 	day := r.GetDay()
-	if day == closedDays {
+	if day == ClosedDays {
 		day = "0000-00-00"
 	}
 	return day + r.GetHour() + r.GetLineItem() + r.GetArm() + r.GetCurrency() // a currency has three letters

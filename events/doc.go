@@ -21,7 +21,8 @@
 //	ad servers ──▶ ads.events ───────────┐
 //	finance ─────▶ ads.adjustments ──────┤                ┌──▶ spend.by.<dc>     totals, progress each
 //	other DCs ───▶ both, .from.<dc> ─────┴─▶ spendcounter ┤                      second (compacted)
-//	               (copied, same partition)               └──▶ spendcounter.dlq  rejected records
+//	               (copied, same partition)               ├──▶ spend.audit       what was counted, by minute
+//	                                                      └──▶ spendcounter.dlq  rejected records
 //
 // Catalog and CopiedTopics return the settings of these topics as data, LeaseCatalog those of the
 // topics of the lease loop. The caller creates the topics.

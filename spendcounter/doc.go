@@ -92,7 +92,8 @@
 //     row that the health row describes. DESIGN.md has what compaction changes.
 //   - SPEND-33: For each origin and minute of its greatest ingest time, one SpendAudit is emitted
 //     when the minute has ended. Its figures depend on the records of the origin alone: counters
-//     that lack no copy emit the same ones.
+//     that lack no copy emit the same ones. Exceptions are rejections that depend on other origins:
+//     an overflow of the sum of the shard, and the name of a 257th serving datacentre.
 //
 // # What it does not do
 //

@@ -63,9 +63,13 @@ func (l Log) fill(ctx context.Context, e *Env) error {
 	})
 }
 
-// benchCounter returns the spend counter with the log of a benchmark as its only input.
+// benchCounter returns the spend counter with the log of a benchmark as its only input. Its outputs
+// are topics of the benchmark: those of the counter may be in use on these brokers.
 func benchCounter(topic string, memory int64) (stream.Processor, error) {
 	proc, err := spendcounter.ProcessorConfig{Events: topic, Memory: memory / 4}.Processor()
 	proc.Inputs = []string{topic}
+	for i := range proc.Outputs {
+		proc.Outputs[i].Topic = "weir.bench." + proc.Outputs[i].Name
+	}
 	return proc, err
 }

@@ -132,12 +132,14 @@ func Isolate(ctx context.Context, k kafka.Cluster, proc *stream.Processor) (done
 			return nil, err
 		}
 	}
+	topics := []string{proc.Changelog, proc.DLQ}
 	for i := range proc.Outputs {
+		topics = append(topics, proc.Outputs[i].Topic)
 		if err := Create(ctx, k, proc.Outputs[i].Topic, 24, nil); err != nil {
 			return nil, err
 		}
 	}
-	return func() error { return deleteTopics(context.WithoutCancel(ctx), k, proc.Changelog, proc.DLQ) }, nil
+	return func() error { return deleteTopics(context.WithoutCancel(ctx), k, topics...) }, nil
 }
 
 // Fold runs the processor over the topic from the start into an empty store, until n records are

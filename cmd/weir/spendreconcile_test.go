@@ -73,12 +73,43 @@ func TestSpendReconcile(t *testing.T) {
 	run(cli.ExitFailed, "event e100 of campaign c1 of 0.020000 USD ("+place+", offset 100) is not in the file",
 		write("less.csv", func(l []string) []string { return append(l[:101], l[102:]...) }))
 	run(cli.ExitFailed, "line 202: event x of campaign new of 0.020000 USD is not in the log",
-		write("more.csv", func(l []string) []string { return append(l, strings.Replace(strings.Replace(row, "e100", "x", 1), "c1", "new", 1)) }))
+		write("more.csv", func(l []string) []string {
+			return append(l, strings.Replace(strings.Replace(row, "e100", "x", 1), "c1", "new", 1))
+		}))
 
 	// An event without a price changes no charge: e98 of c2 costs 0.
 	free := write("free.csv", func(l []string) []string { return append(l[:99], l[100:]...) })
 	run(0, "of all compared ones, 0 differ", free)
 	run(cli.ExitFailed, "event e98 of campaign c2 of 0.000000 USD", free, "--counts")
+
+	// An account that the counter does not know is beside one that it does.
+	ghost := write("ghost.csv", func(l []string) []string {
+		for i := range l {
+			l[i] += ",acme"
+		}
+		l[0], l[101] = lines[0]+",acct", row+",ghost"
+		return l
+	})
+	format[3] += ",account=acct"
+	run(cli.ExitFailed, "account ghost has no spend", ghost)
+	run(cli.ExitFailed, fmt.Sprintf("only_in_file,102,e100,ghost,c1,%s,USD,20000,,\n", day), ghost, "--rows", "-o", "csv")
+
+	// Without ids, the rows are known if they are those that were imported.
+	format[3] = "campaign=cid,time=ts,price=cost"
+	expect(t, env, 0, "produced:           200\n", append([]string{"ingest", same}, append(format, "--account", "other", "--import-id", "other")...)...)
+	eventually(t, env, `"events":67,`, "spend", "show", "--campaign", "c0", "--account", "other", "-o", "json")
+	eventually(t, env, `"events":67,`, "spend", "show", "--campaign", "c1", "--account", "other", "-o", "json")
+	eventually(t, env, `"events":66,`, "spend", "show", "--campaign", "c2", "--account", "other", "-o", "json")
+	run(0, "of all compared ones, 0 differ", same, "--account", "other")
+	run(cli.ExitFailed, "of 0.030000 USD is not in the log, and 1 further events differ", altered, "--account", "other")
+	spaced := write("spaced.csv", func(l []string) []string {
+		for i := 1; i < len(l); i++ {
+			l[i] = "x" + l[i]
+		}
+		l[101] = "x" + strings.Replace(row, ",0.02", ",0.03", 1)
+		return l
+	})
+	run(cli.ExitFailed, "the rows of the file have no event ids, and are not those that were imported", spaced, "--account", "other")
 
 	t.Chdir(dir) // for the files of rejected rows
 	run(cli.ExitFailed, `rejected 1 of 200 rows, which are not compared: "`, write("bad.csv", set(102, "e100,c1,yesterday,0.02")))

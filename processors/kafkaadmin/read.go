@@ -2,6 +2,7 @@ package kafkaadmin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -106,3 +107,22 @@ func ReadPartitions(ctx context.Context, k kafka.Cluster, topic string, partitio
 	}
 	return err
 }
+
+// FirstRecords returns the first committed record of each of some partitions, without those that
+// have none. The records have no value.
+func FirstRecords(ctx context.Context, k kafka.Cluster, topic string, partitions []int32) (map[int32]stream.Record, error) {
+	list := map[int32]stream.Record{}
+	for _, p := range partitions {
+		err := ReadPartitions(ctx, k, topic, []int32{p}, time.Time{}, func(_ int32, r stream.Record) error {
+			list[p] = stream.Record{Key: r.Key, Offset: r.Offset, TimeMs: r.TimeMs}
+			return errEnough
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// errEnough ends a read.
+var errEnough = errors.New("enough records are read")

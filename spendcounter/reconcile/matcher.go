@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+
+	"github.com/weirhq/weir/events"
 )
 
 // ErrTooMany is returned when more than Matcher.Max events have to be kept.
@@ -29,7 +31,7 @@ type Kind string
 // Kinds of findings.
 const (
 	OnlyInFile Kind = "only_in_file" // no event of the log has the id
-	OnlyInLog  Kind = "only_in_log"  // no row of the file has the id
+	OnlyInLog  Kind = "only_in_log"  // no row of these campaign days in the file has the id
 	Price      Kind = "price"        // the prices differ
 	Day        Kind = "campaign_day" // the account is the same; campaign, budget day or currency differ
 	Twice      Kind = "twice"        // further rows of the file have the id
@@ -44,13 +46,16 @@ type Finding struct {
 	File, Log Event // empty if it is not there
 }
 
-// Matcher compares events of campaign days one by one. Max must be set.
+// Matcher compares events of campaign days one by one.
 type Matcher struct {
 	// Max is the maximum of different events that are kept, at some 300 bytes each.
-	Max  int
-	days map[CampaignDay]bool
-	seen map[[2]string]*pair // by account and id
-	more []Finding           // rows whose id an earlier row has
+	Max int
+	// Part and Parts select events by a hash of account and id, so that more events than Max are
+	// compared in several passes: those of Part, from 0, of Parts. Default to all events.
+	Part, Parts int
+	days        map[CampaignDay]bool
+	seen        map[[2]string]*pair // by account and id
+	more        []Finding           // rows whose id an earlier row has
 }
 
 type pair struct {
@@ -60,12 +65,20 @@ type pair struct {
 }
 
 // NewMatcher returns a Matcher for campaign days that differ.
-func NewMatcher(limit int, list []Difference) *Matcher {
-	m := &Matcher{Max: limit, days: map[CampaignDay]bool{}, seen: map[[2]string]*pair{}}
+func NewMatcher(limit int, list []CampaignDay) *Matcher {
+	m := &Matcher{Max: limit, Parts: 1, days: map[CampaignDay]bool{}, seen: map[[2]string]*pair{}}
 	for _, d := range list {
-		m.days[d.CampaignDay] = true
+		m.days[d] = true
 	}
 	return m
+}
+
+// skips reports whether an event is not one of those to compare.
+func (m *Matcher) skips(e *Event) bool {
+	if !m.days[e.CampaignDay] {
+		return true
+	}
+	return m.Parts > 1 && int(events.EventHash([]byte(e.Account), []byte(e.ID))%uint64(m.Parts)) != m.Part
 }
 
 // Wants reports whether events of a campaign day are compared. A caller need not give others.
@@ -87,7 +100,7 @@ func (m *Matcher) of(e *Event) (*pair, error) {
 // File adds the event of a row of the file, whose number is line. It keeps nothing of other
 // campaign days.
 func (m *Matcher) File(line int, e Event) error {
-	if !m.days[e.CampaignDay] {
+	if m.skips(&e) {
 		return nil
 	}
 	p, err := m.of(&e)
@@ -104,7 +117,7 @@ func (m *Matcher) File(line int, e Event) error {
 
 // Log adds an event of the log. Copies of an event in several topics are one.
 func (m *Matcher) Log(at Place, e Event) error {
-	if !m.days[e.CampaignDay] {
+	if m.skips(&e) {
 		return nil
 	}
 	p, err := m.of(&e)
@@ -117,7 +130,7 @@ func (m *Matcher) Log(at Place, e Event) error {
 	return nil
 }
 
-// Findings returns what was found: by line of the file, then what only the log has, by its place.
+// Findings returns what was found, in the order of Sort.
 func (m *Matcher) Findings() []Finding {
 	list := slices.Clone(m.more)
 	for key, p := range m.seen {
@@ -136,10 +149,15 @@ func (m *Matcher) Findings() []Finding {
 		}
 		list = append(list, f)
 	}
+	Sort(list)
+	return list
+}
+
+// Sort orders findings by line of the file, then what only the log has, by its place.
+func Sort(list []Finding) {
 	slices.SortFunc(list, func(x, y Finding) int {
 		return cmp.Or(
 			cmp.Compare(min(1, y.Line), min(1, x.Line)), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Place.Topic, y.Place.Topic),
 			cmp.Compare(x.Place.Partition, y.Place.Partition), cmp.Compare(x.Place.Offset, y.Place.Offset), cmp.Compare(x.ID, y.ID))
 	})
-	return list
 }

@@ -88,23 +88,33 @@ func TestOneChange(t *testing.T) {
 			}
 			list = []Difference{{CampaignDay: file[at].CampaignDay}}
 		}
+		var days []CampaignDay
+		for _, d := range list {
+			days = append(days, d.CampaignDay)
+		}
 		if (len(want) == 0) != (len(list) == 0) {
 			t.Fatalf("seed %d: %v differ, want %v", seed, list, want)
 		}
-		m := NewMatcher(1000, list)
-		for i, e := range file {
-			if err := m.File(i+2, e); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for i, e := range log {
-			for range 1 + rng.IntN(2) { // a copy in another topic
-				if err := m.Log(Place{Topic: "ads.events", Partition: 3, Offset: int64(i)}, e); err != nil {
+		parts := 1 + rng.IntN(3)
+		var got []Finding
+		for part := range parts {
+			m := NewMatcher(1000, days)
+			m.Part, m.Parts = part, parts
+			for i, e := range file {
+				if err := m.File(i+2, e); err != nil {
 					t.Fatal(err)
 				}
 			}
+			for i, e := range log {
+				for range 1 + rng.IntN(2) { // a copy in another topic
+					if err := m.Log(Place{Topic: "ads.events", Partition: 3, Offset: int64(i)}, e); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			got = append(got, m.Findings()...)
 		}
-		if got := m.Findings(); len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
+		if Sort(got); len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: found\n%+v\nwant\n%+v", seed, got, want)
 		}
 	}
@@ -138,7 +148,7 @@ func TestLimits(t *testing.T) {
 	if err := s.Add(d, 1); err == nil {
 		t.Error("the sum has wrapped")
 	}
-	m := NewMatcher(2, []Difference{{CampaignDay: d}})
+	m := NewMatcher(2, []CampaignDay{d})
 	if err := errors.Join(m.File(1, Event{"1", d, 1}), m.File(2, Event{"2", d, 1}), m.Log(Place{}, Event{"2", d, 1})); err != nil {
 		t.Fatal(err)
 	}

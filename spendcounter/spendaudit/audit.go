@@ -5,13 +5,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 )
 
-// Audit collects the audit records of several counters. Its zero value is empty.
+// Audit collects the audit records of several counters. Its zero value is empty. A record takes
+// about 100 bytes.
 type Audit struct {
-	records map[series][]*eventspb.SpendAudit
+	records map[series]map[string][]minute // by counter
 }
 
 // series is the events of one origin in one shard.
@@ -20,26 +20,45 @@ type series struct {
 	shard  int32
 }
 
-// Add adds a record. It keeps r. The order of the calls does not matter.
+// minute is a record without the names.
+type minute struct {
+	ms, first, next              int64 // begin; offsets
+	events, micros, digest       uint64
+	lost, rejected               uint64
+	incarnation, epoch, sequence uint64
+	begins                       bool
+}
+
+// Add adds a record, and does not keep r. The order of the calls does not matter.
 func (a *Audit) Add(r *eventspb.SpendAudit) {
 	if a.records == nil {
-		a.records = map[series][]*eventspb.SpendAudit{}
+		a.records = map[series]map[string][]minute{}
 	}
 	at := series{r.GetOrigin(), r.GetShard()}
-	a.records[at] = append(a.records[at], r)
+	if a.records[at] == nil {
+		a.records[at] = map[string][]minute{}
+	}
+	dc := r.GetWriterDc()
+	a.records[at][dc] = append(a.records[at][dc], minute{
+		ms: r.GetMinuteMs(), first: r.GetFirstOffset(), next: r.GetNextOffset(),
+		events: r.GetEvents(), micros: r.GetMicros(), digest: r.GetDigest(), lost: r.GetLost(), rejected: r.GetRejected(),
+		incarnation: r.GetIncarnation(), epoch: r.GetOwnerEpoch(), sequence: r.GetSequence(), begins: r.GetBegins(),
+	})
 }
 
 // Coverage is how much of an origin's events was compared in the records of one counter.
 type Coverage struct {
 	DC, Origin string
 	Shards     int    // with records
+	Missing    int    // shards of which other counters have records, and this one has none
 	Minutes    int    // compared, the sum over the shards
 	Events     uint64 // in these minutes, with duplicates
 	Lost       uint64 // records of which no copy arrived, in all minutes
 	Rejected   uint64 // copies, in all minutes
 	FromMs     int64  // begin of the first minute of a shard
-	ThroughMs  int64  // end of the last minute of the shard that is farthest behind
-	Differs    int    // number of Differences with this origin and counter
+	ThroughMs  int64  // end of the last minute of the shard that ends first
+	BehindMs   int64  // greatest time by which a shard ends before that of another counter
+	Differs    int    // number of Differences in which the counter is not like the origin's own
 }
 
 // Side is what one counter has of the minutes of a Difference.
@@ -48,7 +67,7 @@ type Side struct {
 	Events   uint64
 	Micros   uint64 // modulo 2^64
 	Digest   uint64
-	Lost     uint64
+	Lost     uint64 // records of which no copy arrived, up to the minute behind the range: the next record shows a loss
 	Rejected uint64
 }
 
@@ -72,8 +91,8 @@ type Report struct {
 	Differences []Difference // by time, origin and shard
 }
 
-// Report compares all records.
-func (a *Audit) Report() *Report {
+// Report compares all records. counters are those that should have records; others may have some.
+func (a *Audit) Report(counters ...string) *Report {
 	r := &Report{}
 	coverage := map[[2]string]*Coverage{}
 	list := slices.SortedFunc(maps.Keys(a.records), func(x, y series) int {
@@ -81,17 +100,13 @@ func (a *Audit) Report() *Report {
 	})
 	for _, at := range list {
 		c := newComparison(at, a.records[at])
+		for _, dc := range counters {
+			if _, ok := a.records[at][dc]; !ok {
+				of(coverage, dc, at.origin).Missing++
+			}
+		}
 		for _, w := range c.counters {
-			v := coverage[[2]string{at.origin, w.dc}]
-			if v == nil {
-				v = &Coverage{DC: w.dc, Origin: at.origin, FromMs: w.first, ThroughMs: w.last + minuteMs}
-				coverage[[2]string{at.origin, w.dc}] = v
-			}
-			v.Shards++
-			v.FromMs, v.ThroughMs = min(v.FromMs, w.first), min(v.ThroughMs, w.last+minuteMs)
-			for _, m := range w.minutes {
-				v.Lost, v.Rejected = v.Lost+m.GetLost(), v.Rejected+m.GetRejected()
-			}
+			of(coverage, w.dc, at.origin).add(w, c.last)
 		}
 		c.run(coverage)
 		r.Differences = append(r.Differences, c.found...)
@@ -104,5 +119,25 @@ func (a *Audit) Report() *Report {
 	return r
 }
 
-// newest reports whether x is to be kept in place of y, a record of the same counter and minute.
-func newest(x, y *eventspb.SpendAudit) bool { return events.CompareVersions(x, y) > 0 }
+func of(coverage map[[2]string]*Coverage, dc, origin string) *Coverage {
+	v := coverage[[2]string{origin, dc}]
+	if v == nil {
+		v = &Coverage{DC: dc, Origin: origin}
+		coverage[[2]string{origin, dc}] = v
+	}
+	return v
+}
+
+// add adds a shard. newest is the last minute that any counter has of it.
+func (v *Coverage) add(w *counter, newest int64) {
+	first, last := w.list[0].ms, w.list[len(w.list)-1].ms
+	if v.Shards == 0 {
+		v.FromMs, v.ThroughMs = first, last+minuteMs
+	}
+	v.Shards++
+	v.FromMs, v.ThroughMs = min(v.FromMs, first), min(v.ThroughMs, last+minuteMs)
+	v.BehindMs = max(v.BehindMs, newest-last)
+	for i := range w.list {
+		v.Lost, v.Rejected = v.Lost+w.list[i].lost, v.Rejected+w.list[i].rejected
+	}
+}

@@ -61,7 +61,7 @@ func report(rng *rand.Rand, lists ...[]*eventspb.SpendAudit) *Report {
 	for _, i := range rng.Perm(len(records)) {
 		a.Add(records[i])
 	}
-	return a.Report()
+	return a.Report("us", "eu", "ap")
 }
 
 // TestLostCopies loses some copies in one datacentre: the differences have all of them and no
@@ -81,6 +81,9 @@ func TestLostCopies(t *testing.T) {
 		r := report(rng, emit("eu", "us", list, all), emit("us", "us", list, all), emit("ap", "us", list, func(i int) bool { return !lost[i] }))
 		var events, micros uint64
 		for _, d := range r.Differences {
+			if d.Sides[1].Lost != d.Sides[0].Events-d.Sides[1].Events {
+				t.Fatalf("seed %d: the lost records are not those that are missing: %+v", seed, d)
+			}
 			if d.Sides[0].DC != "us" || d.Sides[1].DC != "ap" || d.Sides[2].DC != "eu" || d.Sides[2] != (Side{
 				DC: "eu", Events: d.Sides[0].Events, Micros: d.Sides[0].Micros, Digest: d.Sides[0].Digest,
 			}) {
@@ -109,7 +112,11 @@ func TestLostCopies(t *testing.T) {
 			split++
 		}
 		for _, c := range r.Coverage {
-			if c.Differs != len(r.Differences) || c.Minutes == 0 || c.DC == "ap" && c.Lost > uint64(len(lost)) {
+			differs := 0
+			if c.DC == "ap" {
+				differs = len(r.Differences)
+			}
+			if c.Differs != differs || c.Minutes == 0 || c.DC == "ap" && c.Lost > uint64(len(lost)) {
 				t.Fatalf("seed %d: %+v", seed, c)
 			}
 		}
@@ -158,8 +165,10 @@ func TestCovered(t *testing.T) {
 		return list
 	}
 	late := rows("us", 5, 20)
-	late[0].Events = 4
-	gap := append(rows("us", 0, 8), rows("us", 10, 20)[1:]...) // without minutes 9 and 10
+	late[0].Events, late[1].Events = 4, 12                                 // it has not seen the greater ingest times before minute 5
+	gap := append(rows("us", 0, 8), rows("us", 10, 20)[1:]...)             // without minutes 9 and 10
+	restarted := append(rows("us", 0, 8), rows("us", 11, 20)...)           // an earlier version ran in between, which emits nothing
+	hole := newState(append(rows("us", 6, 10), rows("us", 15, 20)[1:]...)) // the new state lacks minutes 11 to 15
 	lossy := rows("us", 0, 20)
 	lossy[7].Events, lossy[8].Events = 9, 11 // the same sum: the record that begins minute 8 is in both
 	for name, c := range map[string]struct {
@@ -167,14 +176,16 @@ func TestCovered(t *testing.T) {
 		minutes int
 		differs []string
 	}{
-		"one counter":           {[][]*eventspb.SpendAudit{rows("eu", 0, 20)}, 0, nil},
-		"equal":                 {[][]*eventspb.SpendAudit{rows("eu", 0, 20), rows("us", 0, 20)}, 20, nil},
-		"one began later":       {[][]*eventspb.SpendAudit{rows("eu", 0, 20), late}, 15, nil},
-		"one is behind":         {[][]*eventspb.SpendAudit{rows("eu", 0, 20), rows("us", 0, 12)}, 12, nil},
-		"one has begun again":   {[][]*eventspb.SpendAudit{rows("eu", 0, 20), rows("us", 0, 12), newState(rows("us", 6, 20))}, 19, nil},
-		"minutes are missing":   {[][]*eventspb.SpendAudit{rows("eu", 0, 20), gap}, 20, []string{"9-11 eu:20 us:0"}},
-		"a shifted minute":      {[][]*eventspb.SpendAudit{rows("eu", 0, 20), lossy}, 20, nil},
-		"a third one is behind": {[][]*eventspb.SpendAudit{rows("eu", 0, 20), gap, rows("ap", 3, 9)}, 20, []string{"9-10 eu:10 ap:10 us:0", "10-11 eu:10 us:0"}},
+		"one counter":            {[][]*eventspb.SpendAudit{rows("eu", 0, 20)}, 0, nil},
+		"equal":                  {[][]*eventspb.SpendAudit{rows("eu", 0, 20), rows("us", 0, 20)}, 19, nil},
+		"one began later":        {[][]*eventspb.SpendAudit{rows("eu", 0, 20), late}, 14, nil},
+		"one is behind":          {[][]*eventspb.SpendAudit{rows("eu", 0, 20), rows("us", 0, 12)}, 11, nil},
+		"one has begun again":    {[][]*eventspb.SpendAudit{rows("eu", 0, 20), rows("us", 0, 12), newState(rows("us", 6, 20))}, 17, nil},
+		"one had no audit":       {[][]*eventspb.SpendAudit{rows("eu", 0, 20), restarted}, 15, nil},
+		"a new state has a hole": {[][]*eventspb.SpendAudit{rows("eu", 0, 20), rows("us", 0, 20), hole}, 17, []string{"11-16 eu:50 us:0"}},
+		"minutes are missing":    {[][]*eventspb.SpendAudit{rows("eu", 0, 20), gap}, 19, []string{"9-11 eu:20 us:0"}},
+		"a shifted minute":       {[][]*eventspb.SpendAudit{rows("eu", 0, 20), lossy}, 19, nil},
+		"a third one is behind":  {[][]*eventspb.SpendAudit{rows("eu", 0, 20), gap, rows("ap", 3, 9)}, 19, []string{"9-10 eu:10 ap:10 us:0", "10-11 eu:10 us:0"}},
 	} {
 		r := report(rand.New(rand.NewPCG(1, 1)), c.lists...)
 		minutes := 0
@@ -192,5 +203,46 @@ func TestCovered(t *testing.T) {
 		if minutes != c.minutes || !reflect.DeepEqual(differs, c.differs) {
 			t.Errorf("%s: %d minutes, %q; want %d, %q", name, minutes, differs, c.minutes, c.differs)
 		}
+	}
+}
+
+// TestLateCounter: a counter that begins anywhere in the log agrees with one that has read it from
+// the start, although ingest times are not in order.
+func TestLateCounter(t *testing.T) {
+	compared := 0
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		list := draw(rng, 200)
+		from := rng.IntN(200)
+		r := report(rng, emit("us", "us", list, all), emit("eu", "us", list, func(i int) bool { return i >= from }))
+		if len(r.Differences) > 0 {
+			t.Fatalf("seed %d: %+v", seed, r.Differences)
+		}
+		compared += r.Coverage[1].Minutes // of eu; ap has nothing
+	}
+	if compared < 300 {
+		t.Errorf("%d minutes were compared", compared)
+	}
+}
+
+// TestIncomplete: the coverage has the shards of which a counter has nothing, and how far one is
+// behind the others.
+func TestIncomplete(t *testing.T) {
+	var a Audit
+	add := func(dc string, shard int32, minutes ...int64) {
+		for _, m := range minutes {
+			a.Add(&eventspb.SpendAudit{WriterDc: dc, Origin: "eu", Shard: shard, MinuteMs: epochMs + m*minuteMs})
+		}
+	}
+	add("eu", 1, 0, 1, 2, 3)
+	add("us", 1, 0, 1)
+	add("eu", 2, 5, 6)
+	r := a.Report("eu", "us", "ap")
+	got := map[string][3]int64{}
+	for _, c := range r.Coverage {
+		got[c.DC] = [3]int64{int64(c.Shards), int64(c.Missing), c.BehindMs / minuteMs}
+	}
+	if want := map[string][3]int64{"eu": {2, 0, 0}, "us": {1, 1, 2}, "ap": {0, 2, 0}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -2,130 +2,110 @@ package spendaudit
 
 import (
 	"cmp"
+	"maps"
 	"slices"
-
-	"github.com/weirhq/weir/events/eventspb"
 )
-
-const minuteMs = 60_000
-
-// counter is what one counter has of a series.
-type counter struct {
-	dc          string
-	first, last int64 // minutes
-	minutes     map[int64]*eventspb.SpendAudit
-}
-
-// has reports whether the counter has read the events of a whole minute, which may be none.
-func (c *counter) has(minute int64) bool {
-	return c.first <= minute && minute <= c.last && !c.minutes[minute].GetBegins()
-}
 
 // comparison compares the counters of one series.
 type comparison struct {
 	at       series
 	counters []*counter // the origin's own first, then by name
 	times    []int64    // the minutes that any counter has, in order
+	last     int64      // of times
 	open     *Difference
 	found    []Difference
 }
 
-func newComparison(at series, list []*eventspb.SpendAudit) *comparison {
+func newComparison(at series, records map[string][]minute) *comparison {
 	c := &comparison{at: at}
-	for _, m := range list {
-		w := c.counter(m.GetWriterDc())
-		minute := m.GetMinuteMs()
-		if len(w.minutes) == 0 {
-			w.first, w.last = minute, minute
+	for _, dc := range slices.Sorted(maps.Keys(records)) {
+		w := newCounter(dc, records[dc])
+		c.counters = append(c.counters, w)
+		for i := range w.list {
+			c.times = append(c.times, w.list[i].ms)
 		}
-		if old := w.minutes[minute]; old == nil || newest(m, old) {
-			w.minutes[minute] = m
-		}
-		w.first, w.last = min(w.first, minute), max(w.last, minute)
-		c.times = append(c.times, minute)
 	}
 	slices.Sort(c.times)
 	c.times = slices.Compact(c.times)
-	slices.SortFunc(c.counters, func(x, y *counter) int {
-		return cmp.Or(-compareBool(x.dc == at.origin, y.dc == at.origin), cmp.Compare(x.dc, y.dc))
-	})
-	return c
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
+	c.last = c.times[len(c.times)-1]
+	own := func(w *counter) int { // 0 sorts before 1
+		if w.dc == at.origin {
+			return 0
+		}
 		return 1
 	}
-	return -1
-}
-
-func (c *comparison) counter(dc string) *counter {
-	for _, w := range c.counters {
-		if w.dc == dc {
-			return w
-		}
-	}
-	w := &counter{dc: dc, minutes: map[int64]*eventspb.SpendAudit{}}
-	c.counters = append(c.counters, w)
-	return w
+	slices.SortStableFunc(c.counters, func(x, y *counter) int { return cmp.Compare(own(x), own(y)) })
+	return c
 }
 
 // run compares all minutes.
 func (c *comparison) run(coverage map[[2]string]*Coverage) {
-	for _, minute := range c.times {
-		d := Difference{Shard: c.at.shard, Origin: c.at.origin, FromMs: minute, ToMs: minute + minuteMs, FirstOffset: -1}
+	for _, ms := range c.times {
+		d := Difference{Shard: c.at.shard, Origin: c.at.origin, FromMs: ms, ToMs: ms + minuteMs, FirstOffset: -1}
 		for _, w := range c.counters {
-			if w.has(minute) {
-				d.add(w.dc, w.minutes[minute])
+			if w.has(ms) {
+				d.add(w.dc, w.at(ms))
 			}
 		}
 		if len(d.Sides) < 2 {
-			c.close(coverage)
+			c.close(coverage, nil)
 			continue
 		}
 		for i := range d.Sides {
-			v := coverage[[2]string{c.at.origin, d.Sides[i].DC}]
+			v := of(coverage, d.Sides[i].DC, c.at.origin)
 			v.Minutes++
 			v.Events += d.Sides[i].Events
 		}
 		switch {
 		case d.equal():
-			c.close(coverage)
+			c.close(coverage, &d)
 		case c.open != nil && c.open.join(&d):
 		default:
-			c.close(coverage)
+			c.close(coverage, &d)
 			c.open = &d
 		}
 	}
-	c.close(coverage)
+	c.close(coverage, nil)
 }
 
-// close ends the difference that is open.
-func (c *comparison) close(coverage map[[2]string]*Coverage) {
-	if c.open != nil && !c.open.equal() {
-		c.found = append(c.found, *c.open)
-		for i := range c.open.Sides {
-			coverage[[2]string{c.at.origin, c.open.Sides[i].DC}].Differs++
-		}
-	}
+// close ends the difference that is open. next is the minute behind it, nil at the end.
+func (c *comparison) close(coverage map[[2]string]*Coverage, next *Difference) {
+	d := c.open
 	c.open = nil
-}
-
-// add adds a side. m is nil if the counter has no event of the minute.
-func (d *Difference) add(dc string, m *eventspb.SpendAudit) {
-	d.Sides = append(d.Sides, Side{
-		DC: dc, Events: m.GetEvents(), Micros: m.GetMicros(), Digest: m.GetDigest(), Lost: m.GetLost(), Rejected: m.GetRejected(),
-	})
-	if m == nil {
+	if d == nil || d.equal() {
 		return
 	}
-	if d.FirstOffset < 0 || m.GetFirstOffset() < d.FirstOffset {
-		d.FirstOffset = m.GetFirstOffset()
+	for i := range d.Sides {
+		s := &d.Sides[i]
+		if next != nil {
+			if n := slices.IndexFunc(next.Sides, func(o Side) bool { return o.DC == s.DC }); n >= 0 {
+				s.Lost += next.Sides[n].Lost
+			}
+		}
+		others := 0 // that have read the same
+		for j := range d.Sides {
+			if j != i && s.same(&d.Sides[j]) {
+				others++
+			}
+		}
+		if i == 0 && others == 0 || i > 0 && !s.same(&d.Sides[0]) {
+			of(coverage, s.DC, c.at.origin).Differs++
+		}
 	}
-	d.NextOffset = max(d.NextOffset, m.GetNextOffset())
+	c.found = append(c.found, *d)
+}
+
+// add adds a side. m is nil if the counter has no record of the minute.
+func (d *Difference) add(dc string, m *minute) {
+	if m == nil {
+		d.Sides = append(d.Sides, Side{DC: dc})
+		return
+	}
+	d.Sides = append(d.Sides, Side{DC: dc, Events: m.events, Micros: m.micros, Digest: m.digest, Lost: m.lost, Rejected: m.rejected})
+	if d.FirstOffset < 0 || m.first < d.FirstOffset {
+		d.FirstOffset = m.first
+	}
+	d.NextOffset = max(d.NextOffset, m.next)
 }
 
 // equal reports whether all sides have read the same events.

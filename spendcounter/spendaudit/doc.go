@@ -15,8 +15,9 @@
 // # What is compared
 //
 // A minute is compared among the counters that have it, or have one before and one after it. The
-// first minute of an origin in a state is left out, because the state may have begun within it. If
-// a counter has a minute twice, that of the newer state counts: it has read the log again.
+// first two minutes of an origin in a state are left out: the state may have begun within them. The
+// minutes of a newer state replace those of an older one from its first minute on: it has read the
+// log again. Coverage has the shards of which a counter has nothing, and how far it is behind.
 //
 // # What it does not do
 //

@@ -27,16 +27,18 @@ import (
 // coverageRow is how much of the events of an origin the counter of a datacentre has in common with
 // the other counters.
 type coverageRow struct {
-	Counter     string    `json:"counter"` // datacentre
-	Origin      string    `json:"origin"`
-	Minutes     int       `json:"minutes"` // that were compared, over all shards
-	Events      uint64    `json:"events"`
-	Lost        uint64    `json:"lost"`
-	Rejected    uint64    `json:"rejected"`
-	From        time.Time `json:"from" table:"wide"`
-	Through     time.Time `json:"through"`
-	Shards      int       `json:"shards" table:"wide"`
-	Differences int       `json:"differences"`
+	Counter     string  `json:"counter"` // datacentre
+	Origin      string  `json:"origin"`
+	Minutes     int     `json:"minutes"` // that were compared, over all shards
+	Events      uint64  `json:"events"`
+	Lost        uint64  `json:"lost"`
+	Rejected    uint64  `json:"rejected"`
+	From        string  `json:"from" table:"wide"` // empty without a record
+	Through     string  `json:"through"`
+	Behind      float64 `json:"behind_minutes"` // greatest of a shard, against the counter that is farthest
+	Shards      int     `json:"shards" table:"wide"`
+	Missing     int     `json:"missing_shards"` // of which the counter has no record, and another one has
+	Differences int     `json:"differences"`    // in which the counter has not the figures of the origin's own
 }
 
 // differenceRow is what one counter has of a range in which counters differ.
@@ -58,7 +60,7 @@ type differenceRow struct {
 func newSpendAuditCmd(a *cli.App) *cobra.Command {
 	var since, wait time.Duration
 	var origins []string
-	var differences bool
+	var p auditPrinter
 	c := &cobra.Command{
 		Use:   "audit",
 		Short: "Compare what the spend counters of all datacentres have counted, minute by minute of each origin",
@@ -69,7 +71,9 @@ func newSpendAuditCmd(a *cli.App) *cobra.Command {
 			"shards, the events in them, the records of which no copy arrived, and the end of the last minute of\n" +
 			"the shard that is farthest behind. --differences has a row for each counter and range of minutes\n" +
 			"in which counters differ, the earliest first, with the offsets at the origin.\n\n" +
-			"The command ends with code 1 if counters differ, and with code 69 if a datacentre does not answer.",
+			"The command ends with code 1 if counters differ, if one has no record of a shard within --since that\n" +
+			"another one has, or if one is behind by more than --max-behind. It ends with code 69 if a datacentre\n" +
+			"does not answer.",
 		Example: "  weir spend audit\n  weir spend audit --since 168h --differences -o csv",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -86,20 +90,28 @@ func newSpendAuditCmd(a *cli.App) *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("the topic was not read within %s (--wait)", wait))
 			defer cancel()
-			list, away := readAudits(ctx, clusters, node.SpendCounter(cfg).Layout.Name(events.AuditTopic), time.Now().Add(-since))
 			audit := spendaudit.Audit{}
-			for _, m := range list {
+			topic := node.SpendCounter(cfg).Layout.Name(events.AuditTopic)
+			away := readAudits(ctx, clusters, topic, time.Now().Add(-since), func(m *eventspb.SpendAudit) {
 				if len(origins) == 0 || slices.Contains(origins, m.GetOrigin()) {
 					audit.Add(m)
 				}
+			})
+			var read []string
+			for _, c := range clusters {
+				if !slices.ContainsFunc(away, func(f unread) bool { return f.dc == c.dc }) {
+					read = append(read, c.dc)
+				}
 			}
-			return printAudit(a, audit.Report(), away, differences)
+			p.a, p.failed = a, away
+			return p.print(audit.Report(read...))
 		},
 	}
 	c.Flags().DurationVar(&since, "since", 24*time.Hour, "maximum age of the records of spend.audit")
 	c.Flags().StringSliceVar(&origins, "origin", nil, "datacentres that took the events (default: all)")
-	c.Flags().BoolVar(&differences, "differences", false, "list the differences, in place of what was compared")
-	c.Flags().DurationVar(&wait, "wait", time.Minute, "how long to read, and to wait for a datacentre that does not answer")
+	c.Flags().BoolVar(&p.differences, "differences", false, "list the differences, in place of what was compared")
+	c.Flags().DurationVar(&p.maxBehind, "max-behind", 10*time.Minute, "greatest time by which a counter may be behind another one")
+	c.Flags().DurationVar(&wait, "wait", 2*time.Minute, "how long to read, and to wait for a datacentre that does not answer")
 	return c
 }
 
@@ -138,26 +150,28 @@ func knownOrigins(cfg *config.Config, origins []string) error {
 	return nil
 }
 
-// away is a datacentre whose topic could not be read.
-type away struct {
+// unread is a datacentre whose topic could not be read to its end.
+type unread struct {
 	dc  string
+	own bool
 	err error
 }
 
-// readAudits reads the topics of all datacentres at once.
-func readAudits(ctx context.Context, clusters []auditCluster, topic string, since time.Time) (list []*eventspb.SpendAudit, failed []away) {
+// readAudits reads the topics of all datacentres at once. The first one is that of the process.
+func readAudits(ctx context.Context, clusters []auditCluster, topic string, since time.Time, fn func(*eventspb.SpendAudit),
+) (failed []unread) {
 	var mu sync.Mutex
 	var reads sync.WaitGroup
-	for _, c := range clusters {
+	for i, c := range clusters {
 		reads.Go(func() {
+			m := &eventspb.SpendAudit{}
 			err := kafkaadmin.ReadTopic(ctx, c.kafka, topic, since, func(partition int32, r stream.Record) error {
-				m := &eventspb.SpendAudit{}
 				if err := proto.Unmarshal(r.Value, m); err != nil {
 					return fmt.Errorf("%s/%d, offset %d, is not a SpendAudit: %w", topic, partition, r.Offset, err)
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				list = append(list, m)
+				fn(m)
 				return nil
 			})
 			if err == nil {
@@ -168,25 +182,33 @@ func readAudits(ctx context.Context, clusters []auditCluster, topic string, sinc
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			failed = append(failed, away{c.dc, err})
+			failed = append(failed, unread{c.dc, i == 0, err})
 		})
 	}
 	reads.Wait()
-	slices.SortFunc(failed, func(x, y away) int { return strings.Compare(x.dc, y.dc) })
-	return list, failed
+	slices.SortFunc(failed, func(x, y unread) int { return strings.Compare(x.dc, y.dc) })
+	return failed
 }
 
-// printAudit prints a report. The error reports that counters differ, or that a datacentre is
-// missing.
-func printAudit(a *cli.App, r *spendaudit.Report, failed []away, differences bool) error {
-	for _, f := range failed {
-		a.Notef("the records of %s are missing in the comparison: %v", f.dc, f.err)
+// auditPrinter prints a report.
+type auditPrinter struct {
+	a           *cli.App
+	failed      []unread
+	differences bool
+	maxBehind   time.Duration
+}
+
+// print prints a report. The error reports that counters differ or lack minutes, or that a
+// datacentre was not read.
+func (p *auditPrinter) print(r *spendaudit.Report) error {
+	for _, f := range p.failed {
+		p.a.Notef("the records of %s are incomplete in the comparison: %v", f.dc, f.err)
 	}
 	var err error
-	if differences {
-		err = cli.PrintRows(a, differenceRows(r.Differences))
+	if p.differences {
+		err = cli.PrintRows(p.a, differenceRows(r.Differences))
 	} else {
-		err = cli.PrintRows(a, coverageRows(r.Coverage))
+		err = cli.PrintRows(p.a, coverageRows(r.Coverage))
 	}
 	switch {
 	case err != nil:
@@ -195,20 +217,44 @@ func printAudit(a *cli.App, r *spendaudit.Report, failed []away, differences boo
 		return &cli.Failure{
 			Code: cli.ExitFailed, What: fmt.Sprintf("ranges in which the counters differ: %d", len(r.Differences)),
 			Why: "the first is " + describe(&r.Differences[0]),
-			Do:  "`weir spend audit --differences` lists all; `weir mirror status` shows copies that stopped, and `weir state scan --app mirror --table skips` what was skipped",
+			Do: "`weir spend audit --differences` lists all; `weir mirror status` shows copies that stopped, and " +
+				"`weir state scan --app mirror --table skips` what was skipped",
 		}
-	case len(failed) > 0:
-		return connect.TopicFailure(cli.ExitUnavailable, "cannot read the audit of "+failed[0].dc, failed[0].err)
 	}
-	compared := false
-	for _, c := range r.Coverage {
-		compared = compared || c.Minutes > 0
+	if why := p.incomplete(r); why != "" {
+		return &cli.Failure{
+			Code: cli.ExitFailed, What: "not all minutes were compared", Why: why,
+			Do: "`weir lag` and `weir mirror status`, in that datacentre, show what the counter and the mirror wait for",
+		}
 	}
-	if !compared {
-		a.Notef("no minute was compared: a minute is compared after its end, among two or more datacentres (dcs), " +
-			"and the first minute of a counter is not")
+	for _, f := range p.failed {
+		if f.own {
+			return connect.TopicFailure(cli.ExitUnavailable, "cannot read the audit of "+f.dc, f.err)
+		}
+		return cli.Fail(cli.ExitUnavailable, "cannot read the audit of "+f.dc, f.err, "check the brokers, TLS and SASL of "+f.dc+
+			" in dcs, and the right to read and describe spend.audit there. Of a server only the brokers are known: with TLS or SASL, "+
+			"name the configuration file (-f)")
+	}
+	if !slices.ContainsFunc(r.Coverage, func(c spendaudit.Coverage) bool { return c.Minutes > 0 }) {
+		p.a.Notef("no minute was compared: a minute is compared after its end, among two or more datacentres (dcs), " +
+			"and the first two minutes of a counter are not")
 	}
 	return nil
+}
+
+// incomplete describes the first counter that lacks minutes which another one has.
+func (p *auditPrinter) incomplete(r *spendaudit.Report) string {
+	for _, c := range r.Coverage {
+		if c.Missing > 0 {
+			return fmt.Sprintf("the counter of %s has no record of the events that %s took in %d shards, and another counter has",
+				c.DC, c.Origin, c.Missing)
+		}
+		if behind := time.Duration(c.BehindMs) * time.Millisecond; behind > p.maxBehind {
+			return fmt.Sprintf("the counter of %s ends %s before another one with the events that %s took (--max-behind %s)", c.DC, behind,
+				c.Origin, p.maxBehind)
+		}
+	}
+	return ""
 }
 
 // describe returns a difference in a sentence.
@@ -233,7 +279,11 @@ func coverageRows(list []spendaudit.Coverage) []coverageRow {
 	for i, c := range list {
 		rows[i] = coverageRow{
 			Counter: c.DC, Origin: c.Origin, Minutes: c.Minutes, Events: c.Events, Lost: c.Lost, Rejected: c.Rejected,
-			From: time.UnixMilli(c.FromMs).UTC(), Through: time.UnixMilli(c.ThroughMs).UTC(), Shards: c.Shards, Differences: c.Differs,
+			Behind: float64(c.BehindMs) / 60_000, Shards: c.Shards, Missing: c.Missing, Differences: c.Differs,
+		}
+		if c.Shards > 0 {
+			rows[i].From = time.UnixMilli(c.FromMs).UTC().Format(time.RFC3339)
+			rows[i].Through = time.UnixMilli(c.ThroughMs).UTC().Format(time.RFC3339)
 		}
 	}
 	return rows

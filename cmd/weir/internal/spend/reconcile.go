@@ -2,13 +2,13 @@ package spend
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"time"
 
+	connectrpc "connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/api"
@@ -22,7 +22,8 @@ import (
 
 // Bounds of the comparison event by event.
 const (
-	maxMatched    = 1_000_000 // events that are kept
+	maxMatched    = 1_000_000 // events that are kept in one pass
+	maxParts      = 64        // passes
 	maxDifferDays = 10_000    // campaign days
 )
 
@@ -74,7 +75,7 @@ func newSpendReconcileCmd(a *cli.App) *cobra.Command {
 			"A row is a campaign day that differs. Its events are then looked up in the log, by account and event\n" +
 			"id: the first difference is named with the line of the file and the offset, and --rows lists all.\n" +
 			"An event is only_in_file, only_in_log, has another price, another campaign_day, or is twice in the\n" +
-			"file. Events that retention has deleted from the log are only_in_file.\n\n" +
+			"file. Campaign days from before the begin of the log, which retention has deleted, have only sums.\n\n" +
 			"The sums of days before spend.retention are not kept, and cannot be compared. The command ends with\n" +
 			"code 1 if anything differs.",
 		Example: "  weir spend reconcile october.csv.zst --format csv --map event_id=id,campaign=cid,time=ts,price=cost \\\n" +
@@ -118,8 +119,7 @@ func (r *reconciliation) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	closed, err := count(ctx, client, s)
-	if err != nil {
+	if err := count(ctx, client, s); err != nil {
 		return err
 	}
 	list := s.Differences(r.counts)
@@ -132,11 +132,14 @@ func (r *reconciliation) run(ctx context.Context) error {
 	if len(list) == 0 {
 		return r.show(list, nil)
 	}
-	for _, account := range closed {
-		r.a.Notef("account %s has closed days, whose campaign days are not kept (spend.retention): they seem to have no charges", account)
+	if err := r.noteClosed(ctx, client, list); err != nil {
+		return err
 	}
 	found, err := r.match(ctx, src, list)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
 		r.a.Notef("the events of the campaign days that differ were not compared: %v", err)
 	}
 	if err := r.show(list, found); err != nil {
@@ -148,21 +151,24 @@ func (r *reconciliation) run(ctx context.Context) error {
 	}
 }
 
-// count adds what the counter has of the accounts and days of a statement. It returns the accounts
-// with closed days.
-func count(ctx context.Context, client *api.Client, s *reconcile.Statement) (closed []string, err error) {
+// count adds what the counter has of the accounts and days of a statement. An account without spend
+// on these days has nothing.
+func count(ctx context.Context, client *api.Client, s *reconcile.Statement) error {
 	first, last := s.Days()
 	for _, account := range s.Accounts() {
 		req := &weirpb.ListSpendRequest{Account: account, From: first.String(), To: last.String(), Limit: api.MaxPageKeys}
 		for {
 			page, err := client.ListSpend(ctx, req)
+			if connectrpc.CodeOf(err) == connectrpc.CodeNotFound {
+				break
+			}
 			if err != nil {
-				return nil, err
+				return err
 			}
 			for _, row := range page.GetRows() {
 				day, err := events.ParseDay(row.GetDay())
 				if err != nil {
-					return nil, err
+					return err
 				}
 				s.Count(reconcile.CampaignDay{Account: account, Campaign: row.GetCampaign(), Day: day, Currency: row.GetCurrency()},
 					reconcile.Sum{Events: row.GetEvents(), Micros: row.GetChargedMicros()})
@@ -171,19 +177,32 @@ func count(ctx context.Context, client *api.Client, s *reconcile.Statement) (clo
 				break
 			}
 		}
-		byDay, err := client.ListSpend(ctx, &weirpb.ListSpendRequest{Account: account, By: "day", Limit: 1})
-		if err != nil {
-			return nil, err
-		}
-		if rows := byDay.GetRows(); len(rows) > 0 && rows[0].GetDay() == closedDays {
-			closed = append(closed, account)
-		}
 	}
-	return closed, nil
+	return nil
 }
 
-// closedDays is the day of the sum of the closed days in a list.
-const closedDays = "closed"
+// noteClosed notes the accounts with closed days, of which a campaign day seems to have no charges.
+func (r *reconciliation) noteClosed(ctx context.Context, client *api.Client, list []reconcile.Difference) error {
+	asked := map[string]bool{}
+	for _, d := range list {
+		if d.Counted != (reconcile.Sum{}) || asked[d.Account] {
+			continue
+		}
+		asked[d.Account] = true
+		// The sum of the closed days is the first row.
+		days, err := client.ListSpend(ctx, &weirpb.ListSpendRequest{Account: d.Account, By: "day", Limit: 1})
+		switch {
+		case connectrpc.CodeOf(err) == connectrpc.CodeNotFound:
+			r.a.Notef("account %s has no spend: check the id (--account, or the column of --map account=...)", d.Account)
+		case err != nil:
+			return err
+		case len(days.GetRows()) > 0 && days.GetRows()[0].GetDay() == api.ClosedDays:
+			r.a.Notef("account %s has closed days: the charges of a day before spend.retention are not kept by campaign day, so that it "+
+				"seems to have none", d.Account)
+		}
+	}
+	return nil
+}
 
 // explain describes the first difference.
 func (r *reconciliation) explain(list []reconcile.Difference, found []reconcile.Finding) string {
@@ -256,6 +275,3 @@ func rowDifferences(found []reconcile.Finding) []rowDifference {
 	}
 	return rows
 }
-
-// errManyDays is the error of too many campaign days for a comparison event by event.
-var errManyDays = errors.New("too many campaign days differ: compare a part of the file")

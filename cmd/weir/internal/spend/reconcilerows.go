@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
@@ -15,6 +16,7 @@ import (
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/events/ingest"
 	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/spendcounter/reconcile"
 	"github.com/weirhq/weir/stream"
@@ -37,7 +39,7 @@ func (r *reconciliation) sum(ctx context.Context, src *ingest.Source) (*reconcil
 		}
 		for _, e := range row.Events {
 			if err := s.Add(campaignDay(e), e.PriceMicros); err != nil {
-				return fmt.Errorf("line %d: %w", row.Line, err)
+				return cli.Fail(cli.ExitData, "nothing was compared", fmt.Errorf("line %d: %w", row.Line, err), "check --price-unit")
 			}
 		}
 		return nil
@@ -50,6 +52,8 @@ func (r *reconciliation) sum(ctx context.Context, src *ingest.Source) (*reconcil
 	case errors.Is(err, ingest.ErrTooManyRejects):
 		return nil, cli.Fail(cli.ExitData, "nothing was compared", err,
 			fmt.Sprintf("see the reasons in %q; often --format or --map is wrong. --max-rejects allows more", file.Name()))
+	case errors.As(err, new(*cli.Failure)):
+		return nil, err
 	case err != nil:
 		return nil, cli.Fail(0, "the input was not read to its end", err, "run the same command again")
 	case read == 0:
@@ -104,53 +108,134 @@ func campaignDay(e *eventspb.AdEvent) reconcile.CampaignDay {
 	return d
 }
 
-// match compares the events of the campaign days that differ with the log.
+// match compares the events of the campaign days that differ with the log, in several passes if
+// they are many.
 func (r *reconciliation) match(ctx context.Context, src *ingest.Source, list []reconcile.Difference) ([]reconcile.Finding, error) {
 	if len(list) > maxDifferDays {
-		return nil, errManyDays
+		return nil, fmt.Errorf("%d campaign days differ, and at most %d are compared: give a part of the file", len(list), maxDifferDays)
 	}
-	m := reconcile.NewMatcher(maxMatched, list)
-	err := r.each(ctx, src, "compare", func(row *ingest.Row) error {
-		for _, e := range row.Events {
-			if d := campaignDay(e); m.Wants(d) {
-				if err := m.File(row.Line, reconcile.Event{ID: e.GetEventId(), CampaignDay: d, Micros: e.GetPriceMicros()}); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
+	log, err := r.openLog(ctx, list)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.readLog(ctx, m, list); err != nil {
-		return nil, err
+	days := log.reached(list)
+	if missing := len(list) - len(days); missing > 0 {
+		r.a.Notef("the log begins at %s: the events of %d campaign days from before are not compared",
+			log.begin.UTC().Format(time.RFC3339), missing)
 	}
-	return m.Findings(), nil
+	if len(days) == 0 {
+		return nil, nil
+	}
+	for parts := 1; ; parts *= 4 {
+		found, err := r.matchParts(ctx, src, log, days, parts)
+		if errors.Is(err, reconcile.ErrTooMany) && parts < maxParts {
+			continue
+		}
+		return found, err
+	}
 }
 
-// readLog reads the partitions of the accounts in the topics of events and of their copies.
-func (r *reconciliation) readLog(ctx context.Context, m *reconcile.Matcher, list []reconcile.Difference) error {
-	cfg, k, err := connect.Cluster(ctx, r.a)
-	if err != nil {
-		return err
+// matchParts compares the events in a number of passes over the file and the log.
+func (r *reconciliation) matchParts(ctx context.Context, src *ingest.Source, log *eventLog, days []reconcile.CampaignDay, parts int,
+) (found []reconcile.Finding, err error) {
+	rows, derived := 0, 0
+	for part := range parts {
+		m := reconcile.NewMatcher(maxMatched, days)
+		m.Part, m.Parts = part, parts
+		err := r.each(ctx, src, "compare", func(row *ingest.Row) error {
+			for _, e := range row.Events {
+				if d := campaignDay(e); m.Wants(d) {
+					if rows++; row.Derived {
+						derived++
+					}
+					one := reconcile.Event{ID: e.GetEventId(), CampaignDay: d, Micros: e.GetPriceMicros()}
+					if err := m.File(row.Line, one); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		if err == nil {
+			err = log.read(ctx, m)
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, m.Findings()...)
 	}
-	l := node.SpendCounter(cfg).Layout
-	seen := map[int32]bool{}
-	var partitions []int32
-	for _, d := range list {
-		if p := events.Shard(d.Account, l.Partitions()); !seen[p] {
-			seen[p] = true
-			partitions = append(partitions, p)
+	unknown := 0
+	for _, f := range found {
+		if f.Kind == reconcile.OnlyInFile {
+			unknown++
 		}
 	}
-	for _, topic := range eventTopics(cfg) {
+	if derived > 0 && unknown > rows/parts/2 {
+		return nil, errors.New("the rows of the file have no event ids, and are not those that were imported: map a column to event_id")
+	}
+	reconcile.Sort(found)
+	return found, nil
+}
+
+// eventLog is the partitions of some accounts in the topics of events of a datacentre.
+type eventLog struct {
+	kafka      kafka.Cluster
+	topics     []string
+	partitions []int32
+	// begin is the time of the first record of the partition that begins last, and zero if no
+	// partition lacks its first records.
+	begin time.Time
+}
+
+// openLog returns the log of the accounts of some campaign days.
+func (r *reconciliation) openLog(ctx context.Context, list []reconcile.Difference) (*eventLog, error) {
+	cfg, k, err := connect.Cluster(ctx, r.a)
+	if err != nil {
+		return nil, err
+	}
+	layout := node.SpendCounter(cfg).Layout
+	l := &eventLog{kafka: k, topics: eventTopics(cfg)}
+	for _, d := range list {
+		if p := events.Shard(d.Account, layout.Partitions()); !slices.Contains(l.partitions, p) {
+			l.partitions = append(l.partitions, p)
+		}
+	}
+	for _, topic := range l.topics {
+		firsts, err := kafkaadmin.FirstRecords(ctx, k, topic, l.partitions)
+		if err != nil {
+			return nil, err
+		}
+		for _, first := range firsts {
+			complete := first.Offset == 0 && layout.Generation <= 1 // records of a former generation are in other topics
+			if at := time.UnixMilli(first.TimeMs); !complete && at.After(l.begin) {
+				l.begin = at
+			}
+		}
+	}
+	return l, nil
+}
+
+// reached returns the campaign days of which the log has all events: those that begin after it. A
+// day begins up to 14 hours before it does in UTC.
+func (l *eventLog) reached(list []reconcile.Difference) (days []reconcile.CampaignDay) {
+	for _, d := range list {
+		begin, err := time.Parse(time.DateOnly, d.Day.String())
+		if err == nil && (l.begin.IsZero() || begin.Add(-14*time.Hour).After(l.begin)) {
+			days = append(days, d.CampaignDay)
+		}
+	}
+	return days
+}
+
+// read gives the events of the log to a Matcher.
+func (l *eventLog) read(ctx context.Context, m *reconcile.Matcher) error {
+	for _, topic := range l.topics {
 		var v events.View
-		err := kafkaadmin.ReadPartitions(ctx, k, topic, partitions, time.Time{}, func(p int32, rec stream.Record) error {
-			if v.Decode(rec.Value) != nil || len(v.EventID) == 0 {
+		err := kafkaadmin.ReadPartitions(ctx, l.kafka, topic, l.partitions, time.Time{}, func(p int32, rec stream.Record) error {
+			if v.Decode(rec.Value) != nil || len(v.EventID) == 0 || v.BudgetDay == 0 && v.EventMs <= 0 {
 				return nil // the counter has rejected it, or it is a heartbeat
 			}
-			e := logEvent(&v, rec.TimeMs)
+			e := logEvent(&v)
 			if !m.Wants(e.CampaignDay) {
 				return nil
 			}
@@ -173,21 +258,13 @@ func eventTopics(cfg *config.Config) []string {
 	return list
 }
 
-// logEvent returns an event of the log, as the counter charges it. An event without any time has
-// the time of its record.
-func logEvent(v *events.View, recordMs int64) reconcile.Event {
+// logEvent returns an event of the log, as the counter charges it.
+func logEvent(v *events.View) reconcile.Event {
 	d := reconcile.CampaignDay{
 		Account: string(v.Account), Campaign: string(v.Campaign), Day: events.Day(v.BudgetDay), Currency: v.Currency.String(),
 	}
-	ms := v.EventMs
-	if ms <= 0 {
-		ms = v.IngestMs
-	}
-	if ms <= 0 {
-		ms = recordMs
-	}
 	if d.Day == 0 {
-		d.Day = events.UTCDay(ms)
+		d.Day = events.UTCDay(v.EventMs)
 	}
 	return reconcile.Event{ID: string(v.EventID), CampaignDay: d, Micros: v.PriceMicros}
 }
