@@ -8,10 +8,15 @@ const Window = 60_000
 // Ring counts events in a sliding window of 60 s. It takes 240 KB from the first event on. Its zero
 // value is an empty ring.
 type Ring struct {
-	slots []uint32 // slots[ms mod Window] is the counter of millisecond ms
-	head  int64    // newest millisecond, 0 before the first
-	sum   uint64   // of all slots
+	slots   []uint32      // slots[ms mod Window] is the counter of millisecond ms
+	seconds [spans]uint64 // seconds[s mod spans] is the sum of the slots of second s in the window
+	head    int64         // newest millisecond, 0 before the first
+	sum     uint64        // of all slots
 }
+
+// spans is at least the number of seconds of which a part is in the window, 61. Their numbers
+// modulo spans differ.
+const spans = 64
 
 // Head returns the newest millisecond in Unix time, 0 before the first Add or Advance.
 func (r *Ring) Head() int64 { return r.head }
@@ -33,6 +38,7 @@ func (r *Ring) Add(ms int64, n uint32) bool {
 	s := &r.slots[ms%Window]
 	n = min(n, math.MaxUint32-*s)
 	*s += n
+	r.seconds[ms/1000%spans] += uint64(n)
 	r.sum += uint64(n)
 	return true
 }
@@ -47,13 +53,7 @@ func (r *Ring) Advance(ms int64) {
 	if r.head == 0 || d >= Window {
 		r.clear()
 	} else {
-		from, to := (r.head+1)%Window, ms%Window+1
-		if from < to {
-			r.drop(from, to)
-		} else {
-			r.drop(from, Window)
-			r.drop(0, to)
-		}
+		r.drop(r.head-Window+1, ms-Window)
 	}
 	r.head = ms
 }
@@ -67,19 +67,32 @@ func (r *Ring) Reset(head int64) {
 func (r *Ring) clear() {
 	if r.sum != 0 {
 		clear(r.slots)
-		r.sum = 0
+		r.seconds, r.sum = [spans]uint64{}, 0
 	}
 }
 
-// drop clears slots[from:to].
+// drop clears the counters of milliseconds [from, to]. They are those that leave the window, so a
+// second that ends by then has no events in the window any more.
 func (r *Ring) drop(from, to int64) {
-	if r.sum == 0 {
-		return // all counters are 0
+	for from = max(from, 0); from <= to && r.sum > 0; {
+		end := min(to, from-from%1000+999)
+		second := &r.seconds[from/1000%spans]
+		if *second > 0 {
+			slots := r.slots[from%Window : end%Window+1] // a second does not cross the end of slots
+			n := total(slots)
+			*second -= n
+			r.sum -= n
+			clear(slots)
+		}
+		from = end + 1
 	}
-	for _, n := range r.slots[from:to] {
-		r.sum -= uint64(n)
+}
+
+func total(slots []uint32) (n uint64) {
+	for _, s := range slots {
+		n += uint64(s)
 	}
-	clear(r.slots[from:to])
+	return n
 }
 
 // SumAfter returns the number of events in the window after ms. It reads the ring as of a later
@@ -91,11 +104,13 @@ func (r *Ring) SumAfter(ms int64) uint64 {
 	case ms <= r.head-Window:
 		return r.sum
 	}
-	var n uint64
-	for t := ms + 1; t <= r.head; t++ {
-		if t > 0 {
-			n += uint64(r.slots[t%Window])
-		}
+	from := max(ms+1, 0)
+	n := uint64(0)
+	if second := from / 1000; r.seconds[second%spans] > 0 {
+		n = total(r.slots[from%Window : min(r.head, second*1000+999)%Window+1])
+	}
+	for second := from/1000 + 1; second <= r.head/1000; second++ {
+		n += r.seconds[second%spans]
 	}
 	return n
 }
@@ -103,18 +118,11 @@ func (r *Ring) SumAfter(ms int64) uint64 {
 // Seconds appends the number of events of each second of Unix time to dst, newest second first,
 // without trailing zeros. The numbers add up to Sum.
 func (r *Ring) Seconds(dst []uint64) []uint64 {
-	base := len(dst)
 	left := r.sum
-	for sec := r.head / 1000; left > 0 && sec >= 0; sec-- {
-		var n uint64
-		for ms := max(sec*1000, r.head-Window+1); ms <= min(sec*1000+999, r.head); ms++ {
-			n += uint64(r.slots[ms%Window])
-		}
+	for second := r.head / 1000; left > 0; second-- {
+		n := r.seconds[second%spans]
 		left -= n
 		dst = append(dst, n)
-		if len(dst)-base > Window/1000 {
-			break
-		}
 	}
 	return dst
 }
