@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/healthage"
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/follower"
 	"github.com/weirhq/weir/spendcache/selection"
@@ -32,7 +33,7 @@ type Cache struct {
 // dataset is what the cache knows of one datacentre's dataset.
 type dataset struct {
 	dc, topic string
-	health    []healthRow // by shard; changed by evaluate alone
+	health    []healthage.Row // by shard; changed by evaluate alone
 }
 
 // shard is a shard of the accounts.
@@ -58,9 +59,9 @@ func New(cfg Config) (*Cache, error) {
 		cfg: cfg, follower: f, shards: make([]shard, cfg.Layout.Partitions()), switches: newSwitches(), scanning: make(chan struct{}, 1),
 	}
 	for _, dc := range cfg.datasets() {
-		d := dataset{dc: dc, topic: cfg.topic(dc), health: make([]healthRow, len(c.shards))}
+		d := dataset{dc: dc, topic: cfg.topic(dc), health: make([]healthage.Row, len(c.shards))}
 		for n := range d.health {
-			d.health[n].copied = dc != cfg.DC
+			d.health[n].Copied = dc != cfg.DC
 		}
 		c.datasets = append(c.datasets, d)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/healthage"
 	"github.com/weirhq/weir/spendcache/selection"
 )
 
@@ -43,7 +44,7 @@ type Origin struct {
 // Age returns the time since the newest health row was written, see the package's section Age. It
 // is negative if there is none.
 func (c *Choice) Age(now time.Time) time.Duration {
-	if c.health == nil || c.seenAge >= unknownAge {
+	if c.health == nil || c.seenAge >= healthage.Unknown {
 		return -1
 	}
 	return c.seenAge + now.Sub(c.seen)
@@ -51,7 +52,7 @@ func (c *Choice) Age(now time.Time) time.Duration {
 
 // evaluate chooses a dataset for each shard.
 func (c *Cache) evaluate(now time.Time) {
-	if step := now.Round(0).Sub(c.evaluated.Round(0)) - now.Sub(c.evaluated); !c.evaluated.IsZero() && step.Abs() > clockAhead {
+	if step := now.Round(0).Sub(c.evaluated.Round(0)) - now.Sub(c.evaluated); !c.evaluated.IsZero() && step.Abs() > healthage.ClockStep {
 		for n := range c.datasets {
 			c.datasets[n].forgetClocks()
 		}
@@ -89,7 +90,7 @@ func (c *Cache) known(shard int32) bool {
 		return true
 	}
 	for i := range c.datasets {
-		if c.datasets[i].health[shard].present {
+		if c.datasets[i].health[shard].Present {
 			return true
 		}
 	}
@@ -107,7 +108,7 @@ func (c *Cache) decide(now time.Time, n int32) (choice *Choice, switched bool) {
 	s := &c.shards[n]
 	var list []selection.Dataset
 	for i := range c.datasets {
-		if d := c.datasets[i].health[n].dataset(now); d.Health != nil {
+		if d := selectable(&c.datasets[i].health[n], now); d.Health != nil {
 			list = append(list, d)
 		}
 	}
@@ -121,7 +122,7 @@ func (c *Cache) decide(now time.Time, n int32) (choice *Choice, switched bool) {
 		return !slices.ContainsFunc(c.datasets, func(has dataset) bool { return has.dc == a.DC })
 	})
 	for i := range c.datasets { // also of one that has no health row now
-		choice.incarnations = append(choice.incarnations, c.datasets[i].health[n].health.GetIncarnation())
+		choice.incarnations = append(choice.incarnations, c.datasets[i].health[n].Health.GetIncarnation())
 	}
 	if h := c.newest(now, n, d.DC); h != nil {
 		choice.take(h)
@@ -130,12 +131,12 @@ func (c *Cache) decide(now time.Time, n int32) (choice *Choice, switched bool) {
 }
 
 // newest returns the health row of a dataset, or the newest one of all datasets if dc is empty.
-func (c *Cache) newest(now time.Time, shard int32, dc string) (newest *healthRow) {
+func (c *Cache) newest(now time.Time, shard int32, dc string) (newest *healthage.Row) {
 	for i := range c.datasets {
 		h := &c.datasets[i].health[shard]
 		switch {
-		case !h.present, dc != "" && c.datasets[i].dc != dc:
-		case newest == nil, h.dataset(now).Age < newest.dataset(now).Age:
+		case !h.Present, dc != "" && c.datasets[i].dc != dc:
+		case newest == nil, h.Age(now) < newest.Age(now):
 			newest = h
 		}
 	}
@@ -143,9 +144,9 @@ func (c *Cache) newest(now time.Time, shard int32, dc string) (newest *healthRow
 }
 
 // take sets what a health row states.
-func (c *Choice) take(h *healthRow) {
-	c.health, c.seen, c.seenAge, c.WrittenMs = h.health, h.at, h.age, h.health.GetWrittenAtMs()
-	for _, o := range h.health.GetOrigins() {
+func (c *Choice) take(h *healthage.Row) {
+	c.health, c.seen, c.seenAge, c.WrittenMs = h.Health, h.Seen, h.SeenAge, h.Health.GetWrittenAtMs()
+	for _, o := range h.Health.GetOrigins() {
 		c.Origins = append(c.Origins, Origin{o.GetDc(), o.GetWatermarkMs()})
 	}
 }

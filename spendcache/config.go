@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/healthage"
 	"github.com/weirhq/weir/internal/slogger"
 	"github.com/weirhq/weir/processors/follower"
 	"github.com/weirhq/weir/processors/kafka"
@@ -48,7 +49,7 @@ type Config struct {
 	// Log receives the events of docs/log-events.md. Defaults to none.
 	Log *zerolog.Logger
 
-	ageOf ager // tests set another one
+	ageOf healthage.Rule // tests set another one
 }
 
 // ErrConfig means that the Config is wrong. The error names the field.
@@ -59,7 +60,7 @@ func (c *Config) setDefaults() error {
 	c.Name = cmp.Or(c.Name, "spendcache")
 	c.Log = slogger.Choose(c.Log, nil)
 	if c.ageOf == nil {
-		c.ageOf = (*healthRow).ageOf
+		c.ageOf = (*healthage.Row).AgeOf
 	}
 	if err := events.ValidateDC(c.DC); err != nil {
 		return fmt.Errorf("%w: DC: %w", ErrConfig, err)

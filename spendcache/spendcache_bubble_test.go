@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/healthage"
 	"github.com/weirhq/weir/spendcache/selection"
 	"github.com/weirhq/weir/spendcounter"
 	"github.com/weirhq/weir/stream"
@@ -187,20 +188,20 @@ func TestRestart(t *testing.T) {
 // TestAges: each of some wrong rules for the age is noticed by one of the tests above.
 func TestAges(t *testing.T) {
 	for name, m := range map[string]struct {
-		age ager
+		age healthage.Rule
 		run func(*fixture)
 	}{
-		"the clock of the writer": {func(_ *healthRow, now time.Time, writtenMs int64) time.Duration {
+		"the clock of the writer": {func(_ *healthage.Row, now time.Time, writtenMs int64) time.Duration {
 			return now.Sub(time.UnixMilli(writtenMs))
 		}, wrongClocks},
-		"since it arrived": {func(*healthRow, time.Time, int64) time.Duration { return 0 }, brokersAway},
-		"since the copy arrived": {func(h *healthRow, now time.Time, writtenMs int64) time.Duration {
+		"since it arrived": {func(*healthage.Row, time.Time, int64) time.Duration { return 0 }, brokersAway},
+		"since the copy arrived": {func(h *healthage.Row, now time.Time, writtenMs int64) time.Duration {
 			own := *h
-			own.copied = false
-			return own.ageOf(now, writtenMs)
+			own.Copied = false
+			return own.AgeOf(now, writtenMs)
 		}, lateCopy},
-		"a clock that is ahead is right": {func(h *healthRow, now time.Time, writtenMs int64) time.Duration {
-			return h.ageOf(now, min(writtenMs, now.UnixMilli()))
+		"a clock that is ahead is right": {func(h *healthage.Row, now time.Time, writtenMs int64) time.Duration {
+			return h.AgeOf(now, min(writtenMs, now.UnixMilli()))
 		}, clockAheadAtStart},
 	} {
 		t.Run(name, func(t *testing.T) {
