@@ -2,38 +2,27 @@ package sim
 
 import (
 	"os"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-)
 
-// number returns the number in an environment variable, or otherwise.
-func number(t *testing.T, name string, otherwise uint64) uint64 {
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s=%s: not a number of 0 or more", name, text)
-	}
-	return n
-}
+	"github.com/weirhq/weir/test/seeds"
+)
 
 // TestSeeds runs WEIR_TEST_SIM_SEEDS seeds from WEIR_TEST_SIM_SEED on. With the latter alone it
 // runs one seed and prints its transcript.
 func TestSeeds(t *testing.T) {
-	first, many := number(t, "WEIR_TEST_SIM_SEED", 0), number(t, "WEIR_TEST_SIM_SEEDS", 200)
+	first, many := seeds.Number(t, "WEIR_TEST_SIM_SEED", 0), seeds.Number(t, "WEIR_TEST_SIM_SEEDS", 200)
 	if os.Getenv("WEIR_TEST_SIM_SEED") != "" && os.Getenv("WEIR_TEST_SIM_SEEDS") == "" {
 		h := Run(Draw(first), "", true)
 		t.Logf("%v\n%v\n%s", h.Scenario, h.Marks, h.Transcript)
 		many = 1
 	}
-	runs := runAll(first, many)
+	runs := seeds.Run(first, many, func(seed uint64) (run, bool) {
+		h := Run(Draw(seed), "", false)
+		bad := Check(h)
+		return run{bad, Missing(h), h.Marks}, len(bad) > 0
+	})
 	empty, missed, marks := 0, map[string]int{}, map[string]int{}
 	for i, r := range runs {
 		if len(r.bad) > 0 {
@@ -62,35 +51,14 @@ type run struct {
 	marks   map[string]int
 }
 
-// runAll runs seeds on all CPUs until one fails.
-func runAll(first, many uint64) []run {
-	runs := make([]run, many)
-	var next atomic.Uint64
-	var failed atomic.Bool
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < many && !failed.Load(); i = next.Add(1) - 1 {
-				h := Run(Draw(first+i), "", false)
-				runs[i] = run{Check(h), Missing(h), h.Marks}
-				if len(runs[i].bad) > 0 {
-					failed.Store(true)
-				}
-			}
-		})
-	}
-	workers.Wait()
-	return runs
-}
-
 // TestHomeLost: the home region is lost for longer than its write lease, early or late. The other
 // regions continue to lease and adopt its resources. Then it returns, in half of the runs without a
 // connection to the others at first. WEIR_TEST_SIM_SEEDS is the number of runs.
 func TestHomeLost(t *testing.T) {
 	t.Parallel()
 	moved, back, adopted, on := 0, 0, 0, 0
-	seeds := number(t, "WEIR_TEST_SIM_SEEDS", 80)
-	for seed := range seeds {
+	many := seeds.Number(t, "WEIR_TEST_SIM_SEEDS", 80)
+	for seed := range many {
 		s := homeLost(seed)
 		h := Run(s, "", false)
 		if bad := Check(h); len(bad) > 0 {
@@ -105,8 +73,8 @@ func TestHomeLost(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("in %d runs with a lost home region, the home moved in %d, the lost region returned in %d, its resources were adopted in %d, and other regions leased in the meantime in %d", seeds, moved, back, adopted, on)
-	if n := int(seeds); 2*moved < n || 2*back < n || 2*adopted < n || 4*on < n {
+	t.Logf("in %d runs with a lost home region, the home moved in %d, the lost region returned in %d, its resources were adopted in %d, and other regions leased in the meantime in %d", many, moved, back, adopted, on)
+	if n := int(many); 2*moved < n || 2*back < n || 2*adopted < n || 4*on < n {
 		t.Error("too few runs reached these situations")
 	}
 }

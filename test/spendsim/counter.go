@@ -4,16 +4,28 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/spendcounter"
 	"github.com/weirhq/weir/stream"
 )
 
+// row is a row of a dataset. All who have it share it, and do not change it.
+type row struct {
+	value  []byte
+	spend  *eventspb.Spend          // of table 1
+	health *eventspb.SpendHistogram // of table 12
+	spent  spent                    // of spend
+}
+
 // change is a change of a dataset.
 type change struct {
-	key   string // table and key
-	value []byte // nil: the row is deleted
+	key string // table and key
+	row *row   // nil: the row is deleted
 }
 
 // commit is a transaction of a dataset or of a copy.
@@ -37,20 +49,24 @@ type counter struct {
 	sequence    uint64
 	epoch       uint64
 	incarnation uint64
+	rows        map[string]*row // of the dataset
 	dataset     []commit
 	wroteAt     int64 // time of the last commit
 
 	real *spendcounter.Counter // nil: the process does not run
 	read map[string]int64      // folded, not committed
+	down int64                 // until when no process is started
 }
 
+// outOfOrderness is how far the ingest time of an event may be behind the greatest of its origin.
+// It is half of the default, so that events are late after the longest outages of a run.
+const outOfOrderness = time.Minute
+
 func newCounter(w *simulation, dc int) *counter {
-	c := &counter{
-		w: w, dc: dc, tables: map[byte]map[string][]byte{}, next: map[string]int64{}, localNext: map[string]int64{},
-		incarnation: 1,
-	}
+	c := &counter{w: w, dc: dc, incarnation: 1}
+	c.empty()
 	c.cfg = spendcounter.Config{
-		DC: names[dc], Shard: func([]byte) int32 { return 0 }, MaxIDs: 1 << 16, CacheEntries: 64,
+		DC: names[dc], Shard: func([]byte) int32 { return 0 }, MaxIDs: 1 << 16, CacheEntries: 64, OutOfOrderness: outOfOrderness,
 		Inputs: spendcounter.Inputs{
 			Events: events.EventsTopic, Adjustments: events.AdjustmentsTopic, Copied: map[string]string{},
 			CopiedAdjustments: map[string]string{},
@@ -59,8 +75,15 @@ func newCounter(w *simulation, dc int) *counter {
 	return c
 }
 
-// open adds the copies of the other datacentres to the inputs.
-func (c *counter) open() {
+// empty is the state of a counter that has read nothing.
+func (c *counter) empty() {
+	c.tables, c.rows = map[byte]map[string][]byte{}, map[string]*row{}
+	c.next, c.localNext, c.sequence, c.epoch = map[string]int64{}, map[string]int64{}, 0, 0
+}
+
+// configure makes the copies that the datacentre has the inputs of the next process.
+func (c *counter) configure() {
+	c.crash(true)
 	c.inputs = []*log{&c.w.dcs[c.dc].events, &c.w.dcs[c.dc].adjustments}
 	for _, m := range c.w.dcs[c.dc].mirrors {
 		c.inputs = append(c.inputs, &m.copies)
@@ -111,7 +134,7 @@ func (c *counter) start() {
 		if at >= to {
 			continue
 		}
-		b := &stream.Batch{Topic: l.topic, NowMs: c.w.wall(c.dc), Records: l.records(at, to-at)}
+		b := &stream.Batch{Topic: l.topic, NowMs: c.w.wall(c.dc), Records: c.records(l.slice(at, to-at))}
 		if err := c.real.Rebuild(b); err != nil {
 			c.w.fail("ERROR", "%v", err)
 		}
@@ -132,7 +155,7 @@ func (c *counter) crash(keepLocal bool) {
 // wipe deletes the state and the dataset, and begins again at the first record.
 func (c *counter) wipe() {
 	c.crash(false)
-	c.tables, c.next, c.sequence, c.epoch = map[byte]map[string][]byte{}, map[string]int64{}, 0, 0
+	c.empty()
 	c.incarnation++
 	c.dataset = append(c.dataset, commit{at: c.w.now, cleared: true})
 }
@@ -144,23 +167,47 @@ func (c *counter) step(most int, dies bool) {
 		c.start()
 	}
 	for _, l := range c.inputs {
-		recs := l.records(l.from(c.read[l.topic]), most)
-		for len(recs) > 0 && c.w.arrivedAfter(l, recs[len(recs)-1].Offset) {
-			recs = recs[:len(recs)-1]
-		}
-		if len(recs) == 0 {
+		list := l.slice(l.from(c.read[l.topic]), most)
+		if len(list) == 0 {
 			continue
 		}
-		b := &stream.Batch{Topic: l.topic, NowMs: c.w.wall(c.dc), Records: recs}
+		b := &stream.Batch{Topic: l.topic, NowMs: c.w.wall(c.dc), Records: c.records(list)}
 		if err := c.real.Fold(b); err != nil || len(b.Rejects) > 0 {
 			c.w.fail("ERROR", "the counter of %s refuses %v: %v", names[c.dc], b.Rejects, err)
 			return
 		}
-		c.read[l.topic] = recs[len(recs)-1].Offset + 1
+		c.read[l.topic] = list[len(list)-1].Offset + 1
 	}
 	if !dies {
 		c.commit()
 	}
+}
+
+// charge is what a counter may read in another way than it was written.
+type charge struct {
+	price int64
+	typ   eventspb.EventType
+}
+
+// records returns records as the counter reads them: one that counts too much reads other prices.
+func (c *counter) records(list []entry) []stream.Record {
+	recs := make([]stream.Record, 0, len(list))
+	for i := range list {
+		rec := list[i].Record
+		if e := list[i].event; e != nil && e.Campaign != "" {
+			changed := charge{c.w.priceOf(c.dc, e), e.Type}
+			if c.w.mutation == "counter confuses types" && len(e.EventId)%2 == 0 {
+				changed.typ = eventspb.EventType_EVENT_TYPE_CLICK
+			}
+			if changed.price != e.PriceMicros || changed.typ != e.Type {
+				e = proto.CloneOf(e)
+				e.PriceMicros, e.Type = changed.price, changed.typ
+				rec.Value = events.AppendEvent(nil, e)
+			}
+		}
+		recs = append(recs, rec)
+	}
+	return recs
 }
 
 // commit ends a transaction.
@@ -191,19 +238,14 @@ func (c *counter) apply(out *commit, x stream.Change) {
 		table = map[string][]byte{}
 		c.tables[x.Table] = table
 	}
-	keep := slices.Contains(spendcounter.DatasetTables(), x.Table)
 	key := string(x.Key)
 	switch x.Op {
 	case stream.OpPut:
 		table[key] = bytes.Clone(x.Value)
-		if keep {
-			out.changes = append(out.changes, change{string(x.Table) + key, table[key]})
-		}
+		c.publish(out, x.Table, key, table[key])
 	case stream.OpDelete:
 		delete(table, key)
-		if keep {
-			out.changes = append(out.changes, change{string(x.Table) + key, nil})
-		}
+		c.publish(out, x.Table, key, nil)
 	case stream.OpDeleteRange:
 		for k := range table {
 			if k >= key && k < string(x.Value) {
@@ -212,4 +254,31 @@ func (c *counter) apply(out *commit, x stream.Change) {
 		}
 	case stream.OpEmit: // a minute of the audit
 	}
+}
+
+// publish adds a change of a table to the dataset, if that has it.
+func (c *counter) publish(out *commit, table byte, key string, value []byte) {
+	if !slices.Contains(c.w.published, table) {
+		return
+	}
+	key = string(rune(table)) + key
+	if value == nil {
+		delete(c.rows, key)
+		out.changes = append(out.changes, change{key, nil})
+		return
+	}
+	r := &row{value: value}
+	switch table {
+	case spendcounter.TableSpend:
+		r.spend = &eventspb.Spend{}
+		c.w.decode(value, r.spend)
+		for _, by := range r.spend.ByDc {
+			r.spent.charged, r.spent.refunded = r.spent.charged+by.ChargedMicros, r.spent.refunded+by.RefundedMicros
+		}
+	case spendcounter.TableHealth:
+		r.health = &eventspb.SpendHistogram{}
+		c.w.decode(value, r.health)
+	}
+	c.rows[key] = r
+	out.changes = append(out.changes, change{key, r})
 }

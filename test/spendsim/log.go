@@ -1,13 +1,16 @@
 package spendsim
 
 import (
+	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/stream"
 )
 
-// entry is a record of a log, with the time at which readers can have it.
+// entry is a committed record of a log.
 type entry struct {
 	stream.Record
-	at int64 // step time at which it was committed
+	at         int64 // step at which it was committed
+	event      *eventspb.AdEvent
+	adjustment *eventspb.Adjustment
 }
 
 // log is one partition of a topic. Offsets that no entry has are those of markers and of aborted
@@ -18,10 +21,10 @@ type log struct {
 	next    int64
 }
 
-func (l *log) add(at int64, rec stream.Record) {
-	rec.Offset = l.next
+func (l *log) add(e entry) {
+	e.Offset = l.next
 	l.next++
-	l.entries = append(l.entries, entry{rec, at})
+	l.entries = append(l.entries, e)
 }
 
 // skip leaves offsets without a committed record.
@@ -40,11 +43,5 @@ func (l *log) from(offset int64) int {
 	return lo
 }
 
-// records returns at most n records from an index on.
-func (l *log) records(from, n int) []stream.Record {
-	list := make([]stream.Record, 0, n)
-	for i := from; i < len(l.entries) && len(list) < n; i++ {
-		list = append(list, l.entries[i].Record)
-	}
-	return list
-}
+// slice returns at most n entries from an index on.
+func (l *log) slice(from, n int) []entry { return l.entries[from:min(from+n, len(l.entries))] }

@@ -22,6 +22,7 @@ func Mutations() []MutationCase {
 		{Mutation: "mirror copies aborted records", Seeds: 50, By: "COPIED"},
 		{Mutation: "mirror commits positions of aborted copies", Seeds: 50, By: "COPIED CONVERGED"},
 		{Mutation: "counter does not rebuild", Seeds: 50, By: "CHARGED CONVERGED HEALTH"},
+		{Mutation: "counter confuses types", Seeds: 50, By: "CONVERGED"},
 		{Mutation: "push writes health first", Seeds: 50, By: "HEALTH"},
 		{Mutation: "push does not compare", Seeds: 50, By: "HEALTH CONVERGED"},
 		{Mutation: "push is not fenced", Seeds: 50, By: "HEALTH CONVERGED"},
@@ -29,6 +30,7 @@ func Mutations() []MutationCase {
 		{Mutation: "reader ignores ages", Seeds: 50, By: "STOPPED", With: stopAll},
 		{Mutation: "reader ignores lost records", Seeds: 50, By: "RETURNED"},
 		{Mutation: "reader never returns", Seeds: 50, By: "RETURNED"},
+		{Mutation: "selector ignores lags", Seeds: 50, By: "OVERSPENT", With: stopMirror},
 		{Mutation: "merge adds", Seeds: 50, By: "CHARGED"},
 	}
 }
@@ -37,6 +39,13 @@ func Mutations() []MutationCase {
 func stopAll(s *Scenario) {
 	s.Faults = nil
 	for dc := range s.DCs {
-		s.Faults = append(s.Faults, Fault{StopCounter, dc, warmMs + int64(dc)*1000, warmMs + 80_000})
+		s.Faults = append(s.Faults, Fault{Kind: StopCounter, DC: dc, From: warmMs + int64(dc)*1000, To: warmMs + 80_000})
 	}
+}
+
+// stopMirror stops the mirror of one of two datacentres. The budget ends long after.
+func stopMirror(s *Scenario) {
+	s.DCs, s.JoinAt = 2, 0
+	s.Faults = []Fault{{Kind: StopMirror, From: warmMs, To: warmMs + 95_000}}
+	s.endBudget(warmMs + 45_000)
 }

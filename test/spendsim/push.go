@@ -1,10 +1,6 @@
 package spendsim
 
-import (
-	"strings"
-
-	"github.com/weirhq/weir/spendcounter"
-)
+import "strings"
 
 // push writes the dataset of one datacentre to another one, as package push promises: the newest
 // value of each key once a second, health behind all rows, in one transaction with the position.
@@ -16,8 +12,6 @@ type push struct {
 	copies []commit
 	held   *commit // a batch of a former process; for a mutation
 }
-
-const healthTable = string(rune(spendcounter.TableHealth))
 
 // step writes what was committed in time.
 func (p *push) step(before int64) {
@@ -59,19 +53,19 @@ func (p *push) step(before int64) {
 		p.copies = append(p.copies, first, out)
 		return
 	case "push is not fenced":
-		if p.w.faults.on(StopPush, p.from.dc) || p.w.rng.IntN(40) == 0 { // the process freezes with its batch
+		if p.w.faults.on(StopPush, p.from.dc) || p.w.chance.IntN(40) == 0 { // the process freezes with its batch
 			if p.held == nil {
 				late := out
 				late.changes = append(late.changes, health...)
 				p.held = &late
 			}
-		} else if p.held != nil && p.w.rng.IntN(10) == 0 {
+		} else if p.held != nil && p.w.chance.IntN(10) == 0 {
 			late := *p.held
 			late.at, late.cleared, p.held = p.w.now, false, nil
 			defer func() { p.copies = append(p.copies, late) }()
 		}
 	case "push loses the rows of a restart":
-		if p.w.rng.IntN(60) == 0 {
+		if p.w.chance.IntN(60) == 0 {
 			return
 		}
 	}

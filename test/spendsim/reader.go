@@ -1,32 +1,19 @@
 package spendsim
 
 import (
-	"strings"
+	"slices"
 	"time"
 
-	"github.com/weirhq/weir/events"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/healthage"
 	"github.com/weirhq/weir/spendcache/selection"
-	"github.com/weirhq/weir/spendcounter"
 )
 
-// policy is how the spend of a campaign is read.
-type policy int
-
-// The policies. The campaign of a policy has its name.
-const (
-	own policy = iota
-	selected
-	merged
-	guarded
-	policies
-)
-
-// String returns the name of the policy.
-func (p policy) String() string { return [...]string{"own", "selection", "merge", "guarded"}[p] }
-
-// guard is the part by which the merge may exceed the chosen dataset under the policy guarded.
-const guard = 0.05
+// unusable is the age from which on the mode is fail_safe. It is shorter than the default of 10
+// minutes, so that runs reach it.
+const unusable = 45 * time.Second
 
 // copied is a dataset as a reader has it.
 type copied struct {
@@ -34,52 +21,66 @@ type copied struct {
 	dc     int
 	source *[]commit
 	at     int // index of the next commit
-	rows   map[string][]byte
+	rows   map[string]*row
+	spends map[string]*row // of rows, by campaign
+	health *eventspb.SpendHistogram
+	row    healthage.Row
 }
 
-// health returns the health row; nil: there is none.
-func (d *copied) health() *eventspb.SpendHistogram {
-	value := d.rows[healthTable+string(spendcounter.HealthKey(names[d.dc], 0))]
-	if value == nil {
-		return nil
+func (d *copied) clear() { d.rows, d.spends, d.health = map[string]*row{}, map[string]*row{}, nil }
+
+// apply applies a commit.
+func (d *copied) apply(c *commit) {
+	if c.cleared {
+		d.clear()
 	}
-	h := &eventspb.SpendHistogram{}
-	d.w.decode(value, h)
-	return h
-}
-
-// spends returns the rows of table 1.
-func (d *copied) spends() (list []*eventspb.Spend) {
-	for key, value := range d.rows {
-		if strings.HasPrefix(key, string(rune(spendcounter.TableSpend))) {
-			s := &eventspb.Spend{}
-			d.w.decode(value, s)
-			list = append(list, s)
+	for _, x := range c.changes {
+		former := d.rows[x.key]
+		switch {
+		case x.row == nil:
+			delete(d.rows, x.key)
+			if former != nil && former.spend != nil {
+				delete(d.spends, former.spend.Campaign)
+			}
+			continue
+		case x.row.health != nil:
+			d.health = x.row.health
+		case x.row.spend != nil:
+			d.spends[x.row.spend.Campaign] = x.row
 		}
+		d.rows[x.key] = x.row
 	}
-	return list
 }
 
-// answer is what a reader answers for all campaigns.
-type answer struct {
-	mode  selection.Mode
-	dc    int // chosen; -1: none
-	spent [policies]int64
-}
-
-// reader is the cache of one datacentre. Its Selector is real.
+// reader is the cache of one datacentre. Its Selector and the ages of its health rows are real.
 type reader struct {
 	w        *simulation
 	dc       int
 	datasets []*copied // the own one first
 	selector *selection.Selector
-	answer   answer
-	down     int64 // until when it does not run
+	answer   *answer // nil: there is none yet
+	down     int64   // until when it does not run
+}
+
+// configure begins a process that reads the datasets which the datacentre gets by its ring.
+func (r *reader) configure(ring int) {
+	for _, dc := range writers(r.dc, ring) {
+		if slices.ContainsFunc(r.datasets, func(d *copied) bool { return d.dc == dc }) {
+			continue
+		}
+		d := &copied{w: r.w, dc: dc, source: &r.w.dcs[dc].counter.dataset}
+		if dc != r.dc {
+			d.source = &r.w.push(dc, r.dc).copies
+		}
+		d.clear()
+		r.datasets = append(r.datasets, d)
+	}
+	r.start(ring)
 }
 
 // start begins a process. The rows on its disk are there.
-func (r *reader) start() {
-	cfg := selection.Config{Local: names[r.dc], Ring: names[:r.w.s.DCs]}
+func (r *reader) start(ring int) {
+	cfg := selection.Config{Local: names[r.dc], Ring: names[:ring], Unusable: unusable}
 	if r.w.mutation == "reader never returns" {
 		cfg.ReturnAfter = time.Hour
 	}
@@ -87,64 +88,56 @@ func (r *reader) start() {
 	if r.selector, err = selection.New(cfg); err != nil {
 		r.w.fail("ERROR", "%v", err)
 	}
+	r.answer = nil
+	for _, d := range r.datasets {
+		d.row = healthage.Row{Copied: d.dc != r.dc}
+	}
 }
 
 // follow applies the commits that have arrived.
 func (r *reader) follow() {
 	for _, d := range r.datasets {
 		for d.at < len(*d.source) && (*d.source)[d.at].at < r.w.now {
-			c := &(*d.source)[d.at]
-			if c.cleared {
-				d.rows = map[string][]byte{}
-			}
-			for _, x := range c.changes {
-				if x.value == nil {
-					delete(d.rows, x.key)
-				} else {
-					d.rows[x.key] = x.value
-				}
-			}
+			d.apply(&(*d.source)[d.at])
 			d.at++
 		}
 	}
 }
 
-// evaluate chooses a dataset and computes the answer.
-func (r *reader) evaluate() {
+// clock is the clock of the reader.
+func (r *reader) clock() time.Time { return time.UnixMilli(r.w.wall(r.dc)) }
+
+// evaluate chooses a dataset and computes the answer. reads: the brokers answer.
+func (r *reader) evaluate(reads bool) {
+	now := r.clock()
 	var list []selection.Dataset
-	rows := map[int]map[string]*eventspb.Spend{}
-	byCampaign := map[string][]*eventspb.Spend{}
+	v := view{all: map[string][]*eventspb.Spend{}, adds: r.w.mutation == "merge adds"}
+	newest := healthage.Unknown
+	chosen := map[string]*copied{}
 	for _, d := range r.datasets {
-		h := d.health()
-		if h == nil {
+		if d.row.Observe(now, d.health, (*healthage.Row).AgeOf); reads {
+			d.row.ReadTo(now)
+		}
+		if d.health == nil {
 			continue
 		}
-		spends := d.spends()
-		r.w.checkHealth(r, d, h, spends)
-		rows[d.dc] = map[string]*eventspb.Spend{}
-		for _, s := range spends {
-			rows[d.dc][s.Campaign] = s
-			byCampaign[s.Campaign] = append(byCampaign[s.Campaign], s)
+		r.w.checkHealth(r, d)
+		for campaign, x := range d.spends {
+			v.all[campaign] = append(v.all[campaign], x.spend)
 		}
-		age := time.Duration(r.w.now-(h.WrittenAtMs-epochMs-r.w.s.Skew[d.dc])) * time.Millisecond
-		switch r.w.mutation {
-		case "reader ignores ages":
-			age = 0
-		case "reader ignores lost records":
-			for _, o := range h.Origins {
-				o.Lost = 0
-			}
+		if d.dc == r.dc {
+			v.ours = d.spends
 		}
-		list = append(list, selection.Dataset{Health: h, Age: age})
+		chosen[names[d.dc]] = d
+		list = append(list, r.seen(d, now))
+		newest = min(newest, list[len(list)-1].Age)
 	}
-	d := r.selector.Decide(time.UnixMilli(epochMs+r.w.now), list)
-	a := answer{mode: d.Mode, dc: -1}
-	for i, name := range names[:r.w.s.DCs] {
-		if name == d.DC {
-			a.dc = i
-		}
+	d := r.selector.Decide(now, list)
+	a := &answer{mode: d.Mode, dc: -1, at: r.w.now, age: newest}
+	if c := chosen[d.DC]; c != nil {
+		a.dc, v.chosen, a.age = c.dc, c.spends, c.row.Age(now)
 	}
-	v := view{d.Mode, rows[a.dc], rows[r.dc], byCampaign, r.w.mutation == "merge adds"}
+	v.mode = d.Mode
 	for p := range policies {
 		a.spent[p] = v.spent(p)
 	}
@@ -152,41 +145,21 @@ func (r *reader) evaluate() {
 	r.w.checkAnswer(r, &d)
 }
 
-// view is what a reader has of the campaigns: the rows of the chosen dataset, of the own one, and
-// of all, by campaign.
-type view struct {
-	mode         selection.Mode
-	chosen, ours map[string]*eventspb.Spend
-	all          map[string][]*eventspb.Spend
-	adds         bool // for a mutation
-}
-
-// spent returns what a policy reads for its campaign.
-func (v *view) spent(p policy) int64 {
-	campaign := p.String()
-	sum := charged(events.MergeSpend(v.all[campaign]...))
-	if v.adds {
-		sum = 0
-		for _, s := range v.all[campaign] {
-			sum += charged(s)
+// seen is what the Selector gets of a dataset.
+func (r *reader) seen(d *copied, now time.Time) selection.Dataset {
+	s := selection.Dataset{Health: d.health, Age: d.row.Age(now)}
+	switch r.w.mutation {
+	case "reader ignores ages":
+		s.Age = 0
+	case "reader ignores lost records", "selector ignores lags":
+		s.Health = proto.CloneOf(d.health)
+		for _, o := range s.Health.Origins {
+			if r.w.mutation == "selector ignores lags" {
+				o.WatermarkMs, o.Count_60S = epochMs, 0
+			} else {
+				o.Lost = 0
+			}
 		}
 	}
-	one := charged(v.chosen[campaign])
-	switch {
-	case p == own:
-		return charged(v.ours[campaign])
-	case p == merged, v.mode != selection.Normal:
-		return sum
-	case p == guarded && float64(sum) <= float64(one)*(1+guard):
-		return sum
-	}
-	return one
-}
-
-// charged returns the charges of a row.
-func charged(s *eventspb.Spend) (sum int64) {
-	for _, by := range s.GetByDc() {
-		sum += by.ChargedMicros
-	}
-	return sum
+	return s
 }
