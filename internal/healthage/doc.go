@@ -1,4 +1,4 @@
-// Package healthage tells how old the health row of a dataset is, by the clock of the reader.
+// Package healthage computes the age of the health row of a dataset, by the clock of the reader.
 //
 // A spend counter stamps its health row once a second with its own clock, which may be wrong, and
 // the row may arrive late. A reader observes the row that a dataset has, and how far it has read:

@@ -1,4 +1,5 @@
-// Package seeds runs simulations by seed. The environment says which seeds.
+// Package seeds runs simulations by seed. Environment variables have the first seed and their
+// number.
 package seeds
 
 import (

@@ -48,8 +48,8 @@ func (w *simulation) checkAnswer(r *reader, d *selection.Decision) {
 }
 
 const (
-	// overspentSeconds is how many seconds of traffic a policy may overspend in a run: 0.10 % of the
-	// budget of a day.
+	// overspentSeconds is how many seconds of traffic a policy may overspend in a run: 0.10 % of a
+	// day.
 	overspentSeconds = 86.4
 	// chosenSeconds is how many seconds more than the merge of all datasets a policy may overspend
 	// that uses one dataset of them, until it uses a better one.

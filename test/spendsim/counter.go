@@ -72,6 +72,9 @@ func newCounter(w *simulation, dc int) *counter {
 			CopiedAdjustments: map[string]string{},
 		},
 	}
+	if w.mutation == "counter has another rule for late events" {
+		c.cfg.OutOfOrderness = 0 // the default
+	}
 	return c
 }
 

@@ -108,8 +108,8 @@ func (f *faults) step() {
 			f.w.dcs[x.DC].counter.wipe()
 			f.seen[x.Kind] = true
 		}
-		// Of 5 % of the packets that are lost, some hundreds a minute, a connection waits for each to
-		// be sent again, after 200 ms and then at doubling intervals.
+		// When 5 % of the packets are lost, a connection often waits until one is sent again:
+		// 200 ms, and then twice as long each time.
 		if x.Kind == LossyLink && f.w.now >= f.stalled[i] && f.w.chance.IntN(5) == 0 {
 			f.stalled[i] = f.w.now + 200 + f.w.chance.Int64N(2001)
 		}

@@ -19,6 +19,16 @@ type mirror struct {
 	lost     map[int64]bool // offsets of source of which there is no copy
 }
 
+func newMirror(w *simulation, origin, to int, adjustments bool) *mirror {
+	m := &mirror{w: w, origin: origin, to: to, adjustments: adjustments, previous: -1, lost: map[int64]bool{}}
+	from := w.dcs[origin]
+	m.source, m.copies.topic = &from.events, events.CopiedEventsTopic(names[origin])
+	if adjustments {
+		m.source, m.copies.topic = &from.adjustments, events.CopiedAdjustmentsTopic(names[origin])
+	}
+	return m
+}
+
 // batch is the greatest number of records of a transaction.
 const batch = 500
 
@@ -34,7 +44,8 @@ func (m *mirror) step(aborts bool) {
 			break
 		}
 		if lose && m.w.chance.IntN(4) == 0 {
-			if gone = append(gone, e.Offset); m.w.mutation != "mirror hides lost records" {
+			hides := m.w.mutation == "mirror hides lost records" || m.w.mutation == "mirror hides lost refunds" && m.adjustments
+			if gone = append(gone, e.Offset); !hides {
 				previous = e.Offset
 			}
 			continue

@@ -17,12 +17,14 @@ type MutationCase struct {
 func Mutations() []MutationCase {
 	return []MutationCase{
 		{Mutation: "mirror resumes one early", Seeds: 50, By: "COPIED"},
-		{Mutation: "mirror hides lost records", Seeds: 50, By: "LOST"},
+		{Mutation: "mirror hides lost records", Seeds: 50, By: "LOST RETURNED"},
+		{Mutation: "mirror hides lost refunds", Seeds: 50, By: "LOST"},
 		{Mutation: "mirror forgets origins", Seeds: 50, By: "ERROR"},
 		{Mutation: "mirror copies aborted records", Seeds: 50, By: "COPIED"},
-		{Mutation: "mirror commits positions of aborted copies", Seeds: 50, By: "COPIED CONVERGED"},
+		{Mutation: "mirror commits positions of aborted copies", Seeds: 50, By: "COPIED CONVERGED LOST"},
 		{Mutation: "counter does not rebuild", Seeds: 50, By: "CHARGED CONVERGED HEALTH"},
 		{Mutation: "counter confuses types", Seeds: 50, By: "CONVERGED"},
+		{Mutation: "counter has another rule for late events", Seeds: 50, By: "CONVERGED", With: stopKafka},
 		{Mutation: "push writes health first", Seeds: 50, By: "HEALTH"},
 		{Mutation: "push does not compare", Seeds: 50, By: "HEALTH CONVERGED"},
 		{Mutation: "push is not fenced", Seeds: 50, By: "HEALTH CONVERGED"},
@@ -48,4 +50,9 @@ func stopMirror(s *Scenario) {
 	s.DCs, s.JoinAt = 2, 0
 	s.Faults = []Fault{{Kind: StopMirror, From: warmMs, To: warmMs + 95_000}}
 	s.endBudget(warmMs + 45_000)
+}
+
+// stopKafka stops the brokers of a datacentre until its oldest events are late.
+func stopKafka(s *Scenario) {
+	s.Faults = []Fault{{Kind: StopKafka, From: warmMs, To: healMs}}
 }

@@ -47,7 +47,8 @@ type History struct {
 	Scenario   *Scenario
 	Violations []Violation
 	// Over are the clicks that were served although the budget was used up, by policy. Starved are
-	// those that were not served although it was not. Both are in seconds of the campaign's traffic.
+	// those that were not served although it was not. Both are in seconds of the traffic of a
+	// campaign.
 	Over, Starved [policies]float64
 	Marks         map[string]int // events that a run should have
 }
@@ -126,7 +127,8 @@ func (w *simulation) build() {
 	for i := range w.s.DCs {
 		w.dcs = append(w.dcs, &datacentre{
 			events: log{topic: events.EventsTopic}, adjustments: log{topic: events.AdjustmentsTopic}, counter: newCounter(w, i),
-			pushes: make([]*push, w.s.DCs), reader: &reader{w: w, dc: i}, client: client{w: w, dc: i}, alone: client{w: w, dc: i, alone: true},
+			pushes: make([]*push, w.s.DCs), reader: &reader{w: w, dc: i}, client: client{w: w, dc: i},
+			alone: client{w: w, dc: i, alone: true},
 		})
 	}
 	ring := w.s.DCs
@@ -156,16 +158,7 @@ func (w *simulation) configure(dc, ring int) {
 	d := w.dcs[dc]
 	for o := range ring {
 		if o != dc && !slices.ContainsFunc(d.mirrors, func(m *mirror) bool { return m.origin == o }) {
-			from := w.dcs[o]
-			d.mirrors = append(d.mirrors,
-				&mirror{
-					w: w, origin: o, to: dc, source: &from.events, copies: log{topic: events.CopiedEventsTopic(names[o])}, previous: -1,
-					lost: map[int64]bool{},
-				},
-				&mirror{
-					w: w, origin: o, to: dc, source: &from.adjustments, copies: log{topic: events.CopiedAdjustmentsTopic(names[o])}, previous: -1,
-					lost: map[int64]bool{}, adjustments: true,
-				})
+			d.mirrors = append(d.mirrors, newMirror(w, o, dc, false), newMirror(w, o, dc, true))
 		}
 	}
 	d.ring = ring

@@ -73,7 +73,7 @@ func (t *traffic) refunds(now int64, dc int) (list []refund) {
 	return list
 }
 
-// copies draws when and where a record is sent: mostly in one datacentre, one of some records twice.
+// copies draws when and where a record is sent. Of twice records, one is sent a second time.
 func (t *traffic) copies(now int64, dc, twice int) (list []copyOf) {
 	times := 1
 	if t.rng.IntN(twice) == 0 {
