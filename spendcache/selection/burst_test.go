@@ -8,8 +8,8 @@ import (
 )
 
 // TestBurst: the reader's own dataset has lost records, and the others have not. They are 2 s
-// behind. When the traffic rises from 10 to 60 events per second, they have fewer events of the last
-// 60 s for some seconds. The reader should not go back to the dataset that has lost records.
+// behind. When the traffic rises from 10 to 60 events per second, they have fewer events of the
+// last 60 s for some seconds. The reader should not go back to the dataset that has lost records.
 func TestBurst(t *testing.T) {
 	t.Skip("known weakness: a deficit within the allowed lag makes a dataset incomplete when traffic rises")
 	r := newReader(t, "eu", "us", "ap")
