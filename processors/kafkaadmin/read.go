@@ -20,14 +20,19 @@ import (
 // begins with the records of that time, by their timestamps. fn may keep key and value. A record
 // with a nil value is a tombstone of a compacted topic.
 func ReadTopic(ctx context.Context, k kafka.Cluster, topic string, since time.Time, fn func(partition int32, r stream.Record) error) error {
-	return ReadPartitions(ctx, k, topic, nil, since, fn)
+	return ReadPartitions(ctx, k, TopicRange{Topic: topic, Since: since}, fn)
 }
 
-// ReadPartitions is ReadTopic for some partitions. nil means all. A partition that the topic does
-// not have is an error.
-func ReadPartitions(ctx context.Context, k kafka.Cluster, topic string, partitions []int32, since time.Time,
-	fn func(partition int32, r stream.Record) error,
-) error {
+// TopicRange is the records of some partitions of a topic.
+type TopicRange struct {
+	Topic      string
+	Partitions []int32   // one that the topic does not have is an error. Defaults to all
+	Since      time.Time // by the timestamps of the records. Defaults to all
+}
+
+// ReadPartitions is ReadTopic for some partitions.
+func ReadPartitions(ctx context.Context, k kafka.Cluster, of TopicRange, fn func(partition int32, r stream.Record) error) error {
+	topic, partitions := of.Topic, of.Partitions
 	cl, err := k.Connect(ctx)
 	if err != nil {
 		return fmt.Errorf("connect to the brokers: %w", err)
@@ -40,10 +45,8 @@ func ReadPartitions(ctx context.Context, k kafka.Cluster, topic string, partitio
 	if partitions == nil {
 		partitions = s.partitions()
 	}
-	for _, p := range partitions {
-		if !slices.Contains(s.partitions(), p) {
-			return fmt.Errorf("topic %s has no partition %d: it has %d", topic, p, len(s.partitions()))
-		}
+	if i := slices.IndexFunc(partitions, func(p int32) bool { return !slices.Contains(s.partitions(), p) }); i >= 0 {
+		return fmt.Errorf("topic %s has no partition %d: it has %d", topic, partitions[i], len(s.partitions()))
 	}
 	adm := kadm.NewClient(cl)
 	ends, err := adm.ListCommittedOffsets(ctx, topic)
@@ -51,8 +54,8 @@ func ReadPartitions(ctx context.Context, k kafka.Cluster, topic string, partitio
 		err = ends.Error()
 	}
 	starts := kadm.ListedOffsets{}
-	if err == nil && !since.IsZero() {
-		if starts, err = adm.ListOffsetsAfterMilli(ctx, since.UnixMilli(), topic); err == nil {
+	if err == nil && !of.Since.IsZero() {
+		if starts, err = adm.ListOffsetsAfterMilli(ctx, of.Since.UnixMilli(), topic); err == nil {
 			err = starts.Error()
 		}
 	}
@@ -113,7 +116,7 @@ func ReadPartitions(ctx context.Context, k kafka.Cluster, topic string, partitio
 func FirstRecords(ctx context.Context, k kafka.Cluster, topic string, partitions []int32) (map[int32]stream.Record, error) {
 	list := map[int32]stream.Record{}
 	for _, p := range partitions {
-		err := ReadPartitions(ctx, k, topic, []int32{p}, time.Time{}, func(_ int32, r stream.Record) error {
+		err := ReadPartitions(ctx, k, TopicRange{Topic: topic, Partitions: []int32{p}}, func(_ int32, r stream.Record) error {
 			list[p] = stream.Record{Key: r.Key, Offset: r.Offset, TimeMs: r.TimeMs}
 			return errEnough
 		})

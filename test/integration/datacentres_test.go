@@ -213,7 +213,7 @@ func checkAudit(t *testing.T, dcs []*datacentre) {
 		Minutes, Events int
 	}
 	testlimit.Within(t, "an audit of each counter and origin", func(context.Context) error {
-		answer(t, &rows, "spend", "audit", "-f", dcs[0].counter.config)
+		answer(t, &rows, "spend", "audit", "-f", dcs[0].counter.config) //nolint:contextcheck // the command has its own context
 		if len(rows) != len(dcs)*len(dcs) {
 			return fmt.Errorf("there are %d rows", len(rows))
 		}

@@ -27,6 +27,7 @@ func (w *simulation) checkEnd() {
 		}
 		w.checkReturned(i, d)
 	}
+	w.checkAudit()
 	w.checkOverspend()
 }
 

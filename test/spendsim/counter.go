@@ -30,7 +30,8 @@ type counter struct {
 	incarnation uint64
 	rows        map[string]*row // of the dataset
 	dataset     []commit
-	wroteAt     int64 // time of the last commit
+	audits      []*eventspb.SpendAudit // emitted by transactions
+	wroteAt     int64                  // time of the last commit
 
 	real *spendcounter.Counter // nil: the process does not run
 	read map[string]int64      // folded, not committed
@@ -234,6 +235,7 @@ func (c *counter) apply(out *commit, x stream.Change) {
 				delete(table, k)
 			}
 		}
-	case stream.OpEmit: // a minute of the audit
+	case stream.OpEmit:
+		c.emit(x)
 	}
 }

@@ -46,6 +46,7 @@
 //   - CONVERGED: after all faults have ended, the rows of each counter are those of a recount of
 //     all records that it could have, by campaign, serving datacentre and event type, with the
 //     duplicates. So is its number of late events. Each copy of a dataset equals the dataset.
+//   - AUDIT: the audit shows a difference where a counter has lost events, and no other one.
 //   - LOST: a counter reports as many lost offsets of an origin as were lost, of events and
 //     adjustments.
 //   - COPIED: the copies of a log are its committed records, each once and in order.

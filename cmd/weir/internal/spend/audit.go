@@ -91,8 +91,8 @@ func newSpendAuditCmd(a *cli.App) *cobra.Command {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("the topic was not read within %s (--wait)", wait))
 			defer cancel()
 			audit := spendaudit.Audit{}
-			topic := node.SpendCounter(cfg).Layout.Name(events.AuditTopic)
-			away := readAudits(ctx, clusters, topic, time.Now().Add(-since), func(m *eventspb.SpendAudit) {
+			of := kafkaadmin.TopicRange{Topic: node.SpendCounter(cfg).Layout.Name(events.AuditTopic), Since: time.Now().Add(-since)}
+			away := readAudits(ctx, clusters, of, func(m *eventspb.SpendAudit) {
 				if len(origins) == 0 || slices.Contains(origins, m.GetOrigin()) {
 					audit.Add(m)
 				}
@@ -157,17 +157,27 @@ type unread struct {
 	err error
 }
 
+// failure returns the error with its remedy.
+func (f *unread) failure() error {
+	what := "cannot read the audit of " + f.dc
+	if f.own {
+		return connect.TopicFailure(cli.ExitUnavailable, what, f.err)
+	}
+	return cli.Fail(cli.ExitUnavailable, what, f.err, "check the brokers, TLS and SASL of "+f.dc+
+		" in dcs, and the right to read and describe spend.audit there. Of a server only the brokers are known: with TLS or SASL, "+
+		"name the configuration file (-f)")
+}
+
 // readAudits reads the topics of all datacentres at once. The first one is that of the process.
-func readAudits(ctx context.Context, clusters []auditCluster, topic string, since time.Time, fn func(*eventspb.SpendAudit),
-) (failed []unread) {
+func readAudits(ctx context.Context, clusters []auditCluster, of kafkaadmin.TopicRange, fn func(*eventspb.SpendAudit)) (failed []unread) {
 	var mu sync.Mutex
 	var reads sync.WaitGroup
 	for i, c := range clusters {
 		reads.Go(func() {
 			m := &eventspb.SpendAudit{}
-			err := kafkaadmin.ReadTopic(ctx, c.kafka, topic, since, func(partition int32, r stream.Record) error {
+			err := kafkaadmin.ReadPartitions(ctx, c.kafka, of, func(partition int32, r stream.Record) error {
 				if err := proto.Unmarshal(r.Value, m); err != nil {
-					return fmt.Errorf("%s/%d, offset %d, is not a SpendAudit: %w", topic, partition, r.Offset, err)
+					return fmt.Errorf("%s/%d, offset %d, is not a SpendAudit: %w", of.Topic, partition, r.Offset, err)
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -227,13 +237,8 @@ func (p *auditPrinter) print(r *spendaudit.Report) error {
 			Do: "`weir lag` and `weir mirror status`, in that datacentre, show what the counter and the mirror wait for",
 		}
 	}
-	for _, f := range p.failed {
-		if f.own {
-			return connect.TopicFailure(cli.ExitUnavailable, "cannot read the audit of "+f.dc, f.err)
-		}
-		return cli.Fail(cli.ExitUnavailable, "cannot read the audit of "+f.dc, f.err, "check the brokers, TLS and SASL of "+f.dc+
-			" in dcs, and the right to read and describe spend.audit there. Of a server only the brokers are known: with TLS or SASL, "+
-			"name the configuration file (-f)")
+	if len(p.failed) > 0 {
+		return p.failed[0].failure()
 	}
 	if !slices.ContainsFunc(r.Coverage, func(c spendaudit.Coverage) bool { return c.Minutes > 0 }) {
 		p.a.Notef("no minute was compared: a minute is compared after its end, among two or more datacentres (dcs), " +

@@ -4,15 +4,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/spendcounter/reconcile"
 )
 
-// TestReached: the events of a campaign day are compared only if the log has all of them, wherever
+// TestReach: the events of a campaign day are compared only if the log has all of them, wherever
 // on earth the day began.
-func TestReached(t *testing.T) {
-	days := []reconcile.Difference{
-		{CampaignDay: reconcile.CampaignDay{Day: 20261101}}, {CampaignDay: reconcile.CampaignDay{Day: 20261102}},
-		{CampaignDay: reconcile.CampaignDay{Day: 20261103}},
+func TestReach(t *testing.T) {
+	var days []reconcile.Difference
+	for _, day := range []events.Day{20261101, 20261102, 20261103} {
+		days = append(days, reconcile.Difference{CampaignDay: reconcile.CampaignDay{Day: day}})
 	}
 	at := func(text string) (at time.Time) {
 		t.Helper()
@@ -26,11 +27,15 @@ func TestReached(t *testing.T) {
 		begin time.Time
 		want  int
 	}{
-		{time.Time{}, 3}, {at("2026-10-31T09:59:00Z"), 3}, {at("2026-10-31T10:00:00Z"), 2}, {at("2026-11-02T09:00:00Z"), 1},
+		{time.Time{}, 3},
+		{at("2026-10-31T09:59:00Z"), 3},
+		{at("2026-10-31T10:00:00Z"), 2},
+		{at("2026-11-02T09:00:00Z"), 1},
 		{at("2026-11-02T11:00:00Z"), 0},
 	} {
-		if got := (&eventLog{begin: c.begin}).reached(days); len(got) != c.want || c.want > 0 && got[c.want-1].Day != 20261103 {
-			t.Errorf("a log from %v on: %v", c.begin, got)
+		l := eventLog{begin: c.begin}
+		if l.reach(days); len(l.days) != c.want || c.want > 0 && l.days[c.want-1].Day != 20261103 {
+			t.Errorf("a log from %v on: %v", c.begin, l.days)
 		}
 	}
 }

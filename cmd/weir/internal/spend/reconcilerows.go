@@ -118,16 +118,16 @@ func (r *reconciliation) match(ctx context.Context, src *ingest.Source, list []r
 	if err != nil {
 		return nil, err
 	}
-	days := log.reached(list)
-	if missing := len(list) - len(days); missing > 0 {
+	log.reach(list)
+	if missing := len(list) - len(log.days); missing > 0 {
 		r.a.Notef("the log begins at %s: the events of %d campaign days from before are not compared",
 			log.begin.UTC().Format(time.RFC3339), missing)
 	}
-	if len(days) == 0 {
+	if len(log.days) == 0 {
 		return nil, nil
 	}
 	for parts := 1; ; parts *= 4 {
-		found, err := r.matchParts(ctx, src, log, days, parts)
+		found, err := r.matchParts(ctx, src, log, parts)
 		if errors.Is(err, reconcile.ErrTooMany) && parts < maxParts {
 			continue
 		}
@@ -136,11 +136,11 @@ func (r *reconciliation) match(ctx context.Context, src *ingest.Source, list []r
 }
 
 // matchParts compares the events in a number of passes over the file and the log.
-func (r *reconciliation) matchParts(ctx context.Context, src *ingest.Source, log *eventLog, days []reconcile.CampaignDay, parts int,
-) (found []reconcile.Finding, err error) {
+func (r *reconciliation) matchParts(ctx context.Context, src *ingest.Source, log *eventLog, parts int) ([]reconcile.Finding, error) {
+	var found []reconcile.Finding
 	rows, derived := 0, 0
 	for part := range parts {
-		m := reconcile.NewMatcher(maxMatched, days)
+		m := reconcile.NewMatcher(maxMatched, log.days)
 		m.Part, m.Parts = part, parts
 		err := r.each(ctx, src, "compare", func(row *ingest.Row) error {
 			for _, e := range row.Events {
@@ -182,6 +182,7 @@ type eventLog struct {
 	kafka      kafka.Cluster
 	topics     []string
 	partitions []int32
+	days       []reconcile.CampaignDay // of which it has all events
 	// begin is the time of the first record of the partition that begins last, and zero if no
 	// partition lacks its first records.
 	begin time.Time
@@ -215,28 +216,25 @@ func (r *reconciliation) openLog(ctx context.Context, list []reconcile.Differenc
 	return l, nil
 }
 
-// reached returns the campaign days of which the log has all events: those that begin after it. A
-// day begins up to 14 hours before it does in UTC.
-func (l *eventLog) reached(list []reconcile.Difference) (days []reconcile.CampaignDay) {
+// reach sets days: those that begin after the log. A day begins up to 14 hours before it does in
+// UTC.
+func (l *eventLog) reach(list []reconcile.Difference) {
 	for _, d := range list {
 		begin, err := time.Parse(time.DateOnly, d.Day.String())
 		if err == nil && (l.begin.IsZero() || begin.Add(-14*time.Hour).After(l.begin)) {
-			days = append(days, d.CampaignDay)
+			l.days = append(l.days, d.CampaignDay)
 		}
 	}
-	return days
 }
 
 // read gives the events of the log to a Matcher.
 func (l *eventLog) read(ctx context.Context, m *reconcile.Matcher) error {
 	for _, topic := range l.topics {
 		var v events.View
-		err := kafkaadmin.ReadPartitions(ctx, l.kafka, topic, l.partitions, time.Time{}, func(p int32, rec stream.Record) error {
-			if v.Decode(rec.Value) != nil || len(v.EventID) == 0 || v.BudgetDay == 0 && v.EventMs <= 0 {
-				return nil // the counter has rejected it, or it is a heartbeat
-			}
-			e := logEvent(&v)
-			if !m.Wants(e.CampaignDay) {
+		of := kafkaadmin.TopicRange{Topic: topic, Partitions: l.partitions}
+		err := kafkaadmin.ReadPartitions(ctx, l.kafka, of, func(p int32, rec stream.Record) error {
+			e, ok := logEvent(&v, rec.Value)
+			if !ok || !m.Wants(e.CampaignDay) {
 				return nil
 			}
 			return m.Log(reconcile.Place{Topic: topic, Partition: p, Offset: rec.Offset}, e)
@@ -258,13 +256,17 @@ func eventTopics(cfg *config.Config) []string {
 	return list
 }
 
-// logEvent returns an event of the log, as the counter charges it.
-func logEvent(v *events.View) reconcile.Event {
+// logEvent returns an event of the log, as the counter charges it. v is memory for reuse.
+// Heartbeats and records that the counter rejects are none.
+func logEvent(v *events.View, value []byte) (e reconcile.Event, ok bool) {
+	if v.Decode(value) != nil || len(v.EventID) == 0 || v.BudgetDay == 0 && v.EventMs <= 0 {
+		return e, false
+	}
 	d := reconcile.CampaignDay{
 		Account: string(v.Account), Campaign: string(v.Campaign), Day: events.Day(v.BudgetDay), Currency: v.Currency.String(),
 	}
 	if d.Day == 0 {
 		d.Day = events.UTCDay(v.EventMs)
 	}
-	return reconcile.Event{ID: string(v.EventID), CampaignDay: d, Micros: v.PriceMicros}
+	return reconcile.Event{ID: string(v.EventID), CampaignDay: d, Micros: v.PriceMicros}, true
 }
