@@ -52,6 +52,10 @@ func Unreachable(err error) bool {
 	return !errors.As(err, &silent) && (errors.As(err, new(*net.DNSError)) || errors.As(err, &op) && op.Op == "dial")
 }
 
+// ClosedAtOnce reports whether err is that a broker, or a proxy in front of it, has closed a
+// connection before the first answer.
+func ClosedAtOnce(err error) bool { return errors.As(err, new(*kgo.ErrFirstReadEOF)) }
+
 // Connect is Client, and returns when one of the brokers has answered. All are asked at the same
 // time, and the client begins with the one that answered first: another may hold its first request
 // up. If all fail, the error is that of one, a refusal before others. If some accept connections

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Refusal is a reason for which brokers and a client with the present settings cannot work
@@ -39,7 +38,7 @@ func RefusalOf(err error) Refusal {
 	case errors.As(err, &remote) && remote.Op == "remote error": // crypto/tls: an alert of the broker about the client
 		return BadCredentials
 	// the client has no type for the second
-	case errors.As(err, new(*kgo.ErrFirstReadEOF)), strings.Contains(err.Error(), "tls alert record"):
+	case ClosedAtOnce(err), strings.Contains(err.Error(), "tls alert record"):
 		return TLSMismatch
 	}
 	return NotRefused

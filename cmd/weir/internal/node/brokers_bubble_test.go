@@ -42,6 +42,40 @@ func TestBrokersAwait(t *testing.T) {
 	})
 }
 
+// TestBrokersAwaitBehindProxy: a proxy closes each connection while the broker starts. The wait
+// lasts for some seconds, in which the broker may start, and ends with the likely cause.
+func TestBrokersAwaitBehindProxy(t *testing.T) {
+	for _, starts := range []time.Duration{10 * time.Second, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			var log bytes.Buffer
+			b := &brokers{log: zerolog.New(&log), cluster: kafka.Cluster{Brokers: []string{"k1:9092"}}}
+			b.cluster.WithDialer(func(_ context.Context, network, _ string) (net.Conn, error) {
+				if time.Since(began) >= starts { // it goes on with another error
+					return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+				}
+				here, there := net.Pipe()
+				go func() {
+					_, _ = there.Read(make([]byte, 1000))
+					_ = there.Close()
+				}()
+				return here, nil
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err := b.await(ctx)
+			took := time.Since(began).Round(time.Second)
+			if closed := starts == time.Hour; closed && (err == nil || !strings.Contains(err.Error(), "TLS") || took < closedLimit || took > 2*closedLimit) ||
+				!closed && (err != nil || took != time.Minute) {
+				t.Errorf("ended after %s: %v", took, err)
+			}
+			if !strings.Contains(log.String(), `is TLS missing?","message":"brokers_waiting"`) {
+				t.Errorf("no line has the likely cause:\n%s", log.String())
+			}
+		})
+	}
+}
+
 // TestBrokersAwaitStops: the end of the context ends the wait without an error.
 func TestBrokersAwaitStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -125,6 +125,10 @@ type auditCluster struct {
 func auditClusters(cfg *config.Config, own kafka.Cluster) ([]auditCluster, error) {
 	list := []auditCluster{{cfg.DC, own}}
 	for _, d := range cfg.Peers() {
+		if len(d.Brokers) == 0 {
+			return nil, cli.Fail(cli.ExitConfig, "cannot read the audit of "+d.Name, errors.New("its brokers are not known"),
+				"name a configuration file (-f) with all datacentres in dcs")
+		}
 		k, err := node.PeerKafka(d)
 		if err != nil {
 			return nil, connect.NodeFailure(err)
