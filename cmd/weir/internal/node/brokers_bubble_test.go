@@ -51,7 +51,7 @@ func TestBrokersAwaitBehindProxy(t *testing.T) {
 			var log bytes.Buffer
 			b := &brokers{log: zerolog.New(&log), cluster: kafka.Cluster{Brokers: []string{"k1:9092"}}}
 			b.cluster.WithDialer(func(_ context.Context, network, _ string) (net.Conn, error) {
-				if time.Since(began) >= starts { // it goes on with another error
+				if time.Since(began) >= starts { // then another error follows
 					return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 				}
 				here, there := net.Pipe()

@@ -66,7 +66,8 @@ func newSpendAuditCmd(a *cli.App) *cobra.Command {
 		Short: "Compare what the spend counters of all datacentres have counted, minute by minute of each origin",
 		Long: "Compare what the spend counters of all datacentres (dcs) have counted of the events that each\n" +
 			"datacentre took. A counter writes the number of events, the sum of their prices and a digest of\n" +
-			"their ids for each minute to the topic spend.audit. Counters that lack nothing have the same figures.\n\n" +
+			"their ids for each minute to the topic spend.audit. Counters that lack nothing have the same\n" +
+			"figures.\n\n" +
 			"A row is a counter and an origin: the minutes that it has in common with other counters, over all\n" +
 			"shards, the events in them, the records of which no copy arrived, and the end of the last minute of\n" +
 			"the shard that is farthest behind. --differences has a row for each counter and range of minutes\n" +
@@ -126,7 +127,7 @@ func auditClusters(cfg *config.Config, own kafka.Cluster) ([]auditCluster, error
 	list := []auditCluster{{cfg.DC, own}}
 	for _, d := range cfg.Peers() {
 		if len(d.Brokers) == 0 {
-			return nil, cli.Fail(cli.ExitConfig, "cannot read the audit of "+d.Name, errors.New("its brokers are not known"),
+			return nil, cli.Fail(cli.ExitConfig, "cannot read the audit of "+d.Name, errors.New("the brokers of "+d.Name+" are not known"),
 				"name a configuration file (-f) with all datacentres in dcs")
 		}
 		k, err := node.PeerKafka(d)
