@@ -19,9 +19,10 @@ import (
 	"github.com/weirhq/weir/internal/testlimit"
 )
 
-// project is the services of compose.yaml under a project name and ports of their own.
+// project is the services of a file under a project name and ports of their own.
 type project struct {
 	t      *testing.T
+	file   string
 	env    []string
 	groups *kadm.Client // at the broker's port on this machine
 	began  time.Time    // event time of all events: what is older than the duplicate window is not compared
@@ -30,7 +31,7 @@ type project struct {
 // TestCompose starts all services, kills one of the two processes, and checks that the other takes
 // over all partitions.
 func TestCompose(t *testing.T) {
-	p := newProject(t)
+	p := newProject(t, "compose.yaml")
 	p.must("up", "-d", "--wait", "--wait-timeout", "180")
 
 	p.counts("weir-b", "e1", 1)
@@ -59,11 +60,11 @@ func TestCompose(t *testing.T) {
 	p.counts("weir-a", "e1", 2) // again: a duplicate
 	p.leases("after")
 	p.within("weir-a is ready", func() error { _, err := p.run("weir-a", "ready"); return err })
-	p.sane()
+	p.sane("weir-a", "kafka", "dynamodb")
 }
 
 // newProject builds the image. After the test it removes containers, volumes and the image.
-func newProject(t *testing.T) *project {
+func newProject(t *testing.T, file string) *project {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs containers, which -short leaves out")
@@ -80,7 +81,7 @@ func newProject(t *testing.T) *project {
 	if out, err := exec.CommandContext(t.Context(), "make", "-C", "..", "image", "IMAGE="+image, "IMAGEDIR="+t.TempDir()).CombinedOutput(); err != nil {
 		t.Fatalf("make image: %v\n%s", err, out)
 	}
-	p := &project{t: t, began: time.Now(), env: append(os.Environ(), "COMPOSE_PROJECT_NAME="+name, "WEIR_IMAGE="+image, "FAULT=")}
+	p := &project{t: t, file: file, began: time.Now(), env: append(os.Environ(), "COMPOSE_PROJECT_NAME="+name, "WEIR_IMAGE="+image, "FAULT=")}
 	kafka := ports(t, "KAFKA_PORT")
 	p.env = append(p.env, "KAFKA_PORT="+kafka, "DYNAMODB_PORTS="+ports(t, "DYNAMODB_PORTS"))
 	// The second compiler of Java takes more time than it saves in a minute.
@@ -95,7 +96,7 @@ func newProject(t *testing.T) *project {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		if t.Failed() {
-			out, err := p.compose(ctx, "logs", "--no-color", "--tail", "40", "weir-a", "weir-b", "load", "dynamodb", "topics", "table", "tls")
+			out, err := p.compose(ctx, "logs", "--no-color", "--tail", "40")
 			t.Logf("%s%v", out, err)
 		}
 		if out, err := p.compose(ctx, "down", "-v", "--timeout", "1"); err != nil {
@@ -145,7 +146,7 @@ func (p *project) compose(ctx context.Context, args ...string) (string, error) {
 
 // input runs docker compose with text as its input. It returns the output; the error has the log.
 func (p *project) input(ctx context.Context, text string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "docker", append([]string{"compose", "-f", "compose.yaml"}, args...)...)
+	cmd := exec.CommandContext(ctx, "docker", append([]string{"compose", "-f", p.file}, args...)...)
 	var out, talk bytes.Buffer
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.env, strings.NewReader(text), &out, &talk
 	if err := cmd.Run(); err != nil {
@@ -222,13 +223,19 @@ func (p *project) shared(processes ...string) error {
 	return nil
 }
 
-// counts produces an event of campaign spring, and compares the number of counted events with want.
-func (p *project) counts(service, id string, want uint64) {
+// ingest produces an event of campaign spring.
+func (p *project) ingest(service, id string) {
 	p.t.Helper()
 	event := fmt.Sprintf(`{"event_id":%q,"account":"acme","campaign":"spring","type":"impression","price_micros":1234,"currency":"USD","event_ms":%d}`, id, p.began.UnixMilli())
 	if _, err := p.input(p.t.Context(), event+"\n", "exec", "-T", service, "weir", "ingest", "-", "--format", "jsonl"); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// counts produces an event of campaign spring, and compares the number of counted events with want.
+func (p *project) counts(service, id string, want uint64) {
+	p.t.Helper()
+	p.ingest(service, id)
 	var got struct {
 		Charged int64 `json:"charged_micros"`
 		Events  uint64
@@ -270,10 +277,10 @@ func (p *project) leases(key string) {
 	p.t.Logf("%s was free again %v after it was leased for two seconds", brief.Resource, time.Since(began).Round(time.Millisecond))
 }
 
-// sane checks that no container was killed for its memory or restarted by itself.
-func (p *project) sane() {
+// sane checks that no container of some services was killed for its memory or restarted by itself.
+func (p *project) sane(services ...string) {
 	p.t.Helper()
-	out, err := p.compose(p.t.Context(), "ps", "-q", "weir-a", "kafka", "dynamodb")
+	out, err := p.compose(p.t.Context(), append([]string{"ps", "-q"}, services...)...)
 	if err != nil {
 		p.t.Fatal(err)
 	}

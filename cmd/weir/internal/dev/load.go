@@ -21,27 +21,30 @@ import (
 // newLoadCmd returns `weir load`.
 func newLoadCmd(a *cli.App) *cobra.Command {
 	var rate int64
+	var noLeases bool
 	c := &cobra.Command{
 		Use:   "load",
 		Short: "Generate the load of weir dev: ad events, and users of leases in every region",
 		Long: "Generate the load of weir dev on your cluster: ad events in ads.events, and users of leases in\n" +
 			"every region, whose number rises and falls. It creates client and pool \"demo\" with 100 resources\n" +
 			"in each region, unless they exist. Topics and lease table must exist. The events are counted like\n" +
-			"any others, so use it for demonstrations only. To measure, use `weir bench`.",
+			"any others, so use it for demonstrations only. To measure, use `weir bench`.\n\n" +
+			"--no-leases produces ad events only, and needs no lease table.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if rate < 0 || rate > 1_000_000 {
 				return cli.UsageError(fmt.Sprintf("--rate %d is out of range", rate), "use 0 to 1000000 events per second")
 			}
-			return generateLoad(cmd.Context(), a, rate)
+			return generateLoad(cmd.Context(), a, rate, !noLeases)
 		},
 	}
 	c.Flags().Int64Var(&rate, "rate", 1000, "ad events per second; 0: heartbeats only")
+	c.Flags().BoolVar(&noLeases, "no-leases", false, "ad events only")
 	connect.LeaseFlags(a, c.Flags())
 	return c
 }
 
-func generateLoad(ctx context.Context, a *cli.App, rate int64) error {
+func generateLoad(ctx context.Context, a *cli.App, rate int64, leases bool) error {
 	cfg, k, err := connect.Cluster(ctx, a)
 	if err != nil {
 		return err
@@ -55,18 +58,22 @@ func generateLoad(ctx context.Context, a *cli.App, rate int64) error {
 	if err := to.Check(ctx, a, state); err != nil {
 		return err
 	}
-	d, err := newDemo(ctx, cfg.Leases)
-	if err != nil {
-		return err
-	}
-	defer d.close()
-	if err := d.prepare(ctx); err != nil {
-		return connect.LeaseFailure("cannot prepare the pool "+demoName, err)
-	}
 	var produced atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
+	users := func() string { return "" }
+	if leases {
+		d, err := newDemo(ctx, cfg.Leases)
+		if err != nil {
+			return err
+		}
+		defer d.close()
+		if err := d.prepare(ctx); err != nil {
+			return connect.LeaseFailure("cannot prepare the pool "+demoName, err)
+		}
+		users = func() string { return fmt.Sprintf("  %s", d.counts()) }
+		g.Go(func() error { d.use(ctx); return nil })
+	}
 	g.Go(func() error { return produceEvents(ctx, k, eventLoad{layout: layout, rate: rate, count: &produced}) })
-	g.Go(func() error { d.use(ctx); return nil })
 	g.Go(func() error {
 		t := time.NewTicker(10 * time.Second)
 		defer t.Stop()
@@ -75,8 +82,8 @@ func generateLoad(ctx context.Context, a *cli.App, rate int64) error {
 			case <-ctx.Done():
 				return nil
 			case now := <-t.C:
-				a.Notef("%s  %d events produced, mostly of campaign %s  %s", now.Format(time.TimeOnly), produced.Load(),
-					loadgen.BusiestCampaign(), d.counts())
+				a.Notef("%s  %d events produced, mostly of campaign %s%s", now.Format(time.TimeOnly), produced.Load(),
+					loadgen.BusiestCampaign(), users())
 			}
 		}
 	})

@@ -68,6 +68,31 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// weir load --no-leases needs no lease table.
+func TestLoadOfEvents(t *testing.T) {
+	broker, err := devbroker.Start(devbroker.Config{Topics: events.Catalog("local", events.Layout{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = broker.Close() }()
+	env := []string{"WEIR_KAFKA_BROKERS=" + strings.Join(broker.Addrs(), ","), "WEIR_LEASES_REGIONS=eu=http://127.0.0.1:1"}
+	ctx, stop := context.WithTimeout(t.Context(), testlimit.Limit)
+	defer stop()
+	ended, out := make(chan int, 1), &clitest.Buffer{}
+	go func() {
+		ended <- clitest.Execute(ctx, loadCommands, cli.Process{
+			Args: []string{"load", "--rate", "2000", "--no-leases"}, Environ: env, Stdin: strings.NewReader(""), Stdout: out, Stderr: out,
+		})
+	}()
+	for produced(t, broker.Addrs()) < 500 && pause.Poll(ctx) {
+		continue
+	}
+	stop()
+	if code := <-ended; code != cli.ExitOK && code != cli.ExitInterrupted || ctx.Err() == context.DeadlineExceeded {
+		t.Fatalf("code %d: %s", code, out.String())
+	}
+}
+
 func produced(t *testing.T, brokers []string) (n int64) {
 	t.Helper()
 	ends, err := kafka.EndOffsets(t.Context(), kafka.Cluster{Brokers: brokers}, events.EventsTopic)
