@@ -12,6 +12,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/dense"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -69,6 +70,7 @@ type ranking struct {
 	full    bool               // last is known: there were at least size members
 	last    [orders]ranked     // the last one by each order that stays
 	changed bool
+	raised  uint32   // the epoch of the cache in which raise was called last
 	gone    [][]byte // ids of rows to delete
 	total   dayTotal // as of the last flush
 	// written has the campaign days that this task has written since the first of them; nil: there
@@ -170,6 +172,30 @@ func (r *ranking) flush(size int, ch *stream.Changes) {
 	}
 }
 
+// raiseFrom is the number of changed campaign days, in sizes of a ranking, from which on raise costs
+// less than it saves.
+const raiseFrom = 4
+
+// raise sets the figures of the members that changed since the last flush, so that last is the last
+// one of now. Without it, campaigns that have all grown alike would reach the last one of before,
+// and be members until the next prune.
+func (c *Counter) raise(r *ranking) {
+	day, currency := splitTail(r.tail)
+	for ids, m := range r.members {
+		account, campaign, _ := bytes.Cut([]byte(ids), []byte{0})
+		n := c.cache.find(hashKey(account, campaign, day, currency), account, campaign, r.tail)
+		if n == dense.None {
+			continue
+		}
+		if e := &c.cache.list[n]; e.epoch == c.cache.epoch {
+			m.figures, r.changed = c.cache.figures(e), true
+		}
+	}
+	if r.changed {
+		r.prune(c.rankings.size)
+	}
+}
+
 // rank compares an entry that changed since the last flush.
 func (c *Counter) rank(e *entry) error {
 	key := c.cache.key(e)
@@ -178,10 +204,15 @@ func (c *Counter) rank(e *entry) error {
 		return nil
 	}
 	r, err := c.ranking(tail)
-	if err == nil {
-		r.offer(key[:len(key)-keyTail-1], c.cache.figures(e), c.rankings.size)
+	if err != nil {
+		return err
 	}
-	return err
+	if len(c.cache.dirty) > raiseFrom*c.rankings.size && r.raised != c.cache.epoch {
+		r.raised = c.cache.epoch
+		c.raise(r)
+	}
+	r.offer(key[:len(key)-keyTail-1], c.cache.figures(e), c.rankings.size)
+	return nil
 }
 
 // isOpen reports whether a spend key is of a day that is not closed. Others are in no ranking.
