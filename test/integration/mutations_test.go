@@ -73,7 +73,7 @@ func TestFollowerNotices(t *testing.T) {
 		"a barrier that no runtime has written": {[]*kgo.Record{{Topic: events.SpendTopic("local"), Key: changelogpb.SystemKey(changelogpb.BarrierKey)}}, "unknown form"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &follower{t: t, chains: make([]chain, 24), rows: map[string]*eventspb.Spend{}, health: map[string]*eventspb.SpendHistogram{}}
+			f := &follower{t: t, dc: "local", chains: make([]chain, 24), rows: map[string]*eventspb.Spend{}, health: map[string]*eventspb.SpendHistogram{}}
 			topics := map[string][]*kgo.Record{}
 			for _, r := range tc.records {
 				topics[r.Topic] = append(topics[r.Topic], r)
