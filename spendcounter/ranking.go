@@ -176,9 +176,9 @@ func (r *ranking) flush(size int, ch *stream.Changes) {
 // less than it saves.
 const raiseFrom = 4
 
-// raise sets the figures of the members that changed since the last flush, so that last is the last
-// one of now. Without it, campaigns that have all grown alike would reach the last one of before,
-// and be members until the next prune.
+// raise sets the figures of the members that changed since the last flush, so that last is that of
+// now. Without it, campaigns that have all grown alike would reach the last one of before, and be
+// members until the next prune.
 func (c *Counter) raise(r *ranking) {
 	day, currency := splitTail(r.tail)
 	for ids, m := range r.members {

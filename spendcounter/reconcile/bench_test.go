@@ -12,7 +12,8 @@ import (
 	"github.com/weirhq/weir/events/ingest"
 )
 
-// BenchmarkFile sums a CSV file of 100,000 events of 1,000 campaigns, as `weir spend reconcile` does.
+// BenchmarkFile sums a CSV file of 100,000 events of 1,000 campaigns, as `weir spend reconcile`
+// does.
 func BenchmarkFile(b *testing.B) {
 	const rows = 100_000
 	var text strings.Builder
