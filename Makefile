@@ -81,11 +81,12 @@ test-race: ## run the short tests of concurrent packages under the race detector
 	@export CGO_ENABLED=1 WEIR_TEST_CRASH_RUNS=$(RACERUNS); $(GOTEST) "$(RACE)" -- $(TAGS) -count=1 -short -race -skip '$(NORACE)' -timeout $(TIMEOUT) $(ARGS)
 
 test-brokers: docker-note ## run the tests of brokers that take minutes
-	@export WEIR_TEST_BROKERS=1; $(GOTEST) "./test/integration ./compose" -- $(TAGS) -count=1 -timeout $(TIMEOUT) -run '^Test($(BROKERTESTS))$$' $(ARGS)
+	@export WEIR_TEST_BROKERS=1; $(GOTEST) ./test/integration -- $(TAGS) -count=1 -timeout $(TIMEOUT) -run '^Test($(BROKERTESTS))$$' $(ARGS)
 
 # What make test runs with a smaller load, with the whole one. For changes of the runtime.
 soak: docker-note ## run tests on brokers with large loads, then all simulators (half an hour)
 	@export WEIR_TEST_SOAK=1 WEIR_TEST_LEASE_LOOP=2m; $(GOTEST) ./test/integration -- $(TAGS) -count=1 -timeout 30m -run '^Test($(SOAKTESTS))$$' $(ARGS)
+	@export WEIR_TEST_SOAK=1; $(GOTEST) ./compose -- $(TAGS) -count=1 -timeout $(TIMEOUT) -run '^TestDatacentres$$' $(ARGS)
 	@export WEIR_TEST_LOOP_HOURS=0.083; $(GOTEST) ./test/leaseloop -- $(TAGS) -count=1 -timeout $(TIMEOUT) -run '^TestLoopHours$$' $(ARGS)
 	@$(MAKE) sim
 

@@ -172,8 +172,8 @@ func (r *ranking) flush(size int, ch *stream.Changes) {
 	}
 }
 
-// raiseFrom is the number of changed campaign days, in sizes of a ranking, from which on raise costs
-// less than it saves.
+// raiseFrom is the number of changed campaign days, in sizes of a ranking, from which on raise
+// costs less than it saves.
 const raiseFrom = 4
 
 // raise sets the figures of the members that changed since the last flush, so that last is that of
