@@ -19,7 +19,7 @@ func TestDatacentres(t *testing.T) {
 		for _, service := range services {
 			p.within(fmt.Sprintf("%s has %d events", service, want), func() error {
 				var got struct{ Events uint64 }
-				err := p.ask(&got, service, "spend", "show", "--campaign", "spring")
+				err := p.ask(&got, service, "spend", "show", "--campaign", "spring", "--wait") // from the counter itself
 				if err == nil && got.Events != want {
 					err = fmt.Errorf("it has %d", got.Events)
 				}

@@ -40,7 +40,7 @@ func (c *Counter) Fold(b *stream.Batch) error {
 func (c *Counter) foldEvents(in *input, b *stream.Batch) error {
 	defer c.rows.release()
 	o := &c.origins[in.origin]
-	o.lastInputMs = max(o.lastInputMs, b.NowMs)
+	o.lastInputMs = b.NowMs
 	var folded uint64
 	for from := 0; from < len(b.Records); from += chunk {
 		to := min(from+chunk, len(b.Records))

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -54,7 +56,13 @@ func Unreachable(err error) bool {
 
 // ClosedAtOnce reports whether err is that a broker, or a proxy in front of it, has closed a
 // connection before the first answer.
-func ClosedAtOnce(err error) bool { return errors.As(err, new(*kgo.ErrFirstReadEOF)) }
+func ClosedAtOnce(err error) bool {
+	return closedFirst(err) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// closedFirst reports whether a connection without SASL was closed before the first answer: often
+// the broker expects TLS or SASL.
+func closedFirst(err error) bool { return errors.As(err, new(*kgo.ErrFirstReadEOF)) }
 
 // Connect is Client, and returns when one of the brokers has answered. All are asked at the same
 // time, and the client begins with the one that answered first: another may hold its first request

@@ -38,7 +38,7 @@ func RefusalOf(err error) Refusal {
 	case errors.As(err, &remote) && remote.Op == "remote error": // crypto/tls: an alert of the broker about the client
 		return BadCredentials
 	// the client has no type for the second
-	case ClosedAtOnce(err), strings.Contains(err.Error(), "tls alert record"):
+	case closedFirst(err), strings.Contains(err.Error(), "tls alert record"):
 		return TLSMismatch
 	}
 	return NotRefused

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -125,8 +126,8 @@ func (l *crossLoad) run(ctx context.Context, rng *rand.Rand, gens []*loadgen.Gen
 // TestDatacentres counts in three datacentres, each with a Kafka of its own, what the ad servers of
 // all of them produce, and some events twice. The processes of mirror and push are killed every
 // five seconds, and the counters at times. One broker restarts, one is killed, and one hangs. Then
-// the rows of each datacentre equal a recount of all events, no record is lost, and the audit finds
-// no difference. No operator has done anything.
+// the rows of each datacentre equal a recount of all events, no record is lost, the audit finds no
+// difference, and each datacentre has a copy of each dataset. No operator has done anything.
 func TestDatacentres(t *testing.T) {
 	onDemand(t, "takes five minutes")
 	need(t)
@@ -188,6 +189,31 @@ func TestDatacentres(t *testing.T) {
 	count, duplicates, _ := l.ledger.sum()
 	t.Logf("%d events, %d duplicates, %d kills", count, duplicates, kills)
 	checkAudit(t, dcs)
+	checkCopies(t, dcs)
+}
+
+// checkCopies stops the counters, and checks that each datacentre has a copy of the dataset of each
+// other one: the ring has three, so each dataset is pushed to both others.
+func checkCopies(t *testing.T, dcs []*datacentre) {
+	t.Helper()
+	for _, d := range dcs {
+		d.counts.signal(syscall.SIGTERM)
+		if code := d.counts.exit(); code != 0 {
+			t.Errorf("the counter of %s ended with code %d", d.name, code)
+		}
+	}
+	for _, d := range dcs {
+		want := datasetRows(testlimit.Context(t), d.cluster, events.SpendTopic(d.name))
+		for _, there := range dcs {
+			if there == d {
+				continue
+			}
+			testlimit.Within(t, "the dataset of "+d.name+" at "+there.name, func(ctx context.Context) error {
+				there.moves.alive()
+				return sameRows(want, datasetRows(ctx, there.cluster, events.CopiedSpendTopic(d.name)))
+			})
+		}
+	}
 }
 
 // checkLost checks that no copy is missing.

@@ -57,7 +57,7 @@ const (
 )
 
 // checkOverspend is the checker OVERSPENT. What the merge overspends is unavoidable: no dataset of
-// any reader had the clicks in time. If a counter counts too much, the merge shows nothing.
+// any reader had the clicks in time. If a counter charges too much, the merge shows nothing.
 func (w *simulation) checkOverspend() {
 	most := w.seconds(w.over[merged]) + chosenSeconds
 	if w.faults.seen[OverCount] {

@@ -172,7 +172,7 @@ type charge struct {
 	typ   eventspb.EventType
 }
 
-// records returns records as the counter reads them: one that counts too much reads other prices.
+// records returns records as the counter reads them: one that charges too much reads other prices.
 func (c *counter) records(list []entry) []stream.Record {
 	recs := make([]stream.Record, 0, len(list))
 	for i := range list {

@@ -46,7 +46,9 @@
 //   - CONVERGED: after all faults have ended, the rows of each counter are those of a recount of
 //     all records that it could have, by campaign, serving datacentre and event type, with the
 //     duplicates. So is its number of late events. Each copy of a dataset equals the dataset.
-//   - AUDIT: the audit shows a difference where a counter has lost events, and no other one.
+//   - AUDIT: the audit shows a difference where a counter has lost events or charges too much, and
+//     no other one. Each counter has minutes of each origin, up to the end. A datacentre that was
+//     added is left out.
 //   - LOST: a counter reports as many lost offsets of an origin as were lost, of events and
 //     adjustments.
 //   - COPIED: the copies of a log are its committed records, each once and in order.
@@ -78,5 +80,7 @@
 //
 // It has no clocks that jump, no more than one shard, and no retention. Requests do not fail alone:
 // a connection is cut, or it stalls, or neither. No datacentre is removed. A datacentre that is
-// added begins with the first record of all others.
+// added begins with the first record of all others. The duplicate window of 10 minutes does not end
+// in a run. Campaigns with a budget stop 45 s before the end, so that the readers return without
+// bursts of traffic: see TestBurst of package selection.
 package spendsim

@@ -30,7 +30,7 @@ const (
 
 //nolint:gochecknoglobals // a table: internal/lint complains about writes to it
 var faultNames = [...]string{
-	"counter killed", "counter stopped", "counter slow", "counter wiped", "counter counts too much", "mirror stopped",
+	"counter killed", "counter stopped", "counter slow", "counter wiped", "counter charges too much", "mirror stopped",
 	"mirror's transactions aborted", "copies lost", "push stopped", "push slow", "link cut", "link cut one way", "link lossy",
 	"Kafka stopped", "reader killed",
 }

@@ -26,6 +26,7 @@ func Mutations() []MutationCase {
 		{Mutation: "counter confuses types", Seeds: 50, By: "CONVERGED"},
 		{Mutation: "counter has another rule for late events", Seeds: 50, By: "CONVERGED", With: stopKafka},
 		{Mutation: "counter audits charged events alone", Seeds: 50, By: "AUDIT"},
+		{Mutation: "counter audits nothing after a restart", Seeds: 50, By: "AUDIT"},
 		{Mutation: "counter audits lost events", Seeds: 50, By: "AUDIT"},
 		{Mutation: "push writes health first", Seeds: 50, By: "HEALTH"},
 		{Mutation: "push does not compare", Seeds: 50, By: "HEALTH CONVERGED"},

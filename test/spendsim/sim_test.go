@@ -47,7 +47,7 @@ func TestSeeds(t *testing.T) {
 		t.Errorf("the policy %v overspends by %.1f s in the mean, and %v by %.1f s", selected, all[selected], own, all[own])
 	}
 	report(t, "runs without fail_safe", runs, func(h *History) bool { return h.Marks["fail_safe"] == 0 })
-	report(t, "runs in which a counter counts too much", runs, func(h *History) bool { return h.Marks[OverCount.String()] > 0 })
+	report(t, "runs in which a counter charges too much", runs, func(h *History) bool { return h.Marks[OverCount.String()] > 0 })
 }
 
 // report logs the overspend and the starvation under each policy, of some of the runs. It returns

@@ -42,16 +42,26 @@ func TestBrokersAwait(t *testing.T) {
 	})
 }
 
-// TestBrokersAwaitBehindProxy: a proxy closes each connection while the broker starts. The wait
-// lasts for some seconds, in which the broker may start, and ends with the likely cause.
+// TestBrokersAwaitBehindProxy: a proxy closes or resets each connection while the broker starts.
+// The wait lasts for some seconds, in which the broker may start, and ends with the likely cause.
 func TestBrokersAwaitBehindProxy(t *testing.T) {
-	for _, starts := range []time.Duration{10 * time.Second, time.Hour} {
+	reset := &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+	for _, c := range []struct {
+		starts time.Duration // then the proxy does not accept connections either
+		reset  bool
+		line   string
+	}{
+		{20 * time.Second, false, `is TLS missing?","message":"brokers_waiting"`},
+		{20 * time.Second, true, `connection reset by peer","message":"brokers_waiting"`},
+		{time.Hour, false, `is TLS missing?","message":"brokers_waiting"`},
+		{time.Hour, true, `connection reset by peer","message":"brokers_waiting"`},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			var log bytes.Buffer
 			b := &brokers{log: zerolog.New(&log), cluster: kafka.Cluster{Brokers: []string{"k1:9092"}}}
 			b.cluster.WithDialer(func(_ context.Context, network, _ string) (net.Conn, error) {
-				if time.Since(began) >= starts { // then another error follows
+				if time.Since(began) >= c.starts {
 					return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 				}
 				here, there := net.Pipe()
@@ -59,21 +69,37 @@ func TestBrokersAwaitBehindProxy(t *testing.T) {
 					_, _ = there.Read(make([]byte, 1000))
 					_ = there.Close()
 				}()
+				if c.reset {
+					return resetConn{here, reset}, nil
+				}
 				return here, nil
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			err := b.await(ctx)
 			took := time.Since(began).Round(time.Second)
-			if closed := starts == time.Hour; closed && (err == nil || !strings.Contains(err.Error(), "TLS") || took < closedLimit || took > 2*closedLimit) ||
-				!closed && (err != nil || took != time.Minute) {
-				t.Errorf("ended after %s: %v", took, err)
+			if ends := c.starts == time.Hour; ends && (err == nil || took < closedLimit || took > 2*closedLimit) ||
+				!ends && (err != nil || took != 2*time.Minute) {
+				t.Errorf("%+v: ended after %s: %v", c, took, err)
 			}
-			if !strings.Contains(log.String(), `is TLS missing?","message":"brokers_waiting"`) {
-				t.Errorf("no line has the likely cause:\n%s", log.String())
+			if !strings.Contains(log.String(), c.line) {
+				t.Errorf("%+v: no line has the cause:\n%s", c, log.String())
 			}
 		})
 	}
+}
+
+// resetConn is a connection whose reads fail as after a reset.
+type resetConn struct {
+	net.Conn
+	err error
+}
+
+func (c resetConn) Read(b []byte) (int, error) {
+	if n, err := c.Conn.Read(b); err == nil {
+		return n, nil
+	}
+	return 0, c.err
 }
 
 // TestBrokersAwaitStops: the end of the context ends the wait without an error.
