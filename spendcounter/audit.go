@@ -4,7 +4,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/spendcounter/spendpb"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -23,20 +22,17 @@ func (c *Counter) beginMinute(o *origin, ms, offset int64) {
 		return
 	}
 	if m != nil {
-		c.minutes = append(c.minutes, &eventspb.SpendAudit{
-			WriterDc: c.cfg.DC, Shard: c.task.Partition, Origin: o.dc, MinuteMs: m.MinuteMs,
-			FirstOffset: m.FirstOffset, NextOffset: m.NextOffset,
-			Events: m.Events, Micros: m.Micros, Digest: m.Digest, Lost: m.Lost, Rejected: m.Rejected, Begins: m.Begins,
-		})
+		c.minutes = append(c.minutes, m)
 	}
-	o.minute = &spendpb.OpenMinute{
-		MinuteMs: ms - ms%minuteMs, FirstOffset: offset, NextOffset: offset, Begins: m == nil,
+	o.minute = &eventspb.SpendAudit{
+		Origin: o.dc, MinuteMs: ms - ms%minuteMs, FirstOffset: offset, NextOffset: offset, Begins: m == nil,
 	}
 }
 
 // flushMinutes emits the minutes that have ended since the last Flush.
 func (c *Counter) flushMinutes(cm *stream.Commit, ch *stream.Changes) error {
 	for _, m := range c.minutes {
+		m.WriterDc, m.Shard = c.cfg.DC, c.task.Partition
 		m.Incarnation, m.OwnerEpoch, m.Sequence = cm.Incarnation, cm.OwnerEpoch, cm.Sequence
 		value, err := proto.Marshal(m)
 		if err != nil {

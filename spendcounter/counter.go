@@ -82,13 +82,13 @@ type origin struct {
 	micros              int64
 	lost                uint64
 	transportDuplicates uint64
-	rejected            uint64              // copies
-	late                uint64              // events not checked for duplicates; of all time
-	missedRing          uint64              // events too old for the ring; since New
-	events, adjustments []applied           // positions of its copies; kept while it is not configured
-	ring                ring.Ring           // by ingest time
-	lastInputMs         int64               // wall time of its last batch of events; since New
-	minute              *spendpb.OpenMinute // nil: nothing was folded yet
+	rejected            uint64               // copies
+	late                uint64               // events not checked for duplicates; of all time
+	missedRing          uint64               // events too old for the ring; since New
+	events, adjustments []applied            // positions of its copies; kept while it is not configured
+	ring                ring.Ring            // by ingest time
+	lastInputMs         int64                // wall time of its last batch of events; since New
+	minute              *eventspb.SpendAudit // nil: nothing was folded yet
 }
 
 // New returns a counter with the committed state of t. It reads the task record, and other state

@@ -10,6 +10,7 @@
 package spendpb
 
 import (
+	eventspb "github.com/weirhq/weir/events/eventspb"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -497,9 +498,11 @@ type Origin struct {
 	Late                uint64                 `protobuf:"varint,8,opt,name=late,proto3" json:"late,omitempty"`                                                          // events that arrived too late to be checked for duplicates, of all time
 	Rejected            uint64                 `protobuf:"varint,9,opt,name=rejected,proto3" json:"rejected,omitempty"`                                                  // copied records that were rejected, of all time
 	AppliedAdjustments  []*Applied             `protobuf:"bytes,10,rep,name=applied_adjustments,json=appliedAdjustments,proto3" json:"applied_adjustments,omitempty"`    // as applied, of the topic of copied adjustments
-	Minute              *OpenMinute            `protobuf:"bytes,11,opt,name=minute,proto3" json:"minute,omitempty"`                                                      // absent before the first event
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// The part of the next SpendAudit that is folded, without writer, shard and version. Absent
+	// before the first event.
+	Minute        *eventspb.SpendAudit `protobuf:"bytes,11,opt,name=minute,proto3" json:"minute,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Origin) Reset() {
@@ -602,120 +605,11 @@ func (x *Origin) GetAppliedAdjustments() []*Applied {
 	return nil
 }
 
-func (x *Origin) GetMinute() *OpenMinute {
+func (x *Origin) GetMinute() *eventspb.SpendAudit {
 	if x != nil {
 		return x.Minute
 	}
 	return nil
-}
-
-// OpenMinute is the part of the next SpendAudit of an origin that is folded.
-type OpenMinute struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	MinuteMs      int64                  `protobuf:"varint,1,opt,name=minute_ms,json=minuteMs,proto3" json:"minute_ms,omitempty"`
-	FirstOffset   int64                  `protobuf:"varint,2,opt,name=first_offset,json=firstOffset,proto3" json:"first_offset,omitempty"`
-	NextOffset    int64                  `protobuf:"varint,3,opt,name=next_offset,json=nextOffset,proto3" json:"next_offset,omitempty"`
-	Events        uint64                 `protobuf:"varint,4,opt,name=events,proto3" json:"events,omitempty"`
-	Micros        uint64                 `protobuf:"varint,5,opt,name=micros,proto3" json:"micros,omitempty"`
-	Digest        uint64                 `protobuf:"fixed64,6,opt,name=digest,proto3" json:"digest,omitempty"`
-	Lost          uint64                 `protobuf:"varint,7,opt,name=lost,proto3" json:"lost,omitempty"`
-	Rejected      uint64                 `protobuf:"varint,8,opt,name=rejected,proto3" json:"rejected,omitempty"`
-	Begins        bool                   `protobuf:"varint,9,opt,name=begins,proto3" json:"begins,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *OpenMinute) Reset() {
-	*x = OpenMinute{}
-	mi := &file_task_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *OpenMinute) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*OpenMinute) ProtoMessage() {}
-
-func (x *OpenMinute) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use OpenMinute.ProtoReflect.Descriptor instead.
-func (*OpenMinute) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *OpenMinute) GetMinuteMs() int64 {
-	if x != nil {
-		return x.MinuteMs
-	}
-	return 0
-}
-
-func (x *OpenMinute) GetFirstOffset() int64 {
-	if x != nil {
-		return x.FirstOffset
-	}
-	return 0
-}
-
-func (x *OpenMinute) GetNextOffset() int64 {
-	if x != nil {
-		return x.NextOffset
-	}
-	return 0
-}
-
-func (x *OpenMinute) GetEvents() uint64 {
-	if x != nil {
-		return x.Events
-	}
-	return 0
-}
-
-func (x *OpenMinute) GetMicros() uint64 {
-	if x != nil {
-		return x.Micros
-	}
-	return 0
-}
-
-func (x *OpenMinute) GetDigest() uint64 {
-	if x != nil {
-		return x.Digest
-	}
-	return 0
-}
-
-func (x *OpenMinute) GetLost() uint64 {
-	if x != nil {
-		return x.Lost
-	}
-	return 0
-}
-
-func (x *OpenMinute) GetRejected() uint64 {
-	if x != nil {
-		return x.Rejected
-	}
-	return 0
-}
-
-func (x *OpenMinute) GetBegins() bool {
-	if x != nil {
-		return x.Begins
-	}
-	return false
 }
 
 // Applied is the position in one partition of a topic of an origin.
@@ -730,7 +624,7 @@ type Applied struct {
 
 func (x *Applied) Reset() {
 	*x = Applied{}
-	mi := &file_task_proto_msgTypes[7]
+	mi := &file_task_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -742,7 +636,7 @@ func (x *Applied) String() string {
 func (*Applied) ProtoMessage() {}
 
 func (x *Applied) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[7]
+	mi := &file_task_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -755,7 +649,7 @@ func (x *Applied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Applied.ProtoReflect.Descriptor instead.
 func (*Applied) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{7}
+	return file_task_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Applied) GetPartition() int32 {
@@ -791,7 +685,7 @@ type Generations struct {
 
 func (x *Generations) Reset() {
 	*x = Generations{}
-	mi := &file_task_proto_msgTypes[8]
+	mi := &file_task_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -803,7 +697,7 @@ func (x *Generations) String() string {
 func (*Generations) ProtoMessage() {}
 
 func (x *Generations) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[8]
+	mi := &file_task_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -816,7 +710,7 @@ func (x *Generations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generations.ProtoReflect.Descriptor instead.
 func (*Generations) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{8}
+	return file_task_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Generations) GetNumber() uint64 {
@@ -853,7 +747,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_task_proto_msgTypes[9]
+	mi := &file_task_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -865,7 +759,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[9]
+	mi := &file_task_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -878,7 +772,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{9}
+	return file_task_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Bucket) GetToMs() int64 {
@@ -913,7 +807,7 @@ type Mark struct {
 
 func (x *Mark) Reset() {
 	*x = Mark{}
-	mi := &file_task_proto_msgTypes[10]
+	mi := &file_task_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -925,7 +819,7 @@ func (x *Mark) String() string {
 func (*Mark) ProtoMessage() {}
 
 func (x *Mark) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[10]
+	mi := &file_task_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -938,7 +832,7 @@ func (x *Mark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mark.ProtoReflect.Descriptor instead.
 func (*Mark) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{10}
+	return file_task_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Mark) GetStartMs() int64 {
@@ -968,7 +862,7 @@ type TopicStart struct {
 
 func (x *TopicStart) Reset() {
 	*x = TopicStart{}
-	mi := &file_task_proto_msgTypes[11]
+	mi := &file_task_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -980,7 +874,7 @@ func (x *TopicStart) String() string {
 func (*TopicStart) ProtoMessage() {}
 
 func (x *TopicStart) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[11]
+	mi := &file_task_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -993,7 +887,7 @@ func (x *TopicStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopicStart.ProtoReflect.Descriptor instead.
 func (*TopicStart) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{11}
+	return file_task_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TopicStart) GetTopic() string {
@@ -1037,7 +931,7 @@ type LocalState struct {
 
 func (x *LocalState) Reset() {
 	*x = LocalState{}
-	mi := &file_task_proto_msgTypes[12]
+	mi := &file_task_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +943,7 @@ func (x *LocalState) String() string {
 func (*LocalState) ProtoMessage() {}
 
 func (x *LocalState) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[12]
+	mi := &file_task_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +956,7 @@ func (x *LocalState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalState.ProtoReflect.Descriptor instead.
 func (*LocalState) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{12}
+	return file_task_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LocalState) GetProcessing() *Ring {
@@ -1098,7 +992,7 @@ type Ring struct {
 
 func (x *Ring) Reset() {
 	*x = Ring{}
-	mi := &file_task_proto_msgTypes[13]
+	mi := &file_task_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1004,7 @@ func (x *Ring) String() string {
 func (*Ring) ProtoMessage() {}
 
 func (x *Ring) ProtoReflect() protoreflect.Message {
-	mi := &file_task_proto_msgTypes[13]
+	mi := &file_task_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1017,7 @@ func (x *Ring) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ring.ProtoReflect.Descriptor instead.
 func (*Ring) Descriptor() ([]byte, []int) {
-	return file_task_proto_rawDescGZIP(), []int{13}
+	return file_task_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Ring) GetDc() string {
@@ -1152,7 +1046,7 @@ var File_task_proto protoreflect.FileDescriptor
 const file_task_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"task.proto\x12\x14weir.spendcounter.v1\"\x8c\x05\n" +
+	"task.proto\x12\x14weir.spendcounter.v1\x1a\tads.proto\"\x8c\x05\n" +
 	"\tTaskState\x12!\n" +
 	"\ftimestamp_ms\x18\x01 \x01(\x03R\vtimestampMs\x12\x1e\n" +
 	"\n" +
@@ -1202,7 +1096,7 @@ const file_task_proto_rawDesc = "" +
 	"\n" +
 	"duplicates\x18\b \x01(\x04R\n" +
 	"duplicates\x12\x1c\n" +
-	"\tconflicts\x18\t \x01(\x04R\tconflicts\"\xa3\x03\n" +
+	"\tconflicts\x18\t \x01(\x04R\tconflicts\"\x9d\x03\n" +
 	"\x06Origin\x12\x0e\n" +
 	"\x02dc\x18\x01 \x01(\tR\x02dc\x12!\n" +
 	"\fwatermark_ms\x18\x02 \x01(\x03R\vwatermarkMs\x12\x14\n" +
@@ -1214,20 +1108,8 @@ const file_task_proto_rawDesc = "" +
 	"\x04late\x18\b \x01(\x04R\x04late\x12\x1a\n" +
 	"\brejected\x18\t \x01(\x04R\brejected\x12N\n" +
 	"\x13applied_adjustments\x18\n" +
-	" \x03(\v2\x1d.weir.spendcounter.v1.AppliedR\x12appliedAdjustments\x128\n" +
-	"\x06minute\x18\v \x01(\v2 .weir.spendcounter.v1.OpenMinuteR\x06minute\"\xfd\x01\n" +
-	"\n" +
-	"OpenMinute\x12\x1b\n" +
-	"\tminute_ms\x18\x01 \x01(\x03R\bminuteMs\x12!\n" +
-	"\ffirst_offset\x18\x02 \x01(\x03R\vfirstOffset\x12\x1f\n" +
-	"\vnext_offset\x18\x03 \x01(\x03R\n" +
-	"nextOffset\x12\x16\n" +
-	"\x06events\x18\x04 \x01(\x04R\x06events\x12\x16\n" +
-	"\x06micros\x18\x05 \x01(\x04R\x06micros\x12\x16\n" +
-	"\x06digest\x18\x06 \x01(\x06R\x06digest\x12\x12\n" +
-	"\x04lost\x18\a \x01(\x04R\x04lost\x12\x1a\n" +
-	"\brejected\x18\b \x01(\x04R\brejected\x12\x16\n" +
-	"\x06begins\x18\t \x01(\bR\x06begins\"V\n" +
+	" \x03(\v2\x1d.weir.spendcounter.v1.AppliedR\x12appliedAdjustments\x122\n" +
+	"\x06minute\x18\v \x01(\v2\x1a.weir.events.v1.SpendAuditR\x06minute\"V\n" +
 	"\aApplied\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x03R\x04next\x12\x19\n" +
@@ -1273,39 +1155,39 @@ func file_task_proto_rawDescGZIP() []byte {
 	return file_task_proto_rawDescData
 }
 
-var file_task_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_task_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_task_proto_goTypes = []any{
-	(*TaskState)(nil),         // 0: weir.spendcounter.v1.TaskState
-	(*Pass)(nil),              // 1: weir.spendcounter.v1.Pass
-	(*Correction)(nil),        // 2: weir.spendcounter.v1.Correction
-	(*Total)(nil),             // 3: weir.spendcounter.v1.Total
-	(*AppliedAdjustment)(nil), // 4: weir.spendcounter.v1.AppliedAdjustment
-	(*Origin)(nil),            // 5: weir.spendcounter.v1.Origin
-	(*OpenMinute)(nil),        // 6: weir.spendcounter.v1.OpenMinute
-	(*Applied)(nil),           // 7: weir.spendcounter.v1.Applied
-	(*Generations)(nil),       // 8: weir.spendcounter.v1.Generations
-	(*Bucket)(nil),            // 9: weir.spendcounter.v1.Bucket
-	(*Mark)(nil),              // 10: weir.spendcounter.v1.Mark
-	(*TopicStart)(nil),        // 11: weir.spendcounter.v1.TopicStart
-	(*LocalState)(nil),        // 12: weir.spendcounter.v1.LocalState
-	(*Ring)(nil),              // 13: weir.spendcounter.v1.Ring
+	(*TaskState)(nil),           // 0: weir.spendcounter.v1.TaskState
+	(*Pass)(nil),                // 1: weir.spendcounter.v1.Pass
+	(*Correction)(nil),          // 2: weir.spendcounter.v1.Correction
+	(*Total)(nil),               // 3: weir.spendcounter.v1.Total
+	(*AppliedAdjustment)(nil),   // 4: weir.spendcounter.v1.AppliedAdjustment
+	(*Origin)(nil),              // 5: weir.spendcounter.v1.Origin
+	(*Applied)(nil),             // 6: weir.spendcounter.v1.Applied
+	(*Generations)(nil),         // 7: weir.spendcounter.v1.Generations
+	(*Bucket)(nil),              // 8: weir.spendcounter.v1.Bucket
+	(*Mark)(nil),                // 9: weir.spendcounter.v1.Mark
+	(*TopicStart)(nil),          // 10: weir.spendcounter.v1.TopicStart
+	(*LocalState)(nil),          // 11: weir.spendcounter.v1.LocalState
+	(*Ring)(nil),                // 12: weir.spendcounter.v1.Ring
+	(*eventspb.SpendAudit)(nil), // 13: weir.events.v1.SpendAudit
 }
 var file_task_proto_depIdxs = []int32{
 	5,  // 0: weir.spendcounter.v1.TaskState.origins:type_name -> weir.spendcounter.v1.Origin
-	8,  // 1: weir.spendcounter.v1.TaskState.ring:type_name -> weir.spendcounter.v1.Generations
+	7,  // 1: weir.spendcounter.v1.TaskState.ring:type_name -> weir.spendcounter.v1.Generations
 	2,  // 2: weir.spendcounter.v1.TaskState.corrections:type_name -> weir.spendcounter.v1.Correction
 	1,  // 3: weir.spendcounter.v1.TaskState.pass:type_name -> weir.spendcounter.v1.Pass
-	7,  // 4: weir.spendcounter.v1.Origin.applied:type_name -> weir.spendcounter.v1.Applied
-	7,  // 5: weir.spendcounter.v1.Origin.applied_adjustments:type_name -> weir.spendcounter.v1.Applied
-	6,  // 6: weir.spendcounter.v1.Origin.minute:type_name -> weir.spendcounter.v1.OpenMinute
-	10, // 7: weir.spendcounter.v1.Generations.current:type_name -> weir.spendcounter.v1.Mark
-	10, // 8: weir.spendcounter.v1.Generations.previous:type_name -> weir.spendcounter.v1.Mark
-	10, // 9: weir.spendcounter.v1.Bucket.since:type_name -> weir.spendcounter.v1.Mark
-	11, // 10: weir.spendcounter.v1.Mark.topics:type_name -> weir.spendcounter.v1.TopicStart
-	7,  // 11: weir.spendcounter.v1.TopicStart.applied:type_name -> weir.spendcounter.v1.Applied
-	13, // 12: weir.spendcounter.v1.LocalState.processing:type_name -> weir.spendcounter.v1.Ring
-	13, // 13: weir.spendcounter.v1.LocalState.origins:type_name -> weir.spendcounter.v1.Ring
-	10, // 14: weir.spendcounter.v1.LocalState.as_of:type_name -> weir.spendcounter.v1.Mark
+	6,  // 4: weir.spendcounter.v1.Origin.applied:type_name -> weir.spendcounter.v1.Applied
+	6,  // 5: weir.spendcounter.v1.Origin.applied_adjustments:type_name -> weir.spendcounter.v1.Applied
+	13, // 6: weir.spendcounter.v1.Origin.minute:type_name -> weir.events.v1.SpendAudit
+	9,  // 7: weir.spendcounter.v1.Generations.current:type_name -> weir.spendcounter.v1.Mark
+	9,  // 8: weir.spendcounter.v1.Generations.previous:type_name -> weir.spendcounter.v1.Mark
+	9,  // 9: weir.spendcounter.v1.Bucket.since:type_name -> weir.spendcounter.v1.Mark
+	10, // 10: weir.spendcounter.v1.Mark.topics:type_name -> weir.spendcounter.v1.TopicStart
+	6,  // 11: weir.spendcounter.v1.TopicStart.applied:type_name -> weir.spendcounter.v1.Applied
+	12, // 12: weir.spendcounter.v1.LocalState.processing:type_name -> weir.spendcounter.v1.Ring
+	12, // 13: weir.spendcounter.v1.LocalState.origins:type_name -> weir.spendcounter.v1.Ring
+	9,  // 14: weir.spendcounter.v1.LocalState.as_of:type_name -> weir.spendcounter.v1.Mark
 	15, // [15:15] is the sub-list for method output_type
 	15, // [15:15] is the sub-list for method input_type
 	15, // [15:15] is the sub-list for extension type_name
@@ -1324,7 +1206,7 @@ func file_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_task_proto_rawDesc), len(file_task_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -58,7 +58,7 @@ type reader struct {
 	dc       int
 	datasets []*copied // the own one first
 	selector *selection.Selector
-	answer   *answer // nil: there is none yet
+	answer   *answer // nil before the first evaluation
 	down     int64   // until when it does not run
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
-	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/mirror"
 	"github.com/weirhq/weir/processors/kafka"
@@ -86,8 +85,8 @@ func (s *skip) run(ctx context.Context, a *cli.App, name string) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(d.peerNames(), s.dc) {
-		return d.unknownPeer(name, s.dc)
+	if err := d.isPeer(name, s.dc); err != nil {
+		return err
 	}
 	if !slices.ContainsFunc(d.Topics, func(t mirror.Topic) bool { return t.Name == s.topic }) || s.partition >= d.Partitions {
 		return cli.UsageError(fmt.Sprintf("%s/%d of %s is not copied", s.topic, s.partition, s.dc),
@@ -122,15 +121,6 @@ func (s *skip) parse(name string) error {
 	}
 	return cli.UsageError(fmt.Sprintf("%q is not a partition of another datacentre", name),
 		"write DC/TOPIC/PARTITION, such as us/ads.events/5")
-}
-
-// unknownPeer is the error for a datacentre that is not copied.
-func (d deployment) unknownPeer(where, dc string) error {
-	do := "the other datacentres are: " + strings.Join(d.peerNames(), ", ")
-	if n, ok := config.Nearest(dc, d.peerNames()); ok {
-		do = "did you mean " + n + "?"
-	}
-	return cli.UsageError(fmt.Sprintf("%s: no other datacentre is called %q", where, dc), do)
 }
 
 // plan checks the skip against the state of the copy.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/processors"
 )
 
@@ -60,8 +61,8 @@ func newStatusCmd(a *cli.App) *cobra.Command {
 				return err
 			}
 			for _, dc := range only {
-				if !slices.Contains(d.peerNames(), dc) {
-					return d.unknownPeer("--dc", dc)
+				if err := d.isPeer("--dc", dc); err != nil {
+					return err
 				}
 			}
 			tasks, err := d.tasks(cmd.Context())
@@ -84,12 +85,13 @@ func newStatusCmd(a *cli.App) *cobra.Command {
 	return c
 }
 
-// peerNames returns the names of the datacentres that are copied.
-func (d deployment) peerNames() (names []string) {
+// isPeer returns a usage error if no other datacentre is called dc. where is what names it.
+func (d deployment) isPeer(where, dc string) error {
+	var names []string
 	for _, p := range d.Peers {
 		names = append(names, p.DC)
 	}
-	return names
+	return connect.KnownDatacentre(where, dc, "other datacentre", names)
 }
 
 // rows returns a row for each partition of each topic of each datacentre, in this order.

@@ -82,28 +82,20 @@ func newSpendAuditCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			clusters, err := auditClusters(cfg, own)
-			if err != nil {
-				return err
-			}
-			if err := knownOrigins(cfg, origins); err != nil {
-				return err
+			for _, dc := range origins {
+				if err := connect.KnownDatacentre("--origin", dc, "datacentre", append([]string{cfg.DC}, cfg.PeerNames()...)); err != nil {
+					return err
+				}
 			}
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), wait, fmt.Errorf("the topic was not read within %s (--wait)", wait))
 			defer cancel()
 			audit := spendaudit.Audit{}
 			of := kafkaadmin.TopicRange{Topic: node.SpendCounter(cfg).Layout.Name(events.AuditTopic), Since: time.Now().Add(-since)}
-			away := readAudits(ctx, clusters, of, func(m *eventspb.SpendAudit) {
+			read, away := readAudits(ctx, auditClusters(cfg, own), of, func(m *eventspb.SpendAudit) {
 				if len(origins) == 0 || slices.Contains(origins, m.GetOrigin()) {
 					audit.Add(m)
 				}
 			})
-			var read []string
-			for _, c := range clusters {
-				if !slices.ContainsFunc(away, func(f unread) bool { return f.dc == c.dc }) {
-					read = append(read, c.dc)
-				}
-			}
 			p.a, p.failed = a, away
 			return p.print(audit.Report(read...))
 		},
@@ -116,43 +108,24 @@ func newSpendAuditCmd(a *cli.App) *cobra.Command {
 	return c
 }
 
-// auditCluster is the Kafka of a datacentre.
+// auditCluster is the Kafka of a datacentre, or why it is not known.
 type auditCluster struct {
 	dc    string
 	kafka kafka.Cluster
+	err   error
 }
 
 // auditClusters returns the Kafka of this datacentre and of all others.
-func auditClusters(cfg *config.Config, own kafka.Cluster) ([]auditCluster, error) {
-	list := []auditCluster{{cfg.DC, own}}
+func auditClusters(cfg *config.Config, own kafka.Cluster) []auditCluster {
+	list := []auditCluster{{dc: cfg.DC, kafka: own}}
 	for _, d := range cfg.Peers() {
-		if len(d.Brokers) == 0 {
-			return nil, cli.Fail(cli.ExitConfig, "cannot read the audit of "+d.Name, errors.New("the brokers of "+d.Name+" are not known"),
-				"name a configuration file (-f) with all datacentres in dcs")
+		c := auditCluster{dc: d.Name}
+		if c.kafka, c.err = node.PeerKafka(d); len(d.Brokers) == 0 {
+			c.err = errors.New("the brokers are not known")
 		}
-		k, err := node.PeerKafka(d)
-		if err != nil {
-			return nil, connect.NodeFailure(err)
-		}
-		list = append(list, auditCluster{d.Name, k})
+		list = append(list, c)
 	}
-	return list, nil
-}
-
-// knownOrigins returns a usage error for a datacentre that is not configured.
-func knownOrigins(cfg *config.Config, origins []string) error {
-	known := append([]string{cfg.DC}, cfg.PeerNames()...)
-	for _, dc := range origins {
-		if slices.Contains(known, dc) {
-			continue
-		}
-		do := "the datacentres are: " + strings.Join(known, ", ")
-		if n, ok := config.Nearest(dc, known); ok {
-			do = "did you mean " + n + "?"
-		}
-		return cli.UsageError(fmt.Sprintf("--origin: no datacentre is called %q", dc), do)
-	}
-	return nil
+	return list
 }
 
 // unread is a datacentre whose topic could not be read to its end.
@@ -173,36 +146,51 @@ func (f *unread) failure() error {
 		"name the configuration file (-f)")
 }
 
-// readAudits reads the topics of all datacentres at once. The first one is that of the process.
-func readAudits(ctx context.Context, clusters []auditCluster, of kafkaadmin.TopicRange, fn func(*eventspb.SpendAudit)) (failed []unread) {
+// readAudits reads the topics of all datacentres at once, and returns which it has read to their
+// end. The first one is that of the process.
+func readAudits(
+	ctx context.Context, clusters []auditCluster, of kafkaadmin.TopicRange, fn func(*eventspb.SpendAudit),
+) (read []string, failed []unread) {
 	var mu sync.Mutex
 	var reads sync.WaitGroup
 	for i, c := range clusters {
 		reads.Go(func() {
-			m := &eventspb.SpendAudit{}
-			err := kafkaadmin.ReadPartitions(ctx, c.kafka, of, func(partition int32, r stream.Record) error {
-				if err := proto.Unmarshal(r.Value, m); err != nil {
-					return fmt.Errorf("%s/%d, offset %d, is not a SpendAudit: %w", of.Topic, partition, r.Offset, err)
-				}
+			err := c.read(ctx, of, func(m *eventspb.SpendAudit) {
 				mu.Lock()
 				defer mu.Unlock()
 				fn(m)
-				return nil
 			})
-			if err == nil {
-				return
-			}
-			if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) {
-				err = cause
-			}
 			mu.Lock()
 			defer mu.Unlock()
-			failed = append(failed, unread{c.dc, i == 0, err})
+			if err == nil {
+				read = append(read, c.dc)
+			} else {
+				failed = append(failed, unread{c.dc, i == 0, err})
+			}
 		})
 	}
 	reads.Wait()
 	slices.SortFunc(failed, func(x, y unread) int { return strings.Compare(x.dc, y.dc) })
-	return failed
+	return read, failed
+}
+
+// read gives the records of a range of its topic to fn.
+func (c *auditCluster) read(ctx context.Context, of kafkaadmin.TopicRange, fn func(*eventspb.SpendAudit)) error {
+	if c.err != nil {
+		return c.err
+	}
+	m := &eventspb.SpendAudit{}
+	err := kafkaadmin.ReadPartitions(ctx, c.kafka, of, func(partition int32, r stream.Record) error {
+		if err := proto.Unmarshal(r.Value, m); err != nil {
+			return fmt.Errorf("%s/%d, offset %d, is not a SpendAudit: %w", of.Topic, partition, r.Offset, err)
+		}
+		fn(m)
+		return nil
+	})
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, ctx.Err()) {
+		return cause
+	}
+	return err
 }
 
 // auditPrinter prints a report.

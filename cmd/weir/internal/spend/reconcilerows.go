@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -120,8 +121,9 @@ func (r *reconciliation) match(ctx context.Context, src *ingest.Source, list []r
 	}
 	log.reach(list)
 	if missing := len(list) - len(log.days); missing > 0 {
-		r.a.Notef("the log begins at %s: the events of %d campaign days from before are not compared",
-			log.begin.UTC().Format(time.RFC3339), missing)
+		last := slices.MaxFunc(slices.Collect(maps.Values(log.begins)), time.Time.Compare)
+		r.a.Notef("of %d campaign days the log does not have all events, which are therefore not compared: it begins at %s",
+			missing, last.UTC().Format(time.RFC3339))
 	}
 	if len(log.days) == 0 {
 		return nil, nil
@@ -181,11 +183,12 @@ func (r *reconciliation) matchParts(ctx context.Context, src *ingest.Source, log
 type eventLog struct {
 	kafka      kafka.Cluster
 	topics     []string
+	shards     int32 // partitions of a topic
 	partitions []int32
 	days       []reconcile.CampaignDay // of which it has all events
-	// begin is the time of the first record of the partition that begins last, and zero if no
-	// partition lacks its first records.
-	begin time.Time
+	// begins has the partitions that lack their first records, with the time of the first one that
+	// they have: of the topic that begins last.
+	begins map[int32]time.Time
 }
 
 // openLog returns the log of the accounts of some campaign days.
@@ -195,9 +198,9 @@ func (r *reconciliation) openLog(ctx context.Context, list []reconcile.Differenc
 		return nil, err
 	}
 	layout := node.SpendCounter(cfg).Layout
-	l := &eventLog{kafka: k, topics: eventTopics(cfg)}
+	l := &eventLog{kafka: k, topics: eventTopics(cfg), shards: layout.Partitions(), begins: map[int32]time.Time{}}
 	for _, d := range list {
-		if p := events.Shard(d.Account, layout.Partitions()); !slices.Contains(l.partitions, p) {
+		if p := events.Shard(d.Account, l.shards); !slices.Contains(l.partitions, p) {
 			l.partitions = append(l.partitions, p)
 		}
 	}
@@ -206,22 +209,23 @@ func (r *reconciliation) openLog(ctx context.Context, list []reconcile.Differenc
 		if err != nil {
 			return nil, err
 		}
-		for _, first := range firsts {
+		for p, first := range firsts {
 			complete := first.Offset == 0 && layout.Generation <= 1 // records of a former generation are in other topics
-			if at := time.UnixMilli(first.TimeMs); !complete && at.After(l.begin) {
-				l.begin = at
+			if at := time.UnixMilli(first.TimeMs); !complete && at.After(l.begins[p]) {
+				l.begins[p] = at
 			}
 		}
 	}
 	return l, nil
 }
 
-// reach sets days: those that begin after the log. A day begins up to 14 hours before it does in
-// UTC.
+// reach sets days: those that begin after the partition of their account. A day begins up to 14
+// hours before it does in UTC.
 func (l *eventLog) reach(list []reconcile.Difference) {
 	for _, d := range list {
-		begin, err := time.Parse(time.DateOnly, d.Day.String())
-		if err == nil && (l.begin.IsZero() || begin.Add(-14*time.Hour).After(l.begin)) {
+		day, err := time.Parse(time.DateOnly, d.Day.String())
+		begin, short := l.begins[events.Shard(d.Account, l.shards)]
+		if err == nil && (!short || day.Add(-14*time.Hour).After(begin)) {
 			l.days = append(l.days, d.CampaignDay)
 		}
 	}
