@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/stream"
 )
@@ -30,14 +31,14 @@ type benchLog struct {
 	batches []*stream.Batch
 	ids     [][]byte // offsets of the last eight digits of each event id
 	round   uint64
-	next    int64
+	next    map[string]int64 // by topic
 }
 
 const benchBatch = 4096
 
 func newBenchLog(tb testing.TB, dist string, campaigns, events int) *benchLog {
 	rng := rand.New(rand.NewPCG(1, 2))
-	pick, l := draw(dist, campaigns, rng), &benchLog{}
+	pick, l := draw(dist, campaigns, rng), &benchLog{next: map[string]int64{}}
 	const base = int64(1_700_000_000_000)
 	for i := range events {
 		if i%benchBatch == 0 {
@@ -104,20 +105,44 @@ func (l *benchLog) renumber() {
 	i := 0
 	for _, b := range l.batches {
 		for j := range b.Records {
-			b.Records[j].Offset = l.next
-			l.next++
+			at := l.next[b.Topic]
+			if b.Records[j].Offset, l.next[b.Topic] = at, at+1; len(b.Records[j].Headers) > 0 {
+				b.Records[j].Headers[0].Value = events.AppendOrigin(b.Records[j].Headers[0].Value[:0], events.Origin{
+					Partition: b.Partition, Offset: at, Previous: at - 1,
+				})
+			}
 			binary.BigEndian.PutUint64(l.ids[i][:8], 0x6161616161616161+l.round&0xf+l.round>>4&0xf<<8+l.round>>8&0xf<<16+l.round>>12&0xf<<24)
 			i++
 		}
 	}
 }
 
+// copied makes the batches those of four datacentres in turn: the own one and copies of three
+// others. It returns the datacentres by topic of copied events.
+func (l *benchLog) copied() map[string]string {
+	topics := map[string]string{}
+	for i, b := range l.batches {
+		dc := []string{"", "ap", "sa", "us"}[i%4]
+		if dc == "" {
+			continue
+		}
+		b.Topic = events.CopiedEventsTopic(dc)
+		topics[b.Topic] = dc
+		for j := range b.Records {
+			b.Records[j].Headers = []stream.Header{{Key: events.OriginHeader}}
+		}
+	}
+	return topics
+}
+
 func BenchmarkFold(b *testing.B) {
-	for _, name := range []string{"even", "zipf1.1", "zipf1.1/delayed", "even/parts", "zipf1.1/parts", "even/hours", "zipf1.1/hours", "zipf1.1/hours/delayed"} {
+	for _, name := range []string{"even", "even/datacentres", "zipf1.1", "zipf1.1/datacentres", "zipf1.1/delayed", "even/parts", "zipf1.1/parts", "even/hours",
+		"zipf1.1/hours", "zipf1.1/hours/delayed"} {
 		b.Run(name, func(b *testing.B) {
 			dist, delayed := strings.CutSuffix(name, "/delayed")
 			dist, hours := strings.CutSuffix(dist, "/hours")
 			dist, split := strings.CutSuffix(dist, "/parts")
+			dist, copied := strings.CutSuffix(dist, "/datacentres")
 			l := newBenchLog(b, dist, 100_000, 400_000)
 			if delayed {
 				l.delay(b)
@@ -126,6 +151,9 @@ func BenchmarkFold(b *testing.B) {
 			if split {
 				l.split(b)
 				cfg.Parts = 20
+			}
+			if copied {
+				cfg.DC, cfg.Inputs.Copied = "eu", l.copied()
 			}
 			s := newStore()
 			c := mustNew(b, cfg, s)

@@ -22,7 +22,7 @@ type ProcessorConfig struct {
 	// Layout is the number of partitions and the generation of the topics.
 	Layout events.Layout
 	// Events is the topic of the events. Defaults to events.EventsTopic of the layout. Benchmarks
-	// read another topic.
+	// read another topic, and the copies of a peer in the topic with ".from.PEER" after its name.
 	Events string
 	// DuplicateWindow and RejectLate: see spendcounter.Config.
 	DuplicateWindow time.Duration
@@ -132,7 +132,11 @@ func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 		if dc == s.DC {
 			continue
 		}
-		if topic := l.Name(events.CopiedEventsTopic(dc)); !slices.Contains(inputs, topic) {
+		topic := l.Name(events.CopiedEventsTopic(dc))
+		if s.Events != l.Name(events.EventsTopic) {
+			topic = s.Events + ".from." + dc
+		}
+		if !slices.Contains(inputs, topic) {
 			adjustments := l.Name(events.CopiedAdjustmentsTopic(dc))
 			inputs = append(inputs, topic, adjustments)
 			cfg.Inputs.Copied[topic], cfg.Inputs.CopiedAdjustments[adjustments] = dc, dc

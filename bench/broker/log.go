@@ -3,6 +3,8 @@ package broker
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/weirhq/weir/events/loadgen"
 	"github.com/weirhq/weir/spendcounter"
@@ -15,6 +17,8 @@ type Log struct {
 	Campaigns int
 	Zipf      float64
 	Active    int // number of campaigns in all but the first quarter of the events; 0 means Campaigns
+
+	datacentres int // that have an equal part of the events in a topic each; 0 means one
 }
 
 func (l Log) keys() string {
@@ -35,6 +39,9 @@ func (l Log) topic() string {
 	if l.Active != 0 {
 		spread += fmt.Sprintf(".active-%d", l.Active)
 	}
+	if l.datacentres != 0 {
+		spread += fmt.Sprintf(".datacentres-%d", l.datacentres)
+	}
 	return fmt.Sprintf("weir.bench.%d.%d.%s", l.Events, l.Campaigns, spread)
 }
 
@@ -53,21 +60,22 @@ func (l Log) fill(ctx context.Context, e *Env) error {
 	e.Notef("log: %s", l.topic())
 	var buf []byte
 	made := int64(0)
-	return Load(ctx, e.Kafka, l.topic(), l.Events, func() (int32, []byte, []byte) {
+	return Load(ctx, e.Kafka, l.topic(), l.Events, func() Record {
 		var r loadgen.Record
 		if made++; made > l.Events/4 {
 			gen = later
 		}
 		buf, r = gen.Append(buf[:0])
-		return r.Partition, r.Key, r.Value
+		return Record{Partition: r.Partition, Key: r.Key, Value: r.Value}
 	})
 }
 
-// benchCounter returns the spend counter with the log of a benchmark as its only input. Its outputs
-// are topics of the benchmark: those of the counter may be in use on these brokers.
-func benchCounter(topic string, memory int64) (stream.Processor, error) {
-	proc, err := spendcounter.ProcessorConfig{Events: topic, Memory: memory / 4}.Processor()
-	proc.Inputs = []string{topic}
+// benchCounter returns the spend counter with the log of a benchmark, and copies of peers, as its
+// only inputs. Its outputs are topics of the benchmark: those of the counter may be in use on these
+// brokers.
+func benchCounter(topic string, memory int64, peers ...string) (stream.Processor, error) {
+	proc, err := spendcounter.ProcessorConfig{Events: topic, Memory: memory / 4, Peers: peers}.Processor()
+	proc.Inputs = slices.DeleteFunc(proc.Inputs, func(input string) bool { return !strings.HasPrefix(input, topic) })
 	for i := range proc.Outputs {
 		proc.Outputs[i].Topic = "weir.bench." + proc.Outputs[i].Name
 	}

@@ -42,7 +42,7 @@ func LoadChangelog(ctx context.Context, k kafka.Cluster, n int64) (topic string,
 	value := make([]byte, restoreValue)
 	rng := rand.New(rand.NewPCG(1, 2))
 	key := make([]byte, 17)
-	err = Load(ctx, k, topic, total, func() (int32, []byte, []byte) {
+	err = Load(ctx, k, topic, total, func() Record {
 		p := int32(i % restorePartitions)
 		if i++; i > n {
 			m := &changelogpb.Marker{
@@ -50,9 +50,9 @@ func LoadChangelog(ctx context.Context, k kafka.Cluster, n int64) (topic string,
 			}
 			b, err := proto.Marshal(m)
 			if err != nil {
-				return p, []byte("\x00m"), nil
+				return Record{Partition: p, Key: []byte("\x00m")}
 			}
-			return p, []byte("\x00m"), b
+			return Record{Partition: p, Key: []byte("\x00m"), Value: b}
 		}
 		key[0] = 1
 		binary.BigEndian.PutUint64(key[1:], rng.Uint64())
@@ -60,7 +60,7 @@ func LoadChangelog(ctx context.Context, k kafka.Cluster, n int64) (topic string,
 		for j := 0; j < restoreValue; j += 25 { // a row compresses to about a third
 			binary.LittleEndian.PutUint64(value[j:], rng.Uint64())
 		}
-		return p, key, value
+		return Record{Partition: p, Key: key, Value: value}
 	})
 	return topic, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafka"
@@ -29,9 +30,14 @@ func result(name string, events int64, took time.Duration) Result {
 	return Result{Name: name, Events: events, Took: took, PerSec: float64(events) / took.Seconds()}
 }
 
-// Source returns the partition, key and value of the next record at each call. Key and value are
-// valid until the next call.
-type Source func() (partition int32, key, value []byte)
+// Record is a record to write.
+type Record struct {
+	Partition          int32
+	Key, Value, Origin []byte // Origin is the value of events.OriginHeader; nil: not a copy
+}
+
+// Source returns the next record at each call. Its bytes are valid until the next call.
+type Source func() Record
 
 // Load fills a topic with n records, unless the topic has that many: some benchmarks append to
 // their log.
@@ -58,15 +64,20 @@ func Load(ctx context.Context, k kafka.Cluster, topic string, n int64, src Sourc
 	first := kgo.AbortingFirstErrPromise(cl)
 	var slab []byte
 	for range n {
-		p, key, value := src()
-		if cap(slab)-len(slab) < len(key)+len(value) {
+		r := src()
+		if cap(slab)-len(slab) < len(r.Key)+len(r.Value)+len(r.Origin) {
 			slab = make([]byte, 0, 1<<20)
 		}
-		at := len(slab)
-		slab = append(append(slab, key...), value...)
-		mid := at + len(key)
-		cl.Produce(ctx, &kgo.Record{Topic: topic, Partition: p, Key: slab[at:mid:mid], Value: slab[mid:len(slab):len(slab)]},
-			first.Promise())
+		keep := func(b []byte) []byte {
+			at := len(slab)
+			slab = append(slab, b...)
+			return slab[at:len(slab):len(slab)]
+		}
+		out := &kgo.Record{Topic: topic, Partition: r.Partition, Key: keep(r.Key), Value: keep(r.Value)}
+		if r.Origin != nil {
+			out.Headers = []kgo.RecordHeader{{Key: events.OriginHeader, Value: keep(r.Origin)}}
+		}
+		cl.Produce(ctx, out, first.Promise())
 	}
 	return errors.Join(cl.Flush(ctx), first.Err())
 }
@@ -143,8 +154,8 @@ func Isolate(ctx context.Context, k kafka.Cluster, proc *stream.Processor) (done
 }
 
 // Fold runs the processor over the topic from the start into an empty store, until n records are
-// committed and applied. The time begins after the first from records. The topic must be the
-// processor's only input.
+// committed and applied. The time begins after the first from records. The inputs must have no
+// further records.
 func Fold(ctx context.Context, cfg processors.Config, proc stream.Processor, from, n int64) (Result, error) {
 	remove, err := Isolate(ctx, cfg.Kafka, &proc)
 	if err != nil {
@@ -164,7 +175,30 @@ func Fold(ctx context.Context, cfg processors.Config, proc stream.Processor, fro
 	go func() { done <- rt.Run(run) }()
 	res, err := watch(done, rt, from, n)
 	stop()
-	return res, errors.Join(err, <-done, os.RemoveAll(dir), remove())
+	err = errors.Join(err, <-done, os.RemoveAll(dir))
+	if err == nil {
+		err = checkRejects(ctx, cfg.Kafka, proc.DLQ)
+	}
+	return res, errors.Join(err, remove())
+}
+
+// checkRejects returns an error if records were rejected: they are read, but not counted.
+func checkRejects(ctx context.Context, k kafka.Cluster, dlq string) error {
+	cl, err := k.Client()
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, dlq)
+	if err == nil {
+		err = ends.Error()
+	}
+	ends.Each(func(o kadm.ListedOffset) {
+		if err == nil && o.Offset > 0 {
+			err = errors.New("records of the log were rejected: delete the topic of the log if another version of weir filled it")
+		}
+	})
+	return err
 }
 
 // watch measures the time between from and n applied records.

@@ -20,6 +20,8 @@ func TestBench(t *testing.T) {
 		"spend":   {"--events", "4000", "--campaigns", "10", "--zipf", "-1"},
 		"growth":  {"--events", "8000"},
 		"latency": {"--capacity", "1s", "--measure", "1s"},
+
+		"datacentres": {"--events", "8001", "--campaigns", "10"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && name != "spend" {

@@ -126,7 +126,7 @@ func endOf(b *testing.B, n int64) {
 // within the second after begin, the others in an hour.
 func leaseLog(b *testing.B, n, ending, begin int64) broker.Source {
 	i := int64(-benchPools)
-	return func() (int32, []byte, []byte) {
+	return func() broker.Record {
 		pool := fmt.Sprint("pool-", (i+benchPools)%benchPools)
 		c := &eventspb.LeaseChange{Region: "eu", Client: "client", Pool: pool, AtMs: begin}
 		if i < 0 {
@@ -145,7 +145,7 @@ func leaseLog(b *testing.B, n, ending, begin int64) broker.Source {
 		if err != nil {
 			b.Fatal(err)
 		}
-		return events.LeaseShard("client", pool, benchTasks), []byte("client\x00" + pool), value
+		return broker.Record{Partition: events.LeaseShard("client", pool, benchTasks), Key: []byte("client\x00" + pool), Value: value}
 	}
 }
 

@@ -139,7 +139,7 @@ func newBenchProcessCmd(a *cli.App) *cobra.Command {
 func newBenchCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "bench", Short: "Measure weir on your brokers"}
 	cli.RefuseServer(c, "it measures the brokers of --brokers or kafka.brokers")
-	c.AddCommand(newBenchSpendCmd(a), newBenchRestoreCmd(a), newBenchGrowthCmd(a), newBenchScaleCmd(a))
+	c.AddCommand(newBenchSpendCmd(a), newBenchRestoreCmd(a), newBenchGrowthCmd(a), newBenchScaleCmd(a), newBenchDatacentresCmd(a))
 	c.AddCommand(newBenchRestartCmd(a), newBenchLatencyCmd(a), newBenchAllCmd(a), newBenchProcessCmd(a))
 	return c
 }
@@ -258,6 +258,20 @@ func newBenchGrowthCmd(a *cli.App) *cobra.Command {
 		"so that only the size of the state differs. With --active 0 they are of all campaigns; then a\n" +
 		"transaction also writes more rows."
 	c.Flags().IntVar(&s.Log.Active, "active", s.Log.Active, "number of campaigns that have timed events; 0: all")
+	return c
+}
+
+// newBenchDatacentresCmd returns `weir bench datacentres`.
+func newBenchDatacentresCmd(a *cli.App) *cobra.Command {
+	s := &broker.Suite{Log: broker.Log{Events: 20_000_000, Campaigns: 100_000, Zipf: loadgen.Even}}
+	c := figures{a, s}.command("datacentres", "Measure the throughput with the events of one datacentre, and of four",
+		func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
+			return s.Datacentres(ctx, e)
+		})
+	c.Long = "Measure the throughput of the spend counter with the events of one datacentre, and with as many events\n" +
+		"of four: a quarter of them are its own, and the others are copies as the mirror writes them. Each\n" +
+		"campaign has events in all datacentres, so that its sums have four parts."
+	c.Flags().IntVar(&s.Log.Campaigns, "campaigns", s.Log.Campaigns, "number of campaigns")
 	return c
 }
 
