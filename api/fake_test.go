@@ -155,7 +155,7 @@ func mustNew(t testing.TB, cfg Config) *Server {
 }
 
 // run starts the server and returns a function that stops it and returns the error of Run.
-func run(t *testing.T, s *Server) (stop func() error) {
+func run(t testing.TB, s *Server) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -25,7 +26,8 @@ type fakeCache struct {
 	records []*eventspb.Spend
 	parts   []*eventspb.PartSpend
 	err     error
-	asked   CacheQuery
+	mu      sync.Mutex
+	asked   CacheQuery // guarded by mu
 	away    bool
 }
 
@@ -49,7 +51,9 @@ func (f *fakeCache) Campaign(_ context.Context, campaign, account string,
 func (f *fakeCache) Shard(account string) int32 { return events.Shard(account, 2) }
 
 func (f *fakeCache) Account(_ context.Context, q CacheQuery, fn func(*eventspb.Spend, []*eventspb.PartSpend) error) (*weirpb.DatasetChoice, error) {
+	f.mu.Lock()
 	f.asked = q
+	f.mu.Unlock()
 	if f.err != nil {
 		return nil, f.err
 	}
@@ -68,7 +72,7 @@ func (f *fakeCache) Datasets() (list []*weirpb.ShardDatasets) {
 	return list
 }
 
-func cacheClient(t *testing.T, f *fakeCache) *Client {
+func cacheClient(t testing.TB, f *fakeCache) *Client {
 	t.Helper()
 	cfg := config()
 	if f != nil {
