@@ -13,8 +13,8 @@ import (
 )
 
 // BenchmarkGetAccount measures answers of ten campaigns over HTTP. Client and server share the
-// processors; the rows are in memory, so that the time is that of the API. BenchmarkCache of package
-// spendcache measures the reads.
+// processors; the rows are in memory, so that the time is that of the API. BenchmarkCache of
+// package spendcache measures the reads.
 func BenchmarkGetAccount(b *testing.B) {
 	f := &fakeCache{}
 	for i := range 10 {

@@ -16,9 +16,9 @@ type readTraffic struct {
 	campaigns int // by Zipf 1.0, 10 in an account, with 2 arms each
 }
 
-// TestReadsSaved: answers by account save reads, against a client that reads and keeps each campaign
-// and arm by itself for the same time. Reads ahead save most of the waiting. The campaigns of an ad
-// request are independent of each other, which is the worst case.
+// TestReadsSaved: answers by account save reads, against a client that reads and keeps each
+// campaign and arm by itself for the same time. Reads ahead save most of the waiting. The campaigns
+// of an ad request are independent of each other, which is the worst case.
 func TestReadsSaved(t *testing.T) {
 	for _, load := range []readTraffic{{100, 1000}, {1000, 10_000}} {
 		t.Run(fmt.Sprintf("%d/s of %d campaigns", load.perSecond, load.campaigns), func(t *testing.T) {

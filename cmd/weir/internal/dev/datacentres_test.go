@@ -172,29 +172,33 @@ func TestChoiceReporter(t *testing.T) {
 	}
 }
 
+// startDatacentres runs weir dev with datacentres until the end of the test, and returns its
+// output.
+func startDatacentres(tb testing.TB, args ...string) *bufio.Scanner {
+	tb.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(tb.Context()))
+	out, in := io.Pipe()
+	ended := make(chan struct{})
+	args = append([]string{"dev", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, args...)
+	environ := []string{"WEIR_SPEND_PARTITIONS=2"}
+	go func() {
+		defer close(ended)
+		code := clitest.Execute(ctx, Commands, cli.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: in, Stderr: tb.Output()})
+		_ = in.CloseWithError(fmt.Errorf("weir dev ended with code %d", code))
+	}()
+	tb.Cleanup(func() {
+		stop()
+		_ = out.Close()
+		<-ended
+	})
+	return bufio.NewScanner(out)
+}
+
 // TestDevDatacentres: weir dev --dcs shows a switch to another dataset.
 func TestDevDatacentres(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
-	out, in := io.Pipe()
-	ended := make(chan struct{})
-	args := []string{
-		"dev", "--dcs", "eu,us", "--rate", "400", "--latency", "5ms", "--fault", "spend=us@6s+10s", "--listen", "127.0.0.1:0", "--ops-listen",
-		"127.0.0.1:0",
-	}
-	environ := []string{"WEIR_SPEND_PARTITIONS=2"}
-	go func() {
-		defer close(ended)
-		code := clitest.Execute(ctx, Commands, cli.Process{Args: args, Environ: environ, Stdin: strings.NewReader(""), Stdout: in, Stderr: t.Output()})
-		_ = in.CloseWithError(fmt.Errorf("weir dev ended with code %d", code))
-	}()
-	t.Cleanup(func() {
-		stop()
-		_ = out.Close()
-		<-ended
-	})
 	want := []string{
 		`^ready in \d+ ms: 2 datacentres, eu, us$`,
 		`^datacentre eu: API http://127\.0\.0\.1:\d+, Kafka 127\.0\.0\.1:\d+$`,
@@ -204,7 +208,7 @@ func TestDevDatacentres(t *testing.T) {
 		`^fault: the spend counter of us is connected again$`,
 	}
 	var lines []string
-	text := bufio.NewScanner(out)
+	text := startDatacentres(t, "--dcs", "eu,us", "--rate", "400", "--latency", "5ms", "--fault", "spend=us@6s+10s")
 	for len(want) > 0 && text.Scan() {
 		lines = append(lines, text.Text())
 		if regexp.MustCompile(want[0]).MatchString(text.Text()) {
