@@ -122,7 +122,8 @@ func TestBrowser(t *testing.T) {
 	a.parts[0].spends = append(a.parts[0].spends, s)
 	cfg := config()
 	cfg.Apps, cfg.SpendApp = []App{a.app()}, "counter"
-	cfg.Cluster, cfg.Spend = &fakeCluster{}, &fakeSpend{records: []*eventspb.Spend{s}}
+	cfg.Cluster, cfg.Spend = &ringCluster{}, &fakeSpend{records: []*eventspb.Spend{s}}
+	cfg.SpendCache = &switchedCache{fakeCache{records: []*eventspb.Spend{s}}}
 	cfg.Apps[0].Tasks = &growing{}
 	cfg.Leases = fakeLeases(func(context.Context) (page.Leases, error) {
 		return page.Leases{

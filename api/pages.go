@@ -119,7 +119,7 @@ func (p *pages) overview(ctx context.Context, r *http.Request) *page.Overview {
 	defer cancel()
 	o := &page.Overview{
 		Now: time.Now(), Started: p.begun, Host: r.Host, Base: p.Scheme() + "://" + r.Host, OpsBase: p.opsBase(),
-		TokenNeeded: p.cfg.Token != "", Apps: p.apps.names(), CountsSpend: p.cfg.Spend != nil,
+		TokenNeeded: p.cfg.Token != "", Apps: p.apps.names(), CountsSpend: p.cfg.Spend != nil, HasCache: p.cfg.SpendCache != nil,
 		Day: r.URL.Query().Get("day"),
 	}
 	if o.Day == "" {
@@ -155,6 +155,12 @@ func (p *pages) overview(ctx context.Context, r *http.Request) *page.Overview {
 		part(&o.Errors.Top, func() (err error) {
 			o.Top, o.Charged, err = p.spend.day(ctx, o.Day)
 			return err
+		})
+	}
+	if o.HasCache {
+		part(&o.Errors.Datasets, func() error {
+			o.Datasets = p.cfg.SpendCache.Datasets()
+			return nil
 		})
 	}
 	defer g.Wait()

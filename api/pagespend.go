@@ -69,6 +69,9 @@ func (p *pages) spendPage(ctx context.Context, r *http.Request) *page.Spend {
 			s.Days, s.Cut = s.Days[:maxDays], n
 		}
 	}
+	if s.Campaign != "" || len(s.Days) > 0 {
+		s.Datasets = p.datasetsOf(ctx, s)
+	}
 	if s.Query == "" && s.Campaign != "" {
 		return s
 	}
@@ -84,6 +87,41 @@ func (p *pages) spendPage(ctx context.Context, r *http.Request) *page.Spend {
 		s.Next = spendPath + "?" + of.Encode()
 	}
 	return s
+}
+
+// datasetsOf returns what each dataset has of the campaign of a page; nil with one datacentre only.
+// Without an account on the page the campaign days have the account: a search reads no further
+// shard.
+func (p *pages) datasetsOf(ctx context.Context, s *page.Spend) *page.CampaignDatasets {
+	c, err := p.cfg.Cluster.Cluster(ctx)
+	if err != nil || len(c.GetDcs()) < 2 {
+		return nil
+	}
+	d := &page.CampaignDatasets{Now: s.Now, DC: c.GetDc(), NoCache: p.cfg.SpendCache == nil}
+	if d.NoCache {
+		return d
+	}
+	account := s.Account
+	for _, day := range s.Days {
+		if account == "" {
+			account = day.GetAccount()
+		}
+		if day.GetAccount() != account {
+			d.Several = true
+			return d
+		}
+	}
+	if account == "" {
+		return nil // the campaign has no spend
+	}
+	m := &weirpb.ListDatasetsRequest{Account: account, Campaign: cmp.Or(s.Query, s.Campaign)}
+	res, err := (&spendCacheService{p.cfg.SpendCache}).datasets(ctx, m)
+	if err != nil {
+		d.Err = message(err)
+		return d
+	}
+	d.Shard = res.GetShards()[0]
+	return d
 }
 
 // campaignDays returns the days of a campaign, the newest first, of one account or of all that have

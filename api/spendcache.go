@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,10 @@ type SpendCacheSource interface {
 	Shard(account string) int32
 	// Datasets returns the datasets of all shards, ordered by shard.
 	Datasets() []*weirpb.ShardDatasets
+	// Rows returns the datasets of the shard of an account, and the rows that each of them has, in
+	// the same order and ordered as those of Account. A dataset that cannot be read has no rows,
+	// and the reason in Unread. If the cache cannot be read, the error is ErrNoDataset.
+	Rows(ctx context.Context, q CacheQuery) (*weirpb.ShardDatasets, [][]*eventspb.Spend, error)
 }
 
 // CacheQuery selects rows of an account.
@@ -88,29 +93,75 @@ func (s *spendCacheService) GetAccount(ctx context.Context,
 	return connect.NewResponse(a.out), nil
 }
 
-// ListDatasets returns the datasets of each shard.
-func (s *spendCacheService) ListDatasets(_ context.Context,
+// ListDatasets returns the datasets of each shard. weir.proto lists its errors.
+func (s *spendCacheService) ListDatasets(ctx context.Context,
 	req *connect.Request[weirpb.ListDatasetsRequest],
 ) (*connect.Response[weirpb.ListDatasetsResponse], error) {
+	res, err := s.datasets(ctx, req.Msg)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(res), nil
+}
+
+func (s *spendCacheService) datasets(ctx context.Context, m *weirpb.ListDatasetsRequest) (*weirpb.ListDatasetsResponse, error) {
 	if s.source == nil {
 		return nil, noSpendCache()
 	}
-	account := req.Msg.GetAccount()
-	if err := checkID("account", account); err != nil {
+	account, campaign := m.GetAccount(), m.GetCampaign()
+	if err := cmp.Or(checkID("account", account), checkID("campaign", campaign)); err != nil {
 		return nil, err
 	}
-	res := &weirpb.ListDatasetsResponse{Shards: s.source.Datasets()}
-	if account == "" {
-		return connect.NewResponse(res), nil
+	switch {
+	case campaign != "" && account == "":
+		return nil, invalid("the request has a campaign without its account: set account, too")
+	case campaign != "":
+		shard, err := s.rows(ctx, account, campaign)
+		if err != nil {
+			return nil, err
+		}
+		return &weirpb.ListDatasetsResponse{Shards: []*weirpb.ShardDatasets{shard}}, nil
 	}
-	all := res.Shards
-	res.Shards = nil
+	all := s.source.Datasets()
+	if account == "" {
+		return &weirpb.ListDatasetsResponse{Shards: all}, nil
+	}
+	res := &weirpb.ListDatasetsResponse{}
 	for _, shard := range all {
 		if shard.GetChoice().GetShard() == s.source.Shard(account) {
 			res.Shards = append(res.Shards, shard)
 		}
 	}
-	return connect.NewResponse(res), nil
+	return res, nil
+}
+
+// rows returns the datasets of the shard of an account, with the rows that they have of a campaign.
+func (s *spendCacheService) rows(ctx context.Context, account, campaign string) (*weirpb.ShardDatasets, error) {
+	what := fmt.Sprintf("the rows of campaign %q of account %q", campaign, account)
+	shard, rows, err := s.source.Rows(ctx, CacheQuery{Account: account, Campaigns: []string{campaign}, Limit: maxCacheRows})
+	switch {
+	case errors.Is(err, ErrTooManyRows):
+		return nil, errorf(connect.CodeResourceExhausted, "a dataset has more than %d of %s: read its topic", maxCacheRows, what)
+	case err != nil:
+		return nil, cacheError(err, what)
+	case len(rows) != len(shard.GetDatasets()):
+		return nil, sourceBug("the spend cache returned rows of %d datasets, and %d datasets", len(rows), len(shard.GetDatasets()))
+	}
+	var sums spendRows
+	for i, d := range shard.GetDatasets() {
+		for _, r := range rows[i] {
+			if r.GetAccount() != account || r.GetCampaign() != campaign {
+				return nil, sourceBug("the spend cache returned a record of account %[2]q for account %[1]q", account, r.GetAccount())
+			}
+			row := newSpendRow(r)
+			sums.add(row, r)
+			d.Rows = append(d.Rows, row)
+		}
+	}
+	if err := sums.err(); err != nil {
+		return nil, err
+	}
+	return shard, nil
 }
 
 // cacheError gives the error of the spend cache its code.

@@ -65,6 +65,23 @@ func (f *fakeCache) Account(_ context.Context, q CacheQuery, fn func(*eventspb.S
 	return &weirpb.DatasetChoice{Shard: 1, Mode: "normal", Dc: "eu", AgeMs: 5}, nil
 }
 
+// Rows has all records in the dataset of eu, the first one in that of us, and cannot read that of
+// ap.
+func (f *fakeCache) Rows(_ context.Context, q CacheQuery) (*weirpb.ShardDatasets, [][]*eventspb.Spend, error) {
+	f.asked = q
+	if f.err != nil {
+		return nil, nil, f.err
+	}
+	return &weirpb.ShardDatasets{
+		Choice: &weirpb.DatasetChoice{Shard: 1, Mode: "normal", Dc: "eu", Reason: "eu is the own datacentre", SinceMs: 1700000000000},
+		Datasets: []*weirpb.Dataset{
+			{Dc: "eu", Chosen: true, Healthy: true},
+			{Dc: "us", Problem: "us lags by 7.0 s in the events of eu"},
+			{Dc: "ap", Healthy: true, Unread: "the partition is loading"},
+		},
+	}, [][]*eventspb.Spend{f.records, f.records[:min(1, len(f.records))], nil}, nil
+}
+
 func (f *fakeCache) Datasets() (list []*weirpb.ShardDatasets) {
 	for n := range int32(2) {
 		list = append(list, &weirpb.ShardDatasets{Choice: &weirpb.DatasetChoice{Shard: n}, Datasets: []*weirpb.Dataset{{Dc: "eu"}, {Dc: "us"}}})
@@ -239,4 +256,39 @@ func FuzzGetAccountJSON(f *testing.F) {
 			t.Fatalf("%q got %d %s", body, status, answer)
 		}
 	})
+}
+
+// TestCampaignDatasets: with a campaign, an answer has the rows of each dataset.
+func TestCampaignDatasets(t *testing.T) {
+	f := &fakeCache{records: []*eventspb.Spend{record(20131019, "eu", 30, 2), record(20131020, "eu", 10, 1)}}
+	c := cacheClient(t, f)
+	req := &weirpb.ListDatasetsRequest{Account: "a1", Campaign: "c1"}
+	res, err := c.ListDatasets(t.Context(), req)
+	if err != nil || len(res.GetShards()) != 1 {
+		t.Fatalf("%v %v", res, err)
+	}
+	d := res.GetShards()[0].GetDatasets()
+	if len(d) != 3 || len(d[0].GetRows()) != 2 || len(d[1].GetRows()) != 1 || d[2].GetUnread() == "" || d[0].GetRows()[1].GetChargedMicros() != 10_000 ||
+		d[0].GetRows()[0].GetDay() != "2013-10-19" {
+		t.Errorf("%v", d)
+	}
+	if q := f.asked; q.Account != "a1" || len(q.Campaigns) != 1 || q.Campaigns[0] != "c1" || q.From != 0 || q.Limit != 50_000 {
+		t.Errorf("asked for %+v", q)
+	}
+	rejected := func(want string, code connect.Code) {
+		t.Helper()
+		if _, err := c.ListDatasets(t.Context(), req); connect.CodeOf(err) != code || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	f.records[1].Campaign = "c2"
+	rejected("a defect of weir", connect.CodeInternal)
+	f.err = fmt.Errorf("%w: the cache has just started", ErrNoDataset)
+	rejected("just started", connect.CodeUnavailable)
+	f.err = ErrTooManyRows
+	rejected("more than 50000", connect.CodeResourceExhausted)
+	req.Account = ""
+	rejected("without its account", connect.CodeInvalidArgument)
+	req.Campaign = "a\x00b"
+	rejected("NUL byte", connect.CodeInvalidArgument)
 }

@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/spendcache/selection"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -180,6 +182,56 @@ func TestCampaign(t *testing.T) {
 		}
 		if got, want := rows(accountOf(1)), []string{"1 us spring 0 0", "1 us spring 20000101 12"}; !slices.Equal(got, want) {
 			x.Errorf("%q, want %q", got, want)
+		}
+	})
+}
+
+// TestDatasetRows: each dataset has rows of its own, whichever is chosen, and without a chosen one.
+// Rows of a state that was deleted are left out.
+func TestDatasetRows(t *testing.T) {
+	inCluster(t, func(x *fixture) {
+		for n, dc := range ring() {
+			c := x.counters[dc]
+			for _, day := range []int32{today, 19991231}[:n] {
+				c.commit(0, c.message(&eventspb.Spend{Account: accountOf(0), Campaign: "spring", BudgetDay: day, Currency: "EUR", Incarnation: 1}))
+			}
+		}
+		us := x.counters["us"]
+		us.commit(0, us.message(&eventspb.Spend{Account: accountOf(0), Campaign: "spring", BudgetDay: today, Currency: "GBP"}))
+		x.pass(3, all()...)
+		x.ready()
+		rows := func(mode selection.Mode) (text string) {
+			s, list, err := x.cache.Rows(x.Context(), AccountQuery{Account: accountOf(0), Campaigns: []string{"spring"}})
+			if err != nil || s.Choice.Mode != mode || len(list) != len(s.Datasets) {
+				x.Fatalf("%+v, %d lists, %v", s, len(list), err)
+			}
+			for i, d := range s.Datasets {
+				text += fmt.Sprintf("%s %t:", d.DC, d.Chosen)
+				for _, r := range list[i].Rows {
+					text += fmt.Sprintf(" %d%s", r.Spend.GetBudgetDay(), r.Spend.GetCurrency())
+				}
+				if list[i].Err != nil {
+					text += " " + list[i].Err.Error()
+				}
+				text += "; "
+			}
+			return text
+		}
+		const want = "eu %t: 20000101USD; us false: 20000101EUR 20000101USD; ap false: 19991231EUR 20000101EUR 20000101USD; "
+		if got := rows(selection.Normal); got != fmt.Sprintf(want, true) {
+			x.Errorf("%s", got)
+		}
+		time.Sleep(time.Minute)
+		if got := rows(selection.Degraded); got != fmt.Sprintf(want, false) {
+			x.Errorf("%s", got)
+		}
+		if _, _, err := x.cache.Rows(x.Context(), AccountQuery{Account: accountOf(0), Limit: 2}); !errors.Is(err, ErrLimit) {
+			x.Errorf("%v", err)
+		}
+		ctx, cancel := context.WithCancel(x.Context())
+		cancel()
+		if _, _, err := x.cache.Rows(ctx, AccountQuery{Account: accountOf(0)}); err != nil && !errors.Is(err, context.Canceled) {
+			x.Errorf("a caller that has left: %v", err)
 		}
 	})
 }

@@ -1,6 +1,13 @@
 package spendcache
 
-import "github.com/weirhq/weir/spendcache/selection"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/weirhq/weir/spendcache/selection"
+)
 
 // Dataset is one dataset of a shard.
 type Dataset struct {
@@ -19,15 +26,62 @@ type ShardDatasets struct {
 // evaluated them yet.
 func (c *Cache) Datasets() (list []ShardDatasets) {
 	for n := range c.shards {
-		choice := c.shards[n].choice.Load()
-		if choice == nil {
-			continue
+		if choice := c.shards[n].choice.Load(); choice != nil {
+			list = append(list, choice.shardDatasets())
 		}
-		s := ShardDatasets{Choice: choice}
-		for _, a := range choice.datasets {
-			s.Datasets = append(s.Datasets, Dataset{Assessment: a, Chosen: choice.Mode == selection.Normal && a.DC == choice.DC})
-		}
-		list = append(list, s)
 	}
 	return list
+}
+
+func (c *Choice) shardDatasets() ShardDatasets {
+	s := ShardDatasets{Choice: c}
+	for _, a := range c.datasets {
+		s.Datasets = append(s.Datasets, Dataset{Assessment: a, Chosen: c.Mode == selection.Normal && a.DC == c.DC})
+	}
+	return s
+}
+
+// DatasetRows are the rows that a dataset has of an account.
+type DatasetRows struct {
+	// Rows are ordered by campaign, day and currency.
+	Rows []Row
+	// Err is why the dataset cannot be read now. Nil: Rows are complete.
+	Err error
+}
+
+// Rows returns what each dataset of the shard of an account has of the account, to compare them:
+// answers are those of Account. The rows of all datasets are of one snapshot; they are in the order
+// of ShardDatasets.Datasets. AccountQuery.Limit bounds the rows of each dataset. The errors are
+// those of Account.
+func (c *Cache) Rows(ctx context.Context, q AccountQuery) (s ShardDatasets, list []DatasetRows, err error) {
+	n := c.Shard(q.Account)
+	choice := c.shards[n].choice.Load()
+	if choice == nil {
+		return s, nil, fmt.Errorf("%w: the cache has just started", ErrNoRows)
+	}
+	snap, err := c.follower.Snapshot()
+	if err != nil {
+		return s, nil, gapError(err)
+	}
+	defer func() { _ = snap.Close() }() // a snapshot of an open database has no error
+	r := &reader{ctx: ctx, snap: snap, shard: n, q: q}
+	s = choice.shardDatasets()
+	for _, d := range s.Datasets {
+		i := slices.IndexFunc(c.datasets, func(has dataset) bool { return has.dc == d.DC })
+		rows := DatasetRows{}
+		rows.Err = r.scan(&c.datasets[i], choice.incarnations[i], func(row Row) error {
+			rows.Rows = append(rows.Rows, row)
+			return nil
+		})
+		switch {
+		case ctx.Err() != nil:
+			return s, nil, ctx.Err()
+		case errors.Is(rows.Err, ErrLimit):
+			return s, nil, rows.Err
+		case rows.Err != nil: // the others may be readable
+			rows.Rows = nil
+		}
+		list = append(list, rows)
+	}
+	return s, list, nil
 }

@@ -29,6 +29,10 @@ type Overview struct {
 	Top         []*weirpb.SpendRow
 	Charged     []Charge
 	Health      *weirpb.ListHealthResponse
+	// HasCache: the process has a spend cache. Datasets are those of each shard that it has
+	// evaluated.
+	HasCache bool
+	Datasets []*weirpb.ShardDatasets
 	// Leases is nil without a role of the lease loop.
 	Leases *Leases
 	// Rejected is by application.
@@ -37,7 +41,7 @@ type Overview struct {
 }
 
 // Errors are the reasons why parts of an Overview could not be read.
-type Errors struct{ Cluster, Partitions, Top, Health string }
+type Errors struct{ Cluster, Partitions, Top, Health, Datasets string }
 
 // Charge is the money charged on a budget day in a currency.
 type Charge struct {

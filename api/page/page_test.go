@@ -68,7 +68,14 @@ func states() map[string]any {
 		return o
 	}
 	return map[string]any{
-		"healthy": healthy(),
+		"datacentres": change(func(o *Overview) { withDatacentres(o) }),
+		"switched":    change(switched),
+		"nocache": change(func(o *Overview) {
+			withDatacentres(o)
+			o.HasCache, o.Datasets, o.Apps, o.Partitions.Partitions = false, nil, []string{"spendcounter"}, nil
+		}),
+		"compared": compared("acme", "c1"),
+		"healthy":  healthy(),
 		"empty": change(func(o *Overview) {
 			*o = Overview{Now: o.Now, Ready: true, CountsSpend: true, Day: o.Day, Host: o.Host, Base: o.Base, OpsBase: o.OpsBase, Leases: &Leases{}, Rejected: []Rejected{{App: "spendcounter"}}}
 		}),
@@ -86,7 +93,7 @@ func states() map[string]any {
 		}),
 		"unknown": change(func(o *Overview) {
 			o.Cluster, o.Partitions, o.Health, o.Top, o.Charged = nil, nil, nil, nil, nil
-			o.Errors = Errors{"no cluster", "no partitions", "no ranking", "no health"}
+			o.Errors = Errors{"no cluster", "no partitions", "no ranking", "no health", "no datasets"}
 			o.Leases.Err, o.Rejected[0].Err, o.Rejected[1].Unread = "no topic", "no topic", 30_000
 		}),
 		"hostile": change(func(o *Overview) {
@@ -106,6 +113,7 @@ func states() map[string]any {
 			o.Rejected[0].App, o.Rejected[0].Reasons[0].Reason, o.Rejected[1].Err = hostile, hostile, hostile
 			o.Health.Gaps = []*weirpb.Gap{{State: hostile, Reason: hostile}}
 			o.Day, o.Stopped = hostile, []string{hostile}
+			hostileDatacentres(o)
 		}),
 		"campaign": &Spend{Now: healthy().Now, Account: "acme", Campaign: "c1", Days: []*weirpb.SpendRow{
 			{Account: "acme", Campaign: "c1", Day: "2026-11-23", Currency: "EUR", ChargedMicros: 1_500_000, RefundedMicros: 500_000, Events: 2_000, Impressions: 1_999, Clicks: 1, Duplicates: 3},
@@ -114,6 +122,7 @@ func states() map[string]any {
 		"search": &Spend{
 			Now: healthy().Now, Query: hostile, DaysErr: hostile, Next: "/spend?page_token=x",
 			Campaigns: []*weirpb.SpendRow{{Account: hostile, Campaign: hostile, Currency: "EUR", ChargedMicros: 1}},
+			Datasets:  &CampaignDatasets{Now: healthy().Now, DC: hostile, Shard: hostileShard()},
 		},
 		"missing": &Missing{Path: hostile, Ops: "http://127.0.0.1:8081/readyz"},
 	}
@@ -309,6 +318,9 @@ func FuzzHostile(f *testing.F) {
 		o := healthy()
 		o.Top[0].Campaign, o.Cluster.Dc, o.Leases.Journal[0].Text, o.Rejected[0].Reasons[0].Reason = "x"+id, "x"+id, id, id
 		o.Partitions.Partitions[0].State, o.Partitions.Partitions[0].Reason, o.Errors.Cluster = "x"+id, "x"+id, "x"+id
+		switched(o)
+		o.Datasets[1].Choice.Reason, o.Datasets[0].Datasets[1].Problem = "x"+id, "x"+id
+		o.Partitions.Partitions[4].Copies[0].Problem, o.Partitions.Partitions[4].Copies[0].Topic = "x"+id, "x"+id
 		return htmlOf(t, o)
 	}
 	want := fmt.Sprint(shape(page(f, "id")))

@@ -19,6 +19,9 @@ type Spend struct {
 	Campaigns    []*weirpb.SpendRow
 	CampaignsErr string
 	Next         string // path of the next page of campaigns; empty: this is the last
+	// Datasets are what each dataset of the datacentre has of Campaign. Nil: there is one
+	// datacentre only, or no campaign.
+	Datasets *CampaignDatasets
 }
 
 // Updated returns the time of day of the page.

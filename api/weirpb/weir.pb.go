@@ -1811,7 +1811,8 @@ func (x *OriginTime) GetWatermarkMs() int64 {
 
 type ListDatasetsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"` // only the shard of the account; empty: all shards
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`   // only the shard of the account; empty: all shards
+	Campaign      string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"` // with the rows that each dataset has of this campaign of the account
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1849,6 +1850,13 @@ func (*ListDatasetsRequest) Descriptor() ([]byte, []int) {
 func (x *ListDatasetsRequest) GetAccount() string {
 	if x != nil {
 		return x.Account
+	}
+	return ""
+}
+
+func (x *ListDatasetsRequest) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
 	}
 	return ""
 }
@@ -1951,17 +1959,22 @@ func (x *ShardDatasets) GetDatasets() []*Dataset {
 
 // Dataset is the health of one dataset of a shard, compared with the others.
 type Dataset struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Dc            string                 `protobuf:"bytes,1,opt,name=dc,proto3" json:"dc,omitempty"`
-	Chosen        bool                   `protobuf:"varint,2,opt,name=chosen,proto3" json:"chosen,omitempty"`
-	Healthy       bool                   `protobuf:"varint,3,opt,name=healthy,proto3" json:"healthy,omitempty"`
-	Problem       string                 `protobuf:"bytes,4,opt,name=problem,proto3" json:"problem,omitempty"`                      // why it is not healthy, a sentence; empty: it is
-	AgeMs         int64                  `protobuf:"varint,5,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"`            // of its health; -1: there is none
-	LagMs         int64                  `protobuf:"varint,6,opt,name=lag_ms,json=lagMs,proto3" json:"lag_ms,omitempty"`            // greatest lag behind the newest dataset, over all origins
-	LagOrigin     string                 `protobuf:"bytes,7,opt,name=lag_origin,json=lagOrigin,proto3" json:"lag_origin,omitempty"` // the origin with that lag
-	Deficit       float64                `protobuf:"fixed64,8,opt,name=deficit,proto3" json:"deficit,omitempty"`                    // part of the events of the last 60 s that it lacks, against the dataset with the most
-	Count_60S     uint64                 `protobuf:"varint,9,opt,name=count_60s,json=count60s,proto3" json:"count_60s,omitempty"`   // events of the last 60 s by ingest time
-	Lost          uint64                 `protobuf:"varint,10,opt,name=lost,proto3" json:"lost,omitempty"`                          // records of which no copy arrived
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Dc        string                 `protobuf:"bytes,1,opt,name=dc,proto3" json:"dc,omitempty"`
+	Chosen    bool                   `protobuf:"varint,2,opt,name=chosen,proto3" json:"chosen,omitempty"`
+	Healthy   bool                   `protobuf:"varint,3,opt,name=healthy,proto3" json:"healthy,omitempty"`
+	Problem   string                 `protobuf:"bytes,4,opt,name=problem,proto3" json:"problem,omitempty"`                      // why it is not healthy, a sentence; empty: it is
+	AgeMs     int64                  `protobuf:"varint,5,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"`            // of its health; -1: there is none
+	LagMs     int64                  `protobuf:"varint,6,opt,name=lag_ms,json=lagMs,proto3" json:"lag_ms,omitempty"`            // greatest lag behind the newest dataset, over all origins
+	LagOrigin string                 `protobuf:"bytes,7,opt,name=lag_origin,json=lagOrigin,proto3" json:"lag_origin,omitempty"` // the origin with that lag
+	Deficit   float64                `protobuf:"fixed64,8,opt,name=deficit,proto3" json:"deficit,omitempty"`                    // part of the events of the last 60 s that it lacks, against the dataset with the most
+	Count_60S uint64                 `protobuf:"varint,9,opt,name=count_60s,json=count60s,proto3" json:"count_60s,omitempty"`   // events of the last 60 s by ingest time
+	Lost      uint64                 `protobuf:"varint,10,opt,name=lost,proto3" json:"lost,omitempty"`                          // records of which no copy arrived
+	// The campaign of the request in this dataset, ordered by day and currency, without closed days.
+	// The rows of all datasets are of one moment.
+	Rows          []*SpendRow `protobuf:"bytes,11,rep,name=rows,proto3" json:"rows,omitempty"`
+	Unread        string      `protobuf:"bytes,12,opt,name=unread,proto3" json:"unread,omitempty"` // why rows cannot be read now, a sentence; empty: they are complete
+	Stale         bool        `protobuf:"varint,13,opt,name=stale,proto3" json:"stale,omitempty"`  // its health is too old, or there is none: lag_ms and deficit are not measured
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2064,6 +2077,27 @@ func (x *Dataset) GetLost() uint64 {
 		return x.Lost
 	}
 	return 0
+}
+
+func (x *Dataset) GetRows() []*SpendRow {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *Dataset) GetUnread() string {
+	if x != nil {
+		return x.Unread
+	}
+	return ""
+}
+
+func (x *Dataset) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
 }
 
 type ListHealthRequest struct {
@@ -4473,14 +4507,15 @@ const file_weir_proto_rawDesc = "" +
 	"\n" +
 	"OriginTime\x12\x0e\n" +
 	"\x02dc\x18\x01 \x01(\tR\x02dc\x12!\n" +
-	"\fwatermark_ms\x18\x02 \x01(\x03R\vwatermarkMs\"/\n" +
+	"\fwatermark_ms\x18\x02 \x01(\x03R\vwatermarkMs\"K\n" +
 	"\x13ListDatasetsRequest\x12\x18\n" +
-	"\aaccount\x18\x01 \x01(\tR\aaccount\"F\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\"F\n" +
 	"\x14ListDatasetsResponse\x12.\n" +
 	"\x06shards\x18\x01 \x03(\v2\x16.weir.v1.ShardDatasetsR\x06shards\"m\n" +
 	"\rShardDatasets\x12.\n" +
 	"\x06choice\x18\x01 \x01(\v2\x16.weir.v1.DatasetChoiceR\x06choice\x12,\n" +
-	"\bdatasets\x18\x02 \x03(\v2\x10.weir.v1.DatasetR\bdatasets\"\xfd\x01\n" +
+	"\bdatasets\x18\x02 \x03(\v2\x10.weir.v1.DatasetR\bdatasets\"\xd2\x02\n" +
 	"\aDataset\x12\x0e\n" +
 	"\x02dc\x18\x01 \x01(\tR\x02dc\x12\x16\n" +
 	"\x06chosen\x18\x02 \x01(\bR\x06chosen\x12\x18\n" +
@@ -4493,7 +4528,10 @@ const file_weir_proto_rawDesc = "" +
 	"\adeficit\x18\b \x01(\x01R\adeficit\x12\x1b\n" +
 	"\tcount_60s\x18\t \x01(\x04R\bcount60s\x12\x12\n" +
 	"\x04lost\x18\n" +
-	" \x01(\x04R\x04lost\"\x13\n" +
+	" \x01(\x04R\x04lost\x12%\n" +
+	"\x04rows\x18\v \x03(\v2\x11.weir.v1.SpendRowR\x04rows\x12\x16\n" +
+	"\x06unread\x18\f \x01(\tR\x06unread\x12\x14\n" +
+	"\x05stale\x18\r \x01(\bR\x05stale\"\x13\n" +
 	"\x11ListHealthRequest\"d\n" +
 	"\x12ListHealthResponse\x12,\n" +
 	"\x06shards\x18\x01 \x03(\v2\x14.weir.v1.ShardHealthR\x06shards\x12 \n" +
@@ -4823,59 +4861,60 @@ var file_weir_proto_depIdxs = []int32{
 	23, // 20: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
 	19, // 21: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
 	24, // 22: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
-	28, // 23: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
-	27, // 24: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
-	29, // 25: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
-	32, // 26: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
-	38, // 27: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	37, // 28: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
-	57, // 29: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	45, // 30: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	44, // 31: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
-	42, // 32: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
-	40, // 33: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
-	39, // 34: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
-	41, // 35: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
-	48, // 36: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	15, // 37: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	48, // 38: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	15, // 39: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	53, // 40: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	15, // 41: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	54, // 42: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 43: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	2,  // 44: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
-	4,  // 45: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
-	10, // 46: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
-	25, // 47: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	17, // 48: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
-	21, // 49: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
-	7,  // 50: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
-	30, // 51: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	33, // 52: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	35, // 53: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	46, // 54: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	49, // 55: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	51, // 56: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 57: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	3,  // 58: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
-	5,  // 59: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
-	11, // 60: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
-	26, // 61: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	18, // 62: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
-	22, // 63: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
-	8,  // 64: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
-	31, // 65: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	34, // 66: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	36, // 67: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	47, // 68: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	50, // 69: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	52, // 70: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	57, // [57:71] is the sub-list for method output_type
-	43, // [43:57] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	6,  // 23: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
+	28, // 24: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
+	27, // 25: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
+	29, // 26: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
+	32, // 27: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
+	38, // 28: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	37, // 29: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
+	57, // 30: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	45, // 31: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	44, // 32: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	42, // 33: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	40, // 34: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
+	39, // 35: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
+	41, // 36: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
+	48, // 37: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	15, // 38: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	48, // 39: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	15, // 40: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	53, // 41: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	15, // 42: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	54, // 43: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 44: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,  // 45: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,  // 46: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	10, // 47: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	25, // 48: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	17, // 49: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
+	21, // 50: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
+	7,  // 51: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	30, // 52: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	33, // 53: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	35, // 54: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	46, // 55: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	49, // 56: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	51, // 57: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 58: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,  // 59: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,  // 60: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	11, // 61: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	26, // 62: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	18, // 63: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
+	22, // 64: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
+	8,  // 65: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	31, // 66: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	34, // 67: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	36, // 68: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	47, // 69: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	50, // 70: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	52, // 71: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	58, // [58:72] is the sub-list for method output_type
+	44, // [44:58] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }

@@ -60,6 +60,11 @@ func TestSpendCache(t *testing.T) {
 	if list[0]["dataset"] != "eu" || list[0]["chosen"] != 2.0 || list[1]["dataset"] != "us" || list[1]["chosen"] != 0.0 {
 		t.Errorf("datasets %v", list)
 	}
+	rows(t, cache, func(list []map[string]any) bool {
+		return len(list) == 2 && list[0]["chosen"] == true && list[1]["charged_micros"] == 5.0
+	}, "spend", "datasets", "--account", "acme", "--campaign", "spring")
+	expect(t, cache, 0, "the dataset of us has no row", "spend", "datasets", "--account", "acme", "--campaign", "other")
+	expect(t, cache, cli.ExitUsage, "--campaign needs --account", "spend", "datasets", "--campaign", "spring")
 
 	stopCounter()
 	produce(usServer, "us")

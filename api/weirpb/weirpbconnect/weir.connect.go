@@ -308,6 +308,9 @@ type SpendCacheServiceClient interface {
 	// datacentre. ResourceExhausted: the account has too many rows; name its campaigns.
 	GetAccount(context.Context, *connect.Request[weirpb.GetAccountRequest]) (*connect.Response[weirpb.GetAccountResponse], error)
 	// ListDatasets returns the datasets of each shard, how healthy they are, and which one is used.
+	// With a campaign it returns what each of them has of the campaign; its account is needed then.
+	// Unavailable: the cache has just started, or ends. ResourceExhausted: a dataset has too many
+	// rows of the campaign.
 	ListDatasets(context.Context, *connect.Request[weirpb.ListDatasetsRequest]) (*connect.Response[weirpb.ListDatasetsResponse], error)
 }
 
@@ -362,6 +365,9 @@ type SpendCacheServiceHandler interface {
 	// datacentre. ResourceExhausted: the account has too many rows; name its campaigns.
 	GetAccount(context.Context, *connect.Request[weirpb.GetAccountRequest]) (*connect.Response[weirpb.GetAccountResponse], error)
 	// ListDatasets returns the datasets of each shard, how healthy they are, and which one is used.
+	// With a campaign it returns what each of them has of the campaign; its account is needed then.
+	// Unavailable: the cache has just started, or ends. ResourceExhausted: a dataset has too many
+	// rows of the campaign.
 	ListDatasets(context.Context, *connect.Request[weirpb.ListDatasetsRequest]) (*connect.Response[weirpb.ListDatasetsResponse], error)
 }
 

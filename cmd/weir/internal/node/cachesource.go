@@ -32,20 +32,43 @@ func (s cacheSource) Account(ctx context.Context, q api.CacheQuery,
 func (s cacheSource) Datasets() (list []*weirpb.ShardDatasets) {
 	now := time.Now()
 	for _, shard := range s.cache.Datasets() {
-		out := &weirpb.ShardDatasets{Choice: datasetChoice(shard.Choice, now)}
-		for _, d := range shard.Datasets {
-			one := &weirpb.Dataset{
-				Dc: d.DC, Chosen: d.Chosen, Healthy: d.Healthy(), Problem: d.Problem(), AgeMs: -1, LagMs: d.Lag.Milliseconds(),
-				LagOrigin: d.Origin, Deficit: d.Deficit, Count_60S: d.Count, Lost: d.Lost,
-			}
-			if d.Known {
-				one.AgeMs = d.Age.Milliseconds()
-			}
-			out.Datasets = append(out.Datasets, one)
-		}
-		list = append(list, out)
+		list = append(list, shardDatasets(shard, now))
 	}
 	return list
+}
+
+// Rows implements api.SpendCacheSource.
+func (s cacheSource) Rows(ctx context.Context, q api.CacheQuery) (*weirpb.ShardDatasets, [][]*eventspb.Spend, error) {
+	shard, list, err := s.cache.Rows(ctx, spendcache.AccountQuery(q))
+	if err != nil {
+		return nil, nil, cacheError(err)
+	}
+	out := shardDatasets(shard, time.Now())
+	rows := make([][]*eventspb.Spend, len(list))
+	for i, d := range list {
+		if d.Err != nil {
+			out.Datasets[i].Unread = d.Err.Error()
+		}
+		for _, r := range d.Rows {
+			rows[i] = append(rows[i], r.Spend)
+		}
+	}
+	return out, rows, nil
+}
+
+func shardDatasets(shard spendcache.ShardDatasets, now time.Time) *weirpb.ShardDatasets {
+	out := &weirpb.ShardDatasets{Choice: datasetChoice(shard.Choice, now)}
+	for _, d := range shard.Datasets {
+		one := &weirpb.Dataset{
+			Dc: d.DC, Chosen: d.Chosen, Healthy: d.Healthy(), Problem: d.Problem(), AgeMs: -1, LagMs: d.Lag.Milliseconds(),
+			LagOrigin: d.Origin, Deficit: d.Deficit, Count_60S: d.Count, Lost: d.Lost, Stale: !d.Candidate,
+		}
+		if d.Known {
+			one.AgeMs = d.Age.Milliseconds()
+		}
+		out.Datasets = append(out.Datasets, one)
+	}
+	return out
 }
 
 func datasetChoice(c *spendcache.Choice, now time.Time) *weirpb.DatasetChoice {

@@ -1,0 +1,252 @@
+package page
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/events"
+)
+
+// Limits of the table of copies.
+const (
+	maxCopies   = 60
+	behindAfter = 5 * time.Second // from this lag on, readers leave a dataset
+)
+
+// mirrorStatus is the command that shows what the mirror copies.
+const mirrorStatus = "weir mirror status"
+
+// CopyTable are the copies of other datacentres here, and those of this one in others.
+type CopyTable struct {
+	Rows []CopyLine
+	More string // number of rows that are left out
+	// NoMirror and NoPush: the process does not run the role, so it does not know its copies.
+	NoMirror, NoPush bool
+}
+
+// CopyLine is a copy of a topic of a datacentre.
+type CopyLine struct {
+	Text     string // what is copied
+	State    string // numbers of partitions
+	Lag, Age string // greatest of a partition
+	Well     bool   // all partitions are copied, and none is behind
+	Why      string // first reason of the worst state
+	Command  string // shows each partition
+
+	partitions   int              // that a process copies
+	by           [stopped + 1]int // numbers of partitions
+	worst        copyState        // that has Why
+	lag, ageMs   int64            // greatest
+	noLag, noAge int              // numbers of partitions of which it is not known
+}
+
+// copyState is the state of the copying of a partition. A greater one is worse.
+type copyState int
+
+const (
+	copying copyState = iota
+	behind
+	comparing // rows and their copy
+	waiting   // it continues by itself
+	stopped   // until an operator acts
+)
+
+// add adds a partition that is copied by a process.
+func (l *CopyLine) add(s copyState, why string) {
+	l.partitions++
+	l.by[s]++
+	if l.Why == "" || why != "" && s > l.worst {
+		l.worst, l.Why = s, why
+	}
+}
+
+// measure adds the lag of a partition in records, negative if it is not known, and in time.
+func (l *CopyLine) measure(lag, ageMs int64) {
+	if lag < 0 {
+		l.noLag++
+	}
+	if ageMs < 0 {
+		l.noAge++
+	}
+	l.lag, l.ageMs = max(l.lag, lag), max(l.ageMs, ageMs)
+}
+
+// finish sets the texts. all is the number of partitions, with those that no process copies.
+func (l *CopyLine) finish(all int, verb string) {
+	l.Well = l.by[copying] == all && all > 0
+	parts := []string{of(l.by[copying]+l.by[behind], all) + " " + verb}
+	for s, text := range [...]string{behind: "behind", comparing: "comparing", waiting: "waiting", stopped: "stopped"} {
+		if text != "" && l.by[s] > 0 {
+			parts = append(parts, count(l.by[s])+" "+text)
+		}
+	}
+	if n := all - l.partitions; n > 0 {
+		parts = append(parts, count(n)+" not running")
+	}
+	l.State = strings.Join(parts, ", ")
+	l.Lag, l.Age = bound(count(l.lag), l.noLag, l.partitions), bound(tenths(float64(l.ageMs)/1000), l.noAge, l.partitions)
+}
+
+// bound returns the greatest figure of some partitions, of which some are not known.
+func bound(text string, unknown, all int) string {
+	switch {
+	case unknown == all:
+		return "unknown"
+	case unknown > 0:
+		return "at least " + text
+	}
+	return text
+}
+
+// Copies returns the table of copies.
+func (d *Datacentres) Copies() (t CopyTable) {
+	push := "push." + d.DC + "."
+	t.NoMirror = !slices.ContainsFunc(d.o.Apps, isMirror)
+	t.NoPush = !slices.ContainsFunc(d.o.Apps, func(app string) bool { return strings.HasPrefix(app, push) })
+	t.Rows = append(d.mirrored(t.NoMirror), d.pushed(push)...)
+	if n := len(t.Rows) - maxCopies; n > 0 {
+		t.More, t.Rows = count(n), t.Rows[:maxCopies]
+	}
+	return t
+}
+
+// CopyProblem is why copies are not well.
+type CopyProblem struct {
+	Copies       []string
+	Why, Command string
+	Stopped      bool // an operator has to act
+}
+
+// Problems returns the reasons of copies that are not well, each once.
+func (t CopyTable) Problems() (list []CopyProblem) {
+	for _, l := range t.Rows {
+		if l.Well || l.Why == "" {
+			continue
+		}
+		i := slices.IndexFunc(list, func(p CopyProblem) bool { return p.Why == l.Why && p.Command == l.Command })
+		if i < 0 {
+			i = len(list)
+			list = append(list, CopyProblem{Why: l.Why, Command: l.Command})
+		}
+		list[i].Copies = append(list[i].Copies, l.Text)
+		list[i].Stopped = list[i].Stopped || l.by[stopped] > 0
+	}
+	return list
+}
+
+func isMirror(app string) bool { return events.IsAnyGenerationOf(app, events.MirrorApp) }
+
+// mirrored returns a line for each topic of each other datacentre.
+func (d *Datacentres) mirrored(none bool) (list []CopyLine) {
+	type key struct{ dc, topic string }
+	lines, all := map[key]*CopyLine{}, 0
+	if !none {
+		for _, dc := range d.ring() {
+			if dc != d.DC {
+				lines[key{dc, ""}] = &CopyLine{Text: "events of " + dc, Command: mirrorStatus}
+			}
+		}
+	}
+	for _, p := range d.o.Partitions.GetPartitions() {
+		if !isMirror(p.GetApp()) || p.GetState() == stateStandby {
+			continue
+		}
+		all++
+		for _, c := range p.GetCopies() {
+			delete(lines, key{c.GetDc(), ""}) // its topics are known
+			k := key{c.GetDc(), c.GetTopic()}
+			if lines[k] == nil {
+				lines[k] = &CopyLine{Text: c.GetTopic() + " of " + c.GetDc(), Command: mirrorStatus}
+			}
+			lines[k].add(stateOfCopy(c), c.GetProblem())
+			lag := c.GetLag()
+			if c.GetEnd() < 0 || c.GetNext() < 0 {
+				lag = -1
+			}
+			lines[k].measure(lag, c.GetLagMs())
+		}
+	}
+	var keys []key
+	for k := range lines {
+		keys = append(keys, k)
+	}
+	ring := d.ring()
+	slices.SortFunc(keys, func(a, b key) int { // events come before adjustments
+		return cmp.Or(cmp.Compare(slices.Index(ring, a.dc), slices.Index(ring, b.dc)), cmp.Compare(a.dc, b.dc),
+			cmp.Compare(b.topic, a.topic))
+	})
+	for _, k := range keys {
+		lines[k].finish(all, "copied")
+		list = append(list, *lines[k])
+	}
+	return list
+}
+
+func stateOfCopy(c *weirpb.CopyStatus) copyState {
+	switch {
+	case c.GetStopped():
+		return stopped
+	case c.GetProblem() != "":
+		return waiting
+	case c.GetLagMs() >= behindAfter.Milliseconds():
+		return behind
+	}
+	return copying
+}
+
+// pushed returns a line for each datacentre into which this one writes its dataset. prefix is that
+// of the names of the applications.
+func (d *Datacentres) pushed(prefix string) (list []CopyLine) {
+	apps, all := []string{}, map[string]int{}
+	lines := map[string]*CopyLine{}
+	for _, p := range d.o.Partitions.GetPartitions() {
+		target, is := strings.CutPrefix(p.GetApp(), prefix)
+		if !is || p.GetState() == stateStandby {
+			continue
+		}
+		l := lines[p.GetApp()]
+		if l == nil {
+			target, _, _ = strings.Cut(target, ".") // without the generation
+			l = &CopyLine{Text: "dataset of " + d.DC + " into " + target, Command: "weir push status"}
+			apps, lines[p.GetApp()] = append(apps, p.GetApp()), l
+		}
+		all[p.GetApp()]++
+		s := p.GetPush()
+		if s == nil { // the partition does not run
+			l.Why = cmp.Or(l.Why, p.GetReason())
+			continue
+		}
+		age := int64(-1)
+		if s.GetAsOfMs() > 0 {
+			age = max(0, d.o.Now.UnixMilli()-s.GetAsOfMs())
+		}
+		l.add(stateOfPush(s, age), cmp.Or(s.GetProblem(), s.GetComparing()))
+		lag := s.GetLag()
+		if s.GetEnd() < 0 || s.GetNext() < 0 {
+			lag = -1
+		}
+		l.measure(lag, age)
+	}
+	for _, app := range apps {
+		lines[app].finish(all[app], "written")
+		list = append(list, *lines[app])
+	}
+	return list
+}
+
+func stateOfPush(s *weirpb.PushStatus, ageMs int64) copyState {
+	switch {
+	case s.GetStopped():
+		return stopped
+	case s.GetProblem() != "":
+		return waiting
+	case s.GetComparing() != "":
+		return comparing
+	case ageMs >= behindAfter.Milliseconds():
+		return behind
+	}
+	return copying
+}

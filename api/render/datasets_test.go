@@ -1,0 +1,45 @@
+package render
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/weirhq/weir/api/weirpb"
+)
+
+// TestDatasetRows: the row of a dataset has the sums and the worst figures of its shards.
+func TestDatasetRows(t *testing.T) {
+	shards := []*weirpb.ShardDatasets{
+		{
+			Choice: &weirpb.DatasetChoice{Shard: 0, Dc: "eu", Reason: "eu is the own datacentre"},
+			Datasets: []*weirpb.Dataset{
+				{Dc: "eu", Chosen: true, Healthy: true, AgeMs: 312, Count_60S: 10, Rows: []*weirpb.SpendRow{{Campaign: "c1", Day: "2026-11-23", Events: 3}}},
+				{Dc: "us", Healthy: true, AgeMs: 1200, LagMs: 449, Deficit: 0.0104, Count_60S: 9, Lost: 1},
+			},
+		},
+		{
+			Choice: &weirpb.DatasetChoice{Shard: 1, Dc: "us", Reason: "eu lags"},
+			Datasets: []*weirpb.Dataset{
+				{Dc: "eu", AgeMs: 900, LagMs: 7000, LagOrigin: "ap", Problem: "eu lags now", Count_60S: 5},
+				{Dc: "us", Chosen: true, Healthy: true, AgeMs: -1, Count_60S: 9, Lost: 2},
+			},
+		},
+	}
+	for name, tc := range map[string]struct {
+		rows any
+		want string
+	}{
+		"datasets": {DatasetRows(shards), `[{"dataset":"eu","chosen":1,"healthy":1,"shards":2,"age_seconds":0.9,"lag_seconds":7,"lacks_percent":0,"last_60s":15,` +
+			`"lost":0,"reason":"eu lags now"},{"dataset":"us","chosen":1,"healthy":2,"shards":2,"age_seconds":1.2,"lag_seconds":0.4,"lacks_percent":1,` +
+			`"last_60s":18,"lost":3,"reason":"eu lags"}]`},
+		"shards": {ShardDatasetRows(shards)[2:], `[{"shard":1,"dataset":"eu","chosen":false,"healthy":false,"age_seconds":0.9,"lag_seconds":7,"lag_origin":"ap",` +
+			`"lacks_percent":0,"last_60s":5,"lost":0,"reason":"eu lags now"},{"shard":1,"dataset":"us","chosen":true,"healthy":true,"lag_seconds":0,` +
+			`"lag_origin":"","lacks_percent":0,"last_60s":9,"lost":2,"reason":"eu lags"}]`},
+		"campaign": {DatasetSpendRows(shards), `[{"dataset":"eu","chosen":true,"account":"","campaign":"c1","day":"2026-11-23","currency":"","charged_micros":0,` +
+			`"refunded_micros":0,"impressions":0,"clicks":0,"events":3,"duplicates":0}]`},
+	} {
+		if got, err := json.Marshal(tc.rows); err != nil || string(got) != tc.want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+}
