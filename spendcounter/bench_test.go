@@ -136,8 +136,10 @@ func (l *benchLog) copied() map[string]string {
 }
 
 func BenchmarkFold(b *testing.B) {
-	for _, name := range []string{"even", "even/datacentres", "zipf1.1", "zipf1.1/datacentres", "zipf1.1/delayed", "even/parts", "zipf1.1/parts", "even/hours",
-		"zipf1.1/hours", "zipf1.1/hours/delayed"} {
+	for _, name := range []string{
+		"even", "even/datacentres", "zipf1.1", "zipf1.1/datacentres", "zipf1.1/delayed", "even/parts", "zipf1.1/parts", "even/hours", "zipf1.1/hours",
+		"zipf1.1/hours/delayed",
+	} {
 		b.Run(name, func(b *testing.B) {
 			dist, delayed := strings.CutSuffix(name, "/delayed")
 			dist, hours := strings.CutSuffix(dist, "/hours")

@@ -7,8 +7,8 @@ import (
 	"github.com/weirhq/weir/events/loadgen"
 )
 
-// benchPeers are the datacentres whose events are copied in the benchmark of several datacentres.
-var benchPeers = []string{"ap", "sa", "us"}
+// benchPeers returns the datacentres whose events the benchmark of several datacentres copies.
+func benchPeers() []string { return []string{"ap", "sa", "us"} }
 
 // Datacentres measures the counter with the events of one datacentre, and with as many events of
 // four: the own ones and copies, as the mirror writes them.
@@ -17,7 +17,7 @@ func (s *Suite) Datacentres(ctx context.Context, e *Env) ([]Figure, error) {
 		return nil, err
 	}
 	four := s.Log
-	four.datacentres = 1 + len(benchPeers)
+	four.datacentres = 1 + len(benchPeers())
 	if err := four.fillCopies(ctx, e); err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (s *Suite) Datacentres(ctx context.Context, e *Env) ([]Figure, error) {
 		log   Log
 		peers []string
 		rates []float64
-	}{{name: "1 datacentre", log: s.Log}, {name: "4 datacentres", log: four, peers: benchPeers}}
+	}{{name: "1 datacentre", log: s.Log}, {name: "4 datacentres", log: four, peers: benchPeers()}}
 	for round := range s.Rounds {
 		for i := range kinds {
 			k := &kinds[i]
@@ -59,7 +59,7 @@ func (l Log) fillCopies(ctx context.Context, e *Env) error {
 		if i == 0 {
 			n = l.Events - share*int64(l.datacentres-1)
 		} else {
-			topic += ".from." + benchPeers[i-1]
+			topic += ".from." + benchPeers()[i-1]
 		}
 		gen, err := loadgen.NewBench(loadgen.BenchConfig{
 			Seed: uint64(i), Campaigns: l.Campaigns, Zipf: l.Zipf, PerMs: perMs / l.datacentres,
