@@ -268,9 +268,9 @@ func newBenchDatacentresCmd(a *cli.App) *cobra.Command {
 		func(ctx context.Context, e *broker.Env) ([]broker.Figure, error) {
 			return s.Datacentres(ctx, e)
 		})
-	c.Long = "Measure the throughput of the spend counter with the events of one datacentre, and with as many events\n" +
-		"of four: a quarter of them are its own, and the others are copies as the mirror writes them. Each\n" +
-		"campaign has events in all datacentres, so that its sums have four parts."
+	c.Long = "Measure the throughput of the spend counter with the events of one datacentre, and with as many\n" +
+		"events of four: a quarter of them are its own, and the others are copies as the mirror writes them.\n" +
+		"Each campaign has events in all datacentres, so that its sums have four parts."
 	c.Flags().IntVar(&s.Log.Campaigns, "campaigns", s.Log.Campaigns, "number of campaigns")
 	return c
 }
