@@ -29,7 +29,8 @@ func (r *report) writeText(w io.Writer) error {
 	fmt.Fprintln(t, "KEYS\tCOMMIT\tSYSTEM\tROUNDS\tM EVENTS/S\tMIN..MAX\tWEIR / IT\tMIN..MAX\tPEAK GIB")
 	for _, row := range r.Rows {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.3f\t%.3f..%.3f\t%.2f\t%.2f..%.2f\t%s\n", row.Keys, row.Commit, row.System, row.Rounds,
-			float64(row.PerSecond)/1e6, float64(row.Min)/1e6, float64(row.Max)/1e6, row.Ratio, row.RatioMin, row.RatioMax, figures.GiB(row.Peak))
+			float64(row.PerSecond)/1e6, float64(row.Min)/1e6, float64(row.Max)/1e6,
+			row.Ratio, row.RatioMin, row.RatioMax, figures.GiB(row.Peak))
 	}
 	for _, m := range r.Missing {
 		fmt.Fprintf(t, "%s: %s: not measured\n", m.What, m.Why)

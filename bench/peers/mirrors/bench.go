@@ -11,6 +11,7 @@ import (
 	"github.com/weirhq/weir/bench/peers/child"
 	"github.com/weirhq/weir/bench/peers/figures"
 	"github.com/weirhq/weir/events/loadgen"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // Values of -measure.
@@ -35,6 +36,7 @@ type bench struct {
 	parts, systems   []string
 	properties       []string // of MirrorMaker, name=value
 
+	made     *error // result of the build of MirrorMaker, which is done once
 	original *original
 	report   report
 }
@@ -74,7 +76,7 @@ func (b *bench) miss(what string, why error) {
 
 // fill makes the full log unless the source has it, and reads it.
 func (b *bench) fill(ctx context.Context) error {
-	list, err := b.source.adm.ListTopics(ctx, fullLog.topic())
+	list, err := b.source.adm.ListTopics(kafka.Uncached(ctx), fullLog.topic())
 	if err != nil {
 		return err
 	}

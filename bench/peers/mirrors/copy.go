@@ -22,8 +22,8 @@ const (
 	sightInterval = 50 * time.Millisecond
 	// settled is the time without growth after which a complete copy has ended.
 	settled = 3 * time.Second
-	// settledAfterKill is longer: a copier that was killed starts slowly, and may copy again what is
-	// there.
+	// settledAfterKill is longer: a copier that was killed starts slowly, and may copy again what
+	// is there.
 	settledAfterKill = 30 * time.Second
 	// stalled is the time without growth after which a copy has failed.
 	stalled = 3 * time.Minute
@@ -113,8 +113,8 @@ func (w *watch) restart() (err error) {
 	return err
 }
 
-// complete reports whether each partition may have all copies. Duplicates and markers count, too, so
-// the copy has ended only when it no longer grows.
+// complete reports whether each partition may have all copies. Duplicates and markers count, too,
+// so the copy has ended only when it no longer grows.
 func (w *watch) complete(ends []int64) bool {
 	for p, end := range ends {
 		if end < int64(len(w.bench.original.digests[p])) {

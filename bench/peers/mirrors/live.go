@@ -17,8 +17,8 @@ import (
 const (
 	// produceInterval is the time between two groups of records.
 	produceInterval = 5 * time.Millisecond
-	// arrivalLimit is how long the first copy may take, and how long copies may arrive after the last
-	// record was produced.
+	// arrivalLimit is how long the first copy may take, and how long copies may arrive after the
+	// last record was produced.
 	arrivalLimit = 2 * time.Minute
 	// rateShare is the share of the rate that must have been produced.
 	rateShare = 0.95
@@ -144,7 +144,8 @@ func (l *live) consume(ctx context.Context, copies string) error {
 	for want := int64(-1); want < 0 || l.n < want; {
 		select {
 		case <-ended:
-			return fmt.Errorf("the copier does not keep up: %d of %d copies arrived within %s after the last record", l.n, want, arrivalLimit)
+			return fmt.Errorf("the copier does not keep up: %d of %d copies arrived within %s after the last record",
+				l.n, want, arrivalLimit)
 		case want = <-l.ended:
 			ended = time.After(arrivalLimit)
 		default:

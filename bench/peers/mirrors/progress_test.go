@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestProgress: a system that needs 10 s to start, copies a quarter slowly, and then 100 records per
-// second, has that rate, whatever share of its offsets are markers, and however long it is watched
-// after its end.
+// TestProgress: a system that needs 10 s to start, copies a quarter slowly, and then 100 records
+// per second, has that rate, whatever share of its offsets are markers, and however long it is
+// watched after its end.
 func TestProgress(t *testing.T) {
 	for _, markers := range []int64{0, 1} { // for each ten records
 		start := time.Unix(1000, 0)
