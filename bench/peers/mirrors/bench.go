@@ -35,6 +35,7 @@ type bench struct {
 	memory, jvm      string
 	parts, systems   []string
 	properties       []string // of MirrorMaker, name=value
+	settings         []string // of weir, as environment variables
 
 	made     *error // result of the build of MirrorMaker, which is done once
 	original *original

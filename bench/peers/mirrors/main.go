@@ -72,6 +72,7 @@ func (b *bench) parse(args []string) (source, target, format string, err error) 
 	f.DurationVar(&b.duration, "duration", 30*time.Second, "time for which the latency is measured")
 	f.IntVar(&b.tasks, "tasks", 2, "tasks.max of MirrorMaker")
 	f.StringVar(&b.memory, "memory", "768MiB", "setting memory of weir")
+	settings := f.String("settings", "", "settings of weir, such as WEIR_PROCESSOR_COMMIT_INTERVAL_MAX=100ms, separated by spaces")
 	f.StringVar(&b.jvm, "jvm", defaultJVM, "options of the Java virtual machine of MirrorMaker")
 	parts := f.String("measure", strings.Join(allParts(), ","), "what is measured")
 	systems := f.String("systems", strings.Join(allSystems(), ","), "systems that are measured")
@@ -80,6 +81,7 @@ func (b *bench) parse(args []string) (source, target, format string, err error) 
 		return "", "", "", err
 	}
 	b.parts, b.systems, b.properties = strings.Split(*parts, ","), strings.Split(*systems, ","), f.Args()
+	b.settings = strings.Fields(*settings)
 	switch {
 	case b.events < 1000 || b.rounds < 1 || b.kills < 1 || b.tasks < 1 || b.rate < 0:
 		err = errors.New("-events is 1000 or more, -rounds, -kills and -tasks are 1 or more, and -rate is not negative")

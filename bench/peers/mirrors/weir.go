@@ -52,18 +52,20 @@ func (b *bench) prepareWeir(ctx context.Context, l logName, dir string) (*setup,
 // has reports whether a topic or an application belongs to the generation.
 func (l logName) has(name string) bool { return strings.HasSuffix(name, l.layout().Name("")) }
 
-// weirEnv returns an environment in which weir has its defaults, except for what names a place.
+// weirEnv returns an environment in which weir has its defaults, except for what names a place, and
+// the settings of the command line.
 func (b *bench) weirEnv(l logName, dir string) (env []string) {
 	for _, kv := range os.Environ() {
 		if !strings.HasPrefix(kv, "WEIR_") {
 			env = append(env, kv)
 		}
 	}
-	return append(env,
+	env = append(env,
 		"WEIR_DC="+targetDC, "WEIR_DCS="+targetDC+","+sourceDC+"="+b.source.addr, "WEIR_KAFKA_BROKERS="+b.target.addr,
 		fmt.Sprintf("WEIR_SPEND_GENERATION=%d", l), fmt.Sprintf("WEIR_SPEND_PARTITIONS=%d", partitions),
 		"WEIR_TOPICS_REPLICATION_FACTOR=1", "WEIR_TOPICS_MIN_INSYNC=1", "WEIR_MEMORY="+b.memory,
 		"WEIR_INSTANCE=mirrors", "WEIR_DATA_DIR="+filepath.Join(dir, "data"),
 		"WEIR_API_LISTEN=127.0.0.1:0", "WEIR_API_OPS_LISTEN=127.0.0.1:0",
 	)
+	return append(env, b.settings...)
 }
