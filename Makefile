@@ -1,7 +1,7 @@
 # Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists
 # the targets.
 .POSIX:
-.PHONY: help build image test test-short test-race test-brokers soak sim sim-leases sim-spend sim-crashes sim-agents sim-model fuzz bench bench-once bench-peers lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
+.PHONY: help build image test test-short test-race test-brokers soak sim sim-leases sim-spend sim-crashes sim-agents sim-model fuzz bench bench-once bench-peers bench-mirrors lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
 
 # Every test run has this tag: it makes the mutexes of the Kafka client visible to testing/synctest.
 # Without it, packages whose tests need it fail in TestBuildTag.
@@ -36,6 +36,10 @@ FUZZTIME = 10s
 BROKERS  = 127.0.0.1:9092
 EVENTS   = 20000000
 ROUNDS   = 3
+# The two Kafkas of bench-mirrors (bench/peers/mirrors/brokers.yaml starts such), and its log.
+SOURCE   = 127.0.0.1:9092
+TARGET   = 127.0.0.1:9192
+COPIES   = 10000000
 # The container image, where it is put together, and who it trusts: a file of certificates of this
 # machine.
 IMAGE    = weir:dev
@@ -124,6 +128,9 @@ bench-once: ## run every benchmark once, to see that it still runs
 
 bench-peers: ## measure weir beside Kafka Streams and goka (BROKERS=host:port EVENTS=20000000 ROUNDS=3 ARGS="-o json")
 	$(GO) run ./bench/peers -brokers $(BROKERS) -events $(EVENTS) -rounds $(ROUNDS) $(ARGS)
+
+bench-mirrors: ## measure weir's mirror beside MirrorMaker 2 (SOURCE=host:port TARGET=host:port COPIES=10000000 ROUNDS=3 ARGS="-o json")
+	$(GO) run ./bench/peers/mirrors -source $(SOURCE) -target $(TARGET) -events $(COPIES) -rounds $(ROUNDS) $(ARGS)
 
 lint: ## check the source with golangci-lint
 	$(TOOL) golangci-lint run

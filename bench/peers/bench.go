@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirhq/weir/bench/peers/figures"
 	"github.com/weirhq/weir/bench/peers/totals"
 	"github.com/weirhq/weir/events/loadgen"
 )
@@ -22,7 +23,7 @@ type bench struct {
 
 	peers   []peer
 	samples []sample
-	missing []missing
+	missing []figures.Missing
 }
 
 // peer is a system that weir is compared with.
@@ -56,7 +57,7 @@ func (b *bench) run(ctx context.Context) (*report, error) {
 	if err := b.buildWeir(ctx); err != nil {
 		return &report{}, fmt.Errorf("weir's build failed: %w", err)
 	}
-	b.missing = []missing{} // JSON gets an empty list, not null
+	b.missing = []figures.Missing{} // JSON gets an empty list, not null
 	for _, p := range b.all() {
 		if !slices.Contains(b.systems, p.system) {
 			continue
@@ -80,8 +81,8 @@ func (b *bench) run(ctx context.Context) (*report, error) {
 
 // miss records a run or a system without a figure.
 func (b *bench) miss(what string, why error) {
-	b.missing = append(b.missing, missing{what, why.Error()})
-	fmt.Fprintf(b.log, "%s: %v: not measured\n", what, why)
+	b.missing = append(b.missing, figures.Missing{What: what, Why: why.Error()})
+	fmt.Fprintf(b.Log, "%s: %v: not measured\n", what, why)
 }
 
 // measure runs the systems in turn, on evenly distributed campaigns and on a Zipf distribution
@@ -140,5 +141,5 @@ func (b *bench) turn(ctx context.Context, s sample, zipf float64, want totals.To
 func (b *bench) note(s sample, system string, perSecond float64, peak int64) {
 	s.system, s.perSecond, s.peak = system, perSecond, peak
 	b.samples = append(b.samples, s)
-	fmt.Fprintf(b.log, "%s, %s, round %d: %s %.3f M/s, %s GiB\n", s.keys, s.commit, s.round+1, system, perSecond/1e6, gib(peak))
+	fmt.Fprintf(b.Log, "%s, %s, round %d: %s %.3f M/s, %s GiB\n", s.keys, s.commit, s.round+1, system, perSecond/1e6, figures.GiB(peak))
 }

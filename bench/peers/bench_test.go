@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirhq/weir/bench/peers/child"
 	"github.com/weirhq/weir/bench/peers/totals"
 	"github.com/weirhq/weir/events/loadgen"
 )
@@ -62,7 +63,7 @@ func program(t *testing.T, b *bench, name string, answer any) (args func() strin
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{
-		programs: programs{scratch: t.TempDir(), brokers: "b:1", threads: 3, log: &bytes.Buffer{}},
+		programs: programs{scratch: t.TempDir(), brokers: "b:1", threads: 3, Runner: child.Runner{Log: &bytes.Buffer{}}},
 		events:   4000, campaigns: 10, rounds: 2,
 	}
 	b.peers = b.all()[1:] // without Kafka Streams
@@ -154,7 +155,7 @@ func TestFailingProgram(t *testing.T) {
 	if len(b.missing) != 1 || !strings.Contains(b.missing[0].Why, "exit status 3") {
 		t.Errorf("missing %v, want goka's run with its exit status", b.missing)
 	}
-	if text := b.log.(*bytes.Buffer).String(); strings.Count(text, "error text") != 2 {
+	if text := b.Log.(*bytes.Buffer).String(); strings.Count(text, "error text") != 2 {
 		t.Errorf("the output of the programs is lost: %q", text)
 	}
 }

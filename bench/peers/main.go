@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/weirhq/weir/bench/peers/child"
 )
 
 func main() {
@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 			return fmt.Errorf("-systems: %q is unknown: the systems are %q and %q", s, streams, goka)
 		}
 	}
-	root, err := repository(ctx)
+	root, err := child.Repository(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,8 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b.programs = programs{root: root, scratch: scratch, brokers: *brokers, threads: *threads, memory: *memory, log: log, java: f.Args()}
+	b.programs = programs{root: root, scratch: scratch, brokers: *brokers, threads: *threads, memory: *memory, java: f.Args()}
+	b.Runner = child.Runner{Log: log}
 	r, err := b.run(ctx)
 	if len(r.Rows) > 0 {
 		write := r.writeText
@@ -67,13 +68,4 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		err = errors.Join(err, write(out))
 	}
 	return errors.Join(err, os.RemoveAll(scratch))
-}
-
-// repository returns the directory of weir's module, in which the programs are built.
-func repository(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/weirhq/weir").Output()
-	if err != nil {
-		return "", fmt.Errorf("cannot find weir's repository, run the command in it: %w", err)
-	}
-	return filepath.Clean(strings.TrimSpace(string(out))), nil
 }

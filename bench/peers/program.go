@@ -5,13 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
+	"github.com/weirhq/weir/bench/peers/child"
 	"github.com/weirhq/weir/bench/peers/totals"
 )
 
@@ -25,13 +23,13 @@ const (
 
 // programs builds and runs the programs that are compared.
 type programs struct {
-	root    string // directory of the repository
-	scratch string // directory of the built programs; removed after the run
-	brokers string
-	threads int
-	memory  string    // of weir, as the setting memory
-	log     io.Writer // output of the programs other than their answer
-	java    []string  // additional arguments of the Kafka Streams program
+	root         string // directory of the repository
+	scratch      string // directory of the built programs; removed after the run
+	brokers      string
+	threads      int
+	memory       string   // of weir, as the setting memory
+	java         []string // additional arguments of the Kafka Streams program
+	child.Runner          // its log has the output of the programs other than their answer
 }
 
 // answer is the output of a peer: its speed and its totals.
@@ -52,20 +50,12 @@ type spend struct {
 
 // buildWeir compiles weir.
 func (p *programs) buildWeir(ctx context.Context) error {
-	return p.make(ctx, p.root, "go", "build", "-o", filepath.Join(p.scratch, "weir"), "./cmd/weir")
+	return p.Make(ctx, p.root, "go", "build", "-o", filepath.Join(p.scratch, "weir"), "./cmd/weir")
 }
 
 // buildStreams compiles and tests the Kafka Streams program.
 func (p *programs) buildStreams(ctx context.Context) error {
-	for _, tool := range []string{"java", "mvn"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			return fmt.Errorf("%s is not installed: it needs Java 17 and Maven", tool)
-		}
-	}
-	if err := p.make(ctx, p.streamsDir(), "mvn", "-q", "-B", "-Dstyle.color=never", "package"); err != nil {
-		return fmt.Errorf("the build of Kafka Streams failed: %w", err)
-	}
-	return nil
+	return p.Maven(ctx, p.streamsDir(), "Kafka Streams")
 }
 
 // buildGoka compiles the goka program. The program is a module of its own. The build works on a
@@ -82,10 +72,10 @@ func (p *programs) buildGoka(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := p.make(ctx, dir, "go", "mod", "download", "-modfile="+mod, "github.com/lovoo/goka"); err != nil {
+	if err := p.Make(ctx, dir, "go", "mod", "download", "-modfile="+mod, "github.com/lovoo/goka"); err != nil {
 		return fmt.Errorf("the module of goka could not be fetched: %w", err)
 	}
-	if err := p.make(ctx, dir, "go", "build", "-mod=mod", "-modfile="+mod, "-o", filepath.Join(p.scratch, "goka"), "."); err != nil {
+	if err := p.Make(ctx, dir, "go", "build", "-mod=mod", "-modfile="+mod, "-o", filepath.Join(p.scratch, "goka"), "."); err != nil {
 		return fmt.Errorf("the build of goka failed: %w", err)
 	}
 	return nil
@@ -134,7 +124,7 @@ func (p *programs) goka(ctx context.Context, j job) (a answer, err error) {
 // resident memory of its process.
 func (p *programs) ask(ctx context.Context, into any, name string, args ...string) (peak int64, err error) {
 	var out bytes.Buffer
-	cmd := p.command(ctx, name, args...)
+	cmd := p.Command(ctx, name, args...)
 	cmd.Stdout, cmd.Env = &out, append(os.Environ(), "WEIR_MEMORY="+p.memory)
 	if err := cmd.Run(); err != nil {
 		return 0, fmt.Errorf("%s failed, its output is above: %w", filepath.Base(name), err)
@@ -142,21 +132,5 @@ func (p *programs) ask(ctx context.Context, into any, name string, args ...strin
 	if err := json.Unmarshal(out.Bytes(), into); err != nil {
 		return 0, fmt.Errorf("%s answered %q: %w", filepath.Base(name), out.Bytes(), err)
 	}
-	return peakOf(cmd.ProcessState), nil
-}
-
-// make runs a build tool in dir.
-func (p *programs) make(ctx context.Context, dir, name string, args ...string) error {
-	cmd := p.command(ctx, name, args...)
-	cmd.Dir, cmd.Stdout = dir, p.log
-	return cmd.Run()
-}
-
-// command returns a command that SIGTERM stops, with time to delete its topics.
-func (p *programs) command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stderr = p.log
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 90 * time.Second
-	return cmd
+	return child.Peak(cmd.ProcessState), nil
 }

@@ -5,19 +5,15 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/weirhq/weir/bench/peers/figures"
 )
 
 // report is the result of a comparison.
 type report struct {
-	Events  int64     `json:"events"`
-	Rows    []row     `json:"rows"`
-	Missing []missing `json:"not_measured"`
-}
-
-// missing is a run or a system without a figure.
-type missing struct {
-	What string `json:"what"`
-	Why  string `json:"why"`
+	Events  int64             `json:"events"`
+	Rows    []row             `json:"rows"`
+	Missing []figures.Missing `json:"not_measured"`
 }
 
 // writeJSON writes one document.
@@ -33,18 +29,11 @@ func (r *report) writeText(w io.Writer) error {
 	fmt.Fprintln(t, "KEYS\tCOMMIT\tSYSTEM\tROUNDS\tM EVENTS/S\tMIN..MAX\tWEIR / IT\tMIN..MAX\tPEAK GIB")
 	for _, row := range r.Rows {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.3f\t%.3f..%.3f\t%.2f\t%.2f..%.2f\t%s\n", row.Keys, row.Commit, row.System, row.Rounds,
-			float64(row.PerSecond)/1e6, float64(row.Min)/1e6, float64(row.Max)/1e6, row.Ratio, row.RatioMin, row.RatioMax, gib(row.Peak))
+			float64(row.PerSecond)/1e6, float64(row.Min)/1e6, float64(row.Max)/1e6,
+			row.Ratio, row.RatioMin, row.RatioMax, figures.GiB(row.Peak))
 	}
 	for _, m := range r.Missing {
 		fmt.Fprintf(t, "%s: %s: not measured\n", m.What, m.Why)
 	}
 	return t.Flush()
-}
-
-// gib returns bytes in GiB; "-": unknown.
-func gib(bytes int64) string {
-	if bytes == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f", float64(bytes)/(1<<30))
 }

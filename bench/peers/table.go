@@ -1,9 +1,10 @@
 package main
 
 import (
-	"math"
 	"slices"
 	"time"
+
+	"github.com/weirhq/weir/bench/peers/figures"
 )
 
 // sample is one run of one system.
@@ -69,22 +70,14 @@ func tabulate(samples []sample) []row {
 		}
 		r := row{
 			Keys: k.keys, Commit: k.commit.String(), System: k.system, Rounds: len(speeds),
-			PerSecond: int64(median(speeds)), Min: int64(slices.Min(speeds)), Max: int64(slices.Max(speeds)),
+			PerSecond: int64(figures.Median(speeds)), Min: int64(slices.Min(speeds)), Max: int64(slices.Max(speeds)),
 			Peak: peak,
 		}
 		if len(ratios) > 0 {
-			r.Ratio, r.RatioMin, r.RatioMax = hundredths(median(ratios)), hundredths(slices.Min(ratios)), hundredths(slices.Max(ratios))
+			s := figures.SpreadOf(ratios).Hundredths()
+			r.Ratio, r.RatioMin, r.RatioMax = s.Median, s.Min, s.Max
 		}
 		rows = append(rows, r)
 	}
 	return rows
-}
-
-func hundredths(x float64) float64 { return math.Round(100*x) / 100 }
-
-// median returns the median of at least one value; of an even number, the mean of the two in the
-// middle.
-func median(v []float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }

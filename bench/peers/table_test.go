@@ -6,28 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-func TestMedian(t *testing.T) {
-	for _, tc := range []struct {
-		of   []float64
-		want float64
-	}{
-		{[]float64{7}, 7},
-		{[]float64{9, 1}, 5},
-		{[]float64{9, 1, 2}, 2},
-		{[]float64{8, 1, 2, 4}, 3},
-	} {
-		if got := median(tc.of); got != tc.want {
-			t.Errorf("median of %v is %v, want %v", tc.of, got, tc.want)
-		}
-	}
-	v := []float64{3, 1, 2}
-	median(v)
-	if v[0] != 3 {
-		t.Error("median sorted its argument: rounds would no longer match")
-	}
-}
+	"github.com/weirhq/weir/bench/peers/figures"
+)
 
 // rounds returns samples of three systems on a machine that gets slower. The ratio to Kafka Streams
 // is 4 in each round. The ratio of the medians would be wrong for goka, which missed a round.
@@ -73,7 +54,7 @@ func TestTabulateWithoutWeir(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := &report{Events: 1000, Rows: tabulate(rounds()), Missing: []missing{{goka, "the module of goka could not be fetched"}}}
+	r := &report{Events: 1000, Rows: tabulate(rounds()), Missing: []figures.Missing{{What: goka, Why: "the module of goka could not be fetched"}}}
 	var text, doc bytes.Buffer
 	if err := r.writeText(&text); err != nil {
 		t.Fatal(err)
