@@ -101,10 +101,10 @@ func (b *bench) fill(ctx context.Context) error {
 		return err
 	}
 	var buf []byte
-	err = broker.Load(ctx, b.source.Cluster, fullLog.topic(), b.events, func() (int32, []byte, []byte) {
+	err = broker.Load(ctx, b.source.Cluster, fullLog.topic(), b.events, func() broker.Record {
 		var r loadgen.Record
 		buf, r = gen.Append(buf[:0])
-		return r.Partition, r.Key, r.Value
+		return broker.Record{Partition: r.Partition, Key: r.Key, Value: r.Value}
 	})
 	if err != nil {
 		return err
