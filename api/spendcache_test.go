@@ -68,7 +68,9 @@ func (f *fakeCache) Account(_ context.Context, q CacheQuery, fn func(*eventspb.S
 // Rows has all records in the dataset of eu, the first one in that of us, and cannot read that of
 // ap.
 func (f *fakeCache) Rows(_ context.Context, q CacheQuery) (*weirpb.ShardDatasets, [][]*eventspb.Spend, error) {
+	f.mu.Lock()
 	f.asked = q
+	f.mu.Unlock()
 	if f.err != nil {
 		return nil, nil, f.err
 	}

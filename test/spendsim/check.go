@@ -54,12 +54,19 @@ const (
 	// chosenSeconds is how many seconds more than the merge of all datasets a policy may overspend
 	// that uses one dataset of them, until it uses a better one.
 	chosenSeconds = 15
+	// frozenSeconds is the same if all counters stop at once. Then no dataset is better than
+	// another, and readers use their own until it is 30 s old. Its figures may be below the budget
+	// while those of another one are above it.
+	frozenSeconds = 35
 )
 
 // checkOverspend is the checker OVERSPENT. What the merge overspends is unavoidable: no dataset of
 // any reader had the clicks in time. If a counter charges too much, the merge shows nothing.
 func (w *simulation) checkOverspend() {
 	most := w.seconds(w.over[merged]) + chosenSeconds
+	if w.s.together(StopCounter) {
+		most += frozenSeconds - chosenSeconds
+	}
 	if w.faults.seen[OverCount] {
 		most = max(most, overspentSeconds)
 	}

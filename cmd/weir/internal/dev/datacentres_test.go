@@ -172,11 +172,11 @@ func TestChoiceReporter(t *testing.T) {
 	}
 }
 
-// startDatacentres runs weir dev with datacentres until the end of the test, and returns its
-// output.
-func startDatacentres(tb testing.TB, args ...string) *bufio.Scanner {
+// startDatacentres runs weir dev with datacentres until the end of the test, for as long as limit at
+// most, and returns its output.
+func startDatacentres(tb testing.TB, limit time.Duration, args ...string) *bufio.Scanner {
 	tb.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(tb.Context()))
+	ctx, stop := context.WithTimeout(context.WithoutCancel(tb.Context()), limit)
 	out, in := io.Pipe()
 	ended := make(chan struct{})
 	args = append([]string{"dev", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, args...)
@@ -208,7 +208,7 @@ func TestDevDatacentres(t *testing.T) {
 		`^fault: the spend counter of us is connected again$`,
 	}
 	var lines []string
-	text := startDatacentres(t, "--dcs", "eu,us", "--rate", "400", "--latency", "5ms", "--fault", "spend=us@6s+10s")
+	text := startDatacentres(t, 2*time.Minute, "--dcs", "eu,us", "--rate", "400", "--latency", "5ms", "--fault", "spend=us@6s+10s")
 	for len(want) > 0 && text.Scan() {
 		lines = append(lines, text.Text())
 		if regexp.MustCompile(want[0]).MatchString(text.Text()) {

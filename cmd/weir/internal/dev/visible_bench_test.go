@@ -30,8 +30,10 @@ func BenchmarkVisible(b *testing.B) {
 func benchVisible(b *testing.B, caches []string, args ...string) {
 	b.Helper()
 	var rest sync.WaitGroup
-	b.Cleanup(rest.Wait) // after weir dev has ended, because cleanups run in the opposite order
-	text := startDatacentres(b, append(args, "--dcs", "eu,us", "--rate", "2000", "--latency", "100ms")...)
+	b.Cleanup(rest.Wait)                             // after weir dev has ended, because cleanups run in the opposite order
+	const warm, interval = 50, 50 * time.Millisecond // events before those that are measured
+	limit := time.Minute + 2*time.Duration(warm+b.N)*interval
+	text := startDatacentres(b, limit, append(args, "--dcs", "eu,us", "--rate", "2000", "--latency", "100ms")...)
 	place := regexp.MustCompile(`^datacentre (eu|us): API http://([^,]+), Kafka (.+)$`)
 	apis, brokers := map[string]string{}, map[string]string{}
 	for len(apis) < 2 && text.Scan() {
@@ -51,18 +53,19 @@ func benchVisible(b *testing.B, caches []string, args ...string) {
 		b.Fatal(err)
 	}
 	defer p.Close()
-	const warm = 50 // events before those that are measured
 	sent := make([]time.Time, warm+b.N)
 	var mu sync.Mutex // guards sent
 	took := map[string][]time.Duration{}
 	var looks sync.WaitGroup
+	ctx, cancel := context.WithTimeout(b.Context(), limit)
+	defer cancel()
 	for _, dc := range caches {
 		looks.Go(func() {
 			list := make([]time.Duration, 0, len(sent))
 			c := api.NewClient(apis[dc])
 			defer c.Close()
-			for len(list) < len(sent) && pause.For(b.Context(), time.Millisecond) {
-				n, now := visible(b.Context(), c), time.Now()
+			for len(list) < len(sent) && pause.For(ctx, time.Millisecond) {
+				n, now := visible(ctx, c), time.Now()
 				mu.Lock()
 				for len(list) < n {
 					list = append(list, now.Sub(sent[len(list)]))
@@ -74,7 +77,7 @@ func benchVisible(b *testing.B, caches []string, args ...string) {
 			mu.Unlock()
 		})
 	}
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for i := range sent {
 		<-tick.C
