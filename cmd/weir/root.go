@@ -9,6 +9,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/dev"
 	"github.com/weirhq/weir/cmd/weir/internal/lease"
 	"github.com/weirhq/weir/cmd/weir/internal/mirror"
+	"github.com/weirhq/weir/cmd/weir/internal/pacing"
 	"github.com/weirhq/weir/cmd/weir/internal/ops"
 	"github.com/weirhq/weir/cmd/weir/internal/push"
 	"github.com/weirhq/weir/cmd/weir/internal/spend"
@@ -20,7 +21,7 @@ import (
 // commands returns every command below the root.
 func commands(a *cli.App) []*cobra.Command {
 	return slices.Concat(dev.Commands(a), ops.Commands(a), spend.Commands(a), state.Commands(a), topics.Commands(a), mirror.Commands(a),
-		push.Commands(a), lease.Commands(a))
+		push.Commands(a), lease.Commands(a), pacing.Commands(a))
 }
 
 // newRoot returns the command tree.

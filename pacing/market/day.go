@@ -1,0 +1,215 @@
+package market
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/weirhq/weir/pacing/control"
+)
+
+// Run is a day of a world with one controller.
+type Run struct {
+	Controller control.Controller
+	Seconds    int  // between two steps of the controller. Defaults to 10
+	Flight     bool // the pacers know the cost of the ads that were shown and not charged
+	Scenario   Scenario
+}
+
+// state is a campaign during a day. Money is in micros.
+type state struct {
+	pace   control.Pace
+	params control.Params
+	budget float64
+
+	charged float64 // in truth
+	known   float64 // of charged
+	flight  float64 // expected cost of the ads that were shown and not charged
+	cost    float64 // of the ads since the last tick
+	value   float64 // of the ads that were bought
+
+	seen    seen
+	seenAt  int // step of seen
+	slots   [slotsPerDay]float64
+	done    int // step at which 95 % of the budget were spent
+	moved   float64
+	changes int // steps of the controller
+}
+
+// seen is what the pacer knows.
+type seen struct{ known, flight, cost float64 }
+
+// charge is a charge that becomes due, or known, at a step.
+type charge struct {
+	campaign int
+	micros   float64
+}
+
+// day runs a day.
+type day struct {
+	*World
+	Run
+	rng       *rand.Rand
+	pacer     *control.Pacer
+	plan      []float64
+	states    []state
+	due       [][]charge // by step
+	reported  [][]charge // by step
+	unlimited bool
+}
+
+const maxLag = daySeconds / stepSeconds
+
+func newDay(w *World, r Run) *day {
+	if r.Controller == nil {
+		r.Controller = control.ASAP{}
+	}
+	if r.Seconds == 0 {
+		r.Seconds = perTick * stepSeconds
+	}
+	if r.Scenario.lag == nil {
+		r.Scenario.lag = ordinaryLag
+	}
+	d := &day{
+		World: w, Run: r, rng: rand.New(rand.NewPCG(w.seed, 99)), plan: plans(),
+		pacer: control.NewPacer(control.Config{Controller: r.Controller, KeepStale: true}), states: make([]state, len(w.campaigns)),
+		due: make([][]charge, steps), reported: make([][]charge, steps+maxLag),
+	}
+	for i := range d.states {
+		d.states[i].budget, d.states[i].done = w.campaigns[i].budget, steps
+		d.states[i].params = control.Params{Open: true, Probability: 1, Multiplier: 1}
+	}
+	return d
+}
+
+func (d *day) run() {
+	for step := range steps {
+		d.settle(step)
+		if d.Scenario.budgets && step == steps/2 {
+			for i := range d.states {
+				d.states[i].budget *= [...]float64{1.5, 0.7, 1, 1}[i%4]
+			}
+		}
+		if step*stepSeconds%d.Seconds == 0 && !d.unlimited {
+			d.control(step)
+		}
+		demand := 1.0
+		if d.Scenario.demand != nil {
+			demand = d.Scenario.demand(step)
+		}
+		for range poisson(d.rng, requestsPerStep*traffic(step)*demand) {
+			d.auction(step)
+		}
+	}
+}
+
+// settle charges what is due, and reports what is known now.
+func (d *day) settle(step int) {
+	for _, c := range d.due[step] {
+		s := &d.states[c.campaign]
+		s.charged += c.micros
+		s.slots[step/slotSteps] += c.micros
+		if s.done == steps && s.charged >= nearlySpent*s.budget {
+			s.done = step
+		}
+		at := step + 1 + int(d.Scenario.lag(step)/stepSeconds)
+		d.reported[at] = append(d.reported[at], c)
+	}
+	for _, c := range d.reported[step] {
+		d.states[c.campaign].known += c.micros
+	}
+}
+
+// blind reports whether the pacers see nothing now.
+func (d *day) blind(step int) bool { return d.Scenario.blind && d.Scenario.lag(step) > 30 }
+
+// control steps the pacers.
+func (d *day) control(step int) {
+	for i := range d.states {
+		s, c := &d.states[i], &d.campaigns[i]
+		o := control.Observation{
+			AtMs: int64(step+1) * stepSeconds * 1000, Day: 1, Budget: s.budget, Planned: d.plan[step], Delayed: c.clicks,
+		}
+		switch {
+		case !d.blind(step):
+			s.seen, s.seenAt = seen{s.known, s.flight, s.cost}, step
+		case d.Scenario.unaware:
+			s.seen = seen{known: s.known}
+		default:
+			o.AgeMs = int64(step-s.seenAt) * stepSeconds * 1000
+		}
+		o.Spent, o.Cost = s.seen.known, s.seen.cost
+		if d.Flight {
+			o.Flight = s.seen.flight
+		}
+		before := s.params
+		s.pace, s.params, _ = d.pacer.Step(s.pace, o)
+		if step > 0 {
+			s.moved += math.Abs(math.Log(s.params.Probability/before.Probability)) + math.Abs(math.Log(s.params.Multiplier/before.Multiplier))
+			s.changes++
+		}
+		s.cost = 0
+		s.flight *= math.Exp(-float64(d.Seconds) / c.delay)
+	}
+}
+
+// open reports whether a campaign may take part in an auction, by what is known at this step.
+func (d *day) open(s *state, step int) bool {
+	if d.unlimited {
+		return true
+	}
+	spent := s.known
+	switch {
+	case !d.blind(step):
+		if d.Flight {
+			spent += s.flight
+		}
+	case !d.Scenario.unaware:
+		spent = s.seen.known + s.seen.flight + s.pace.Rate*float64(step-s.seenAt)*stepSeconds/control.Tick.Seconds()
+	}
+	return spent < s.budget
+}
+
+// auction sells a request to the highest bid, at the price of the second one.
+func (d *day) auction(step int) {
+	first, second, winner, value := float64(reserve), 0.0, -1, 0.0
+	for _, i := range d.segments[d.rng.IntN(segments)] {
+		s := &d.states[i]
+		if !d.open(s, step) || s.params.Probability < 1 && d.rng.Float64() >= s.params.Probability {
+			continue
+		}
+		worth := d.campaigns[i].bid * (0.2 + 3.2*d.rng.Float64()*d.rng.Float64())
+		switch bid := worth * s.params.Multiplier; {
+		case bid > first:
+			first, second, winner, value = bid, first, i, worth
+		case bid > second:
+			second = bid
+		}
+	}
+	if winner < 0 {
+		return
+	}
+	price := max(second, reserve)
+	s, c := &d.states[winner], &d.campaigns[winner]
+	s.value += value
+	s.cost += price
+	s.flight += price
+	at := min(step+1+int(c.delay*d.rng.ExpFloat64()/stepSeconds), steps-1)
+	if at <= step {
+		return
+	}
+	switch {
+	case !c.clicks:
+		d.due[at] = append(d.due[at], charge{winner, price})
+	case d.rng.Float64() < c.clickRate:
+		d.due[at] = append(d.due[at], charge{winner, price / c.clickRate})
+	}
+}
+
+// poisson draws a number with a mean of about 100 at most.
+func poisson(rng *rand.Rand, mean float64) int {
+	for n, p, end := 0, 1.0, math.Exp(-mean); ; n++ {
+		if p *= rng.Float64(); p <= end {
+			return n
+		}
+	}
+}

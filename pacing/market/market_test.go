@@ -1,0 +1,102 @@
+package market
+
+import (
+	"math"
+	"testing"
+
+	"github.com/weirhq/weir/pacing/control"
+)
+
+// contender returns a contender by its name.
+func contender(t *testing.T, name string) Contender {
+	t.Helper()
+	for _, c := range Contenders() {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no contender %s", name)
+	return Contender{}
+}
+
+func scenario(t *testing.T, name string) Scenario {
+	t.Helper()
+	for _, s := range Scenarios() {
+		if s.Name == name {
+			return s
+		}
+	}
+	t.Fatalf("no scenario %s", name)
+	return Scenario{}
+}
+
+// TestGoals: the controllers reach their goals in two worlds, and the ways in which a controller may
+// be wrong miss them.
+func TestGoals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates 24 days")
+	}
+	worlds := []*World{NewWorld(1), NewWorld(2)}
+	run := func(name, of string) Result {
+		r := Mean(worlds, contender(t, name), scenario(t, of))
+		t.Logf("%s, %s: overspend %.3f %%, utilisation %.2f %%, AvgErr %.1f %%, KS %.1f %%, value %.3f, step %.2f %%", name, of, 100*r.Overspend,
+			100*r.Utilisation, 100*r.AvgErr, 100*r.KS, r.Value, 100*r.Step)
+		return r
+	}
+	pid, ratio, dual := run("pid-flight", "ordinary"), run("ratio-flight", "ordinary"), run("dual-flight", "ordinary")
+	for name, r := range map[string]Result{"pid": pid, "ratio": ratio, "dual": dual} {
+		if r.Overspend > 0.0008 || r.AvgErr > 0.4 || r.KS > 0.035 || r.Utilisation < 0.995 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if dual.Value < 1.1*ratio.Value {
+		t.Errorf("dual buys %.3f for a unit, ratio %.3f: want 10 %% more", dual.Value, ratio.Value)
+	}
+	if ptr := run("ptr-60s", "ordinary"); ptr.AvgErr < 2*pid.AvgErr {
+		t.Errorf("PTR is %.2f off the plan, and PID %.2f", ptr.AvgErr, pid.AvgErr)
+	}
+	if without := run("pid", "ordinary"); without.Overspend < 1.5*pid.Overspend {
+		t.Errorf("overspend of %.5f without the cost in flight, %.5f with it", without.Overspend, pid.Overspend)
+	}
+	for _, name := range []string{"pid-flight", "ratio-flight"} {
+		if hold, blind := run(name, "hold"), run(name, "blind"); hold.Overspend > 0.0009 || blind.Overspend < 0.003 {
+			t.Errorf("%s: overspend of %.5f where it holds, %.5f where it goes on", name, hold.Overspend, blind.Overspend)
+		}
+	}
+}
+
+// meanOfRatios is Ratio with a mean of the ratios of ticks, in place of the ratio of means: a wrong
+// controller.
+type meanOfRatios struct{ control.Ratio }
+
+func (meanOfRatios) Step(s control.State, sig control.Signals) control.State {
+	if sig.Grown > 0 && sig.Planned < 1 {
+		left := max(0, sig.Budget-sig.Spent) / (1 - sig.Planned)
+		s.Dual += 0.05 * (left*sig.Grown/max(sig.Cost, 1) - s.Dual)
+		s.Probability = min(max(s.Probability*min(max(math.Pow(s.Dual, 0.05), 0.92), 1.08), 1e-3), 1)
+	}
+	return s
+}
+
+// TestMeanOfRatios: a mean of ratios moves the parameters all the time, and spends too much.
+func TestMeanOfRatios(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates two days")
+	}
+	w := []*World{NewWorld(1)}
+	right := Mean(w, contender(t, "ratio-flight"), scenario(t, "ordinary"))
+	wrong := Mean(w, Contender{Controller: meanOfRatios{}, Flight: true}, scenario(t, "ordinary"))
+	t.Logf("step %.4f and %.4f, AvgErr %.3f and %.3f, KS %.3f and %.3f", right.Step, wrong.Step, right.AvgErr, wrong.AvgErr, right.KS, wrong.KS)
+	if right.Step > 0.015 || wrong.Step < 3*right.Step {
+		t.Errorf("steps of %.4f, and %.4f with means of ratios", right.Step, wrong.Step)
+	}
+}
+
+// TestSeed: a day depends on the seed and on nothing else.
+func TestSeed(t *testing.T) {
+	run := Run{Controller: control.PID{}, Flight: true}
+	a, b, c := Simulate(NewWorld(1), run), Simulate(NewWorld(1), run), Simulate(NewWorld(2), run)
+	if a != b || a == c {
+		t.Errorf("%+v\n%+v\n%+v", a, b, c)
+	}
+}
