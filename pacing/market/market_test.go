@@ -78,7 +78,8 @@ func (meanOfRatios) Step(s control.State, sig control.Signals) control.State {
 	return s
 }
 
-// TestMeanOfRatios: a mean of ratios moves the parameters all the time, and spends too much.
+// TestMeanOfRatios: a mean of ratios is dominated by the ticks that cost little, so that the campaign
+// spends its budget too early.
 func TestMeanOfRatios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates two days")
@@ -86,9 +87,8 @@ func TestMeanOfRatios(t *testing.T) {
 	w := []*World{NewWorld(1)}
 	right := Mean(w, contender(t, "ratio-flight"), scenario(t, "ordinary"))
 	wrong := Mean(w, Contender{Controller: meanOfRatios{}, Flight: true}, scenario(t, "ordinary"))
-	t.Logf("step %.4f and %.4f, AvgErr %.3f and %.3f, KS %.3f and %.3f", right.Step, wrong.Step, right.AvgErr, wrong.AvgErr, right.KS, wrong.KS)
-	if right.Step > 0.015 || wrong.Step < 3*right.Step {
-		t.Errorf("steps of %.4f, and %.4f with means of ratios", right.Step, wrong.Step)
+	if wrong.KS < 5*right.KS {
+		t.Errorf("%.3f of the budget away from the plan, and %.3f with a mean of ratios", right.KS, wrong.KS)
 	}
 }
 
