@@ -18,8 +18,8 @@ const (
 	usd    = 1_000_000
 )
 
-// walk returns observations of a day of a campaign with a budget of 100 USD, every 10 s. The cost of
-// a tick depends on the parameters before it: see next.
+// walk returns observations of a day of a campaign with a budget of 100 USD, every 10 s. The cost
+// of a tick depends on the parameters before it: see next.
 type walk struct {
 	pacer  *Pacer
 	pace   Pace
@@ -104,8 +104,8 @@ func TestInvariance(t *testing.T) {
 	})
 }
 
-// TestHold: while data are stale the parameters stay, and the gate closes by the extrapolated spend.
-// After ten minutes the campaign stops.
+// TestHold: while data are stale the parameters stay, and the gate closes by the extrapolated
+// spend. After ten minutes the campaign stops.
 func TestHold(t *testing.T) {
 	each(t, func(t *testing.T, w *walk) {
 		w.ticks(1000)

@@ -1,14 +1,14 @@
 // Package control decides how often a campaign takes part in auctions, and at what bid, so that its
 // budget lasts for the day. It is pure: equal states and signals give equal results.
 //
-//	observation, each 10 s ─▶ Pacer ── stale, paused, spent, new budget, new day? ──▶ hold, stop, anchor
+//	observation, each 10 s ─▶ Pacer ── stale, paused, spent, new budget or day ──▶ hold, stop, anchor
 //	                            │
 //	                            └─ Signals ─▶ Controller ─▶ State ─▶ Params: probability, multiplier
 //	                                          PTR, Ratio, PID, Dual, ASAP, or a learner of your own
 //
-//	ad request ─▶ Gate: effective spend < budget, in the campaign and above it ─▶ Coin < probability ─▶ bid × multiplier
+//	ad request ─▶ gate open, here and above ─▶ Coin below probability ─▶ bid × multiplier
 //
-// All controllers compare the effective spend E (charged spend, and the expected cost of ads that
+// All controllers compare the effective spend (what was charged, and the expected cost of ads that
 // were shown and have not been charged yet) with a plan of the day. Money is in micros. A campaign
 // whose budget, prices and spend are multiplied by a number gets the same parameters.
 //
@@ -17,33 +17,31 @@
 //   - PTR raises or lowers the probability by a fixed step, whether the campaign is ahead of its
 //     plan or behind it. It needs no other signal. Source: D. Agarwal and others, Budget pacing for
 //     targeted online advertisements at LinkedIn, KDD 2014.
-//   - Ratio multiplies the probability by a power of the need of a tick by the cost of a tick. It is
+//   - Ratio multiplies the probability by a power of the need of a tick, divided by its cost. It is
 //     for smooth delivery. Source: K.-C. Lee and others, Real time bid optimization with smooth
 //     budget delivery, 2013.
-//   - PID is a controller in velocity form on the logarithm of the probability. Source: W. Zhang and
-//     others, Feedback control of real-time display advertising, WSDM 2016.
-//   - Dual lowers bids and not the probability: dual mirror descent on the price of the budget. It
-//     buys more for the same budget. Source: S. Balseiro, H. Lu and V. Mirrokni, Dual mirror descent
-//     for online allocation problems, ICML 2020.
+//   - PID is a controller in velocity form on the logarithm of the probability. Source: W. Zhang
+//     and others, Feedback control of real-time display advertising, WSDM 2016.
+//   - Dual lowers bids and not the probability, by dual mirror descent on the price of the budget.
+//     It buys more for the same budget. Source: S. Balseiro, H. Lu and V. Mirrokni, Dual mirror
+//     descent for online allocation problems, ICML 2020.
 //   - ASAP spends the budget as soon as it can, up to the gate.
 //
 // # Invariants
 //
 //   - PACE-1: A probability is in [MinProbability, 1], a multiplier in (0, 1]. Neither is ever NaN,
-//     whatever the observations are.
-//   - PACE-2: The logarithm of the probability, and of a multiplier, changes by at most MaxStep in a
-//     tick, also at a new budget, at a new leader and after a pause. A new day has a probability of
-//     its own.
-//   - PACE-3: A campaign with an effective spend of its budget or more does not pass the gate. After
-//     a refund it passes again if at least ReopenShare of the budget is left.
-//   - PACE-4: While observations are stale the parameters stay, and the spend is extrapolated. After
-//     StopAfter a campaign with a budget stops.
+//     whatever is observed.
+//   - PACE-2: The logarithm of the probability, and of the multiplier, changes by at most MaxStep
+//     in a tick, also at a new budget and after a pause. A new day has a probability of its own.
+//   - PACE-3: A campaign with an effective spend of its budget or more does not pass the gate.
+//     After a refund it passes again if at least ReopenShare of the budget is left.
+//   - PACE-4: While data are stale the parameters stay, and the spend is extrapolated. After
+//     Config.StopAfter a campaign with a budget stops.
 //   - PACE-5: A tick that comes late or not at all changes the result as little as its time does:
 //     steps are powers of the elapsed time.
 //
 // # What it does not do
 //
-// It knows no clock, no campaign and no topic. It does not learn the plan of a day: package plan
-// does. It does not know reserve prices, so Dual may bid below one; the campaign then takes part in
-// fewer auctions.
+// It knows no clock, no campaign and no topic. It does not learn the plan of a day. It does not
+// know reserve prices, so Dual may bid below one: the campaign then takes part in fewer auctions.
 package control

@@ -5,8 +5,8 @@ import (
 )
 
 // Coin returns a number in [0, 1) for a request and a campaign: the campaign takes part in the
-// auction of the request if it is below its probability. It is reproducible, and independent between
-// campaigns.
+// auction of the request if it is below its probability. It is reproducible, and independent
+// between campaigns.
 func Coin(request, campaign string) float64 {
 	var h xxhash.Digest
 	h.Reset()

@@ -24,7 +24,7 @@ func (Ratio) Step(s State, sig Signals) State {
 	step := ratioUp // the plan is over, or nothing was shown
 	switch {
 	case sig.Planned < planEnd && sig.Grown <= 0:
-		return s // no traffic is expected: what it costs tells nothing
+		return s // no traffic is expected, and its cost means nothing
 	case sig.Planned < planEnd && s.Cost > 0:
 		step = math.Pow(s.need(&sig)/s.Cost, ratioPower)
 	}

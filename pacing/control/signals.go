@@ -8,8 +8,8 @@ import (
 // Tick is the time between two steps of a controller in ordinary operation.
 const Tick = 10 * time.Second
 
-// Signals are what a controller knows of a campaign. They are finite, and Budget is above 0: a Pacer
-// sees to that.
+// Signals are what a controller knows of a campaign. They are finite, and Budget is above 0: a
+// Pacer sees to that.
 type Signals struct {
 	Budget  float64 // of the day, micros
 	Spent   float64 // effective spend of the day, micros: charged, and in flight
@@ -68,8 +68,8 @@ func (s *State) average(sig *Signals) {
 	s.Need += weight * (sig.Grown/sig.Ticks*sig.Budget - s.Need)
 }
 
-// need returns what a tick is to cost so that the rest of the budget lasts for the rest of the plan.
-// The plan must have a rest.
+// need returns what a tick is to cost so that the rest of the budget lasts for the rest of the
+// plan. The plan must have a rest.
 func (s *State) need(sig *Signals) float64 {
 	return max(0, sig.Budget-sig.Spent) / ((1 - sig.Planned) * sig.Budget) * s.Need
 }

@@ -10,8 +10,8 @@ type Contender struct {
 	Seconds int  // between two steps; 0: 10
 }
 
-// Contenders returns the controllers that are compared. The first two spend as fast as they can, the
-// third one is the rule of LinkedIn at the interval of its authors.
+// Contenders returns the controllers that are compared. The first two spend as fast as they can,
+// the third one is the rule of LinkedIn at the interval of its authors.
 func Contenders() []Contender {
 	return []Contender{
 		{Name: "asap", Controller: control.ASAP{}},
@@ -25,10 +25,10 @@ func Contenders() []Contender {
 	}
 }
 
-// Mean returns the mean result of a contender in worlds.
-func Mean(worlds []*World, c Contender, sc Scenario) (mean Result) {
-	for _, w := range worlds {
-		mean.add(Simulate(w, Run{Controller: c.Controller, Seconds: c.Seconds, Flight: c.Flight, Scenario: sc}), 1/float64(len(worlds)))
+// Mean returns the mean result of a contender in markets.
+func Mean(markets []*Market, c Contender, sc Scenario) (mean Result) {
+	for _, w := range markets {
+		mean.add(Simulate(w, Run{Controller: c.Controller, Seconds: c.Seconds, Flight: c.Flight, Scenario: sc}), 1/float64(len(markets)))
 	}
 	return mean
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/weirhq/weir/pacing/control"
 )
 
-// Run is a day of a world with one controller.
+// Run is a day of a market with one controller.
 type Run struct {
 	Controller control.Controller
 	Seconds    int  // between two steps of the controller. Defaults to 10
@@ -46,7 +46,7 @@ type charge struct {
 
 // day runs a day.
 type day struct {
-	*World
+	*Market
 	Run
 	rng       *rand.Rand
 	pacer     *control.Pacer
@@ -59,7 +59,7 @@ type day struct {
 
 const maxLag = daySeconds / stepSeconds
 
-func newDay(w *World, r Run) *day {
+func newDay(w *Market, r Run) *day {
 	if r.Controller == nil {
 		r.Controller = control.ASAP{}
 	}
@@ -70,7 +70,7 @@ func newDay(w *World, r Run) *day {
 		r.Scenario.lag = ordinaryLag
 	}
 	d := &day{
-		World: w, Run: r, rng: rand.New(rand.NewPCG(w.seed, 99)), plan: plans(),
+		Market: w, Run: r, rng: rand.New(rand.NewPCG(w.seed, 99)), plan: plans(),
 		pacer: control.NewPacer(control.Config{Controller: r.Controller, KeepStale: true}), states: make([]state, len(w.campaigns)),
 		due: make([][]charge, steps), reported: make([][]charge, steps+maxLag),
 	}
@@ -144,7 +144,8 @@ func (d *day) control(step int) {
 		before := s.params
 		s.pace, s.params, _ = d.pacer.Step(s.pace, o)
 		if step > 0 {
-			s.moved += math.Abs(math.Log(s.params.Probability/before.Probability)) + math.Abs(math.Log(s.params.Multiplier/before.Multiplier))
+			s.moved += math.Abs(math.Log(s.params.Probability / before.Probability))
+			s.moved += math.Abs(math.Log(s.params.Multiplier / before.Multiplier))
 			s.changes++
 		}
 		s.cost = 0

@@ -30,15 +30,15 @@ func scenario(t *testing.T, name string) Scenario {
 	return Scenario{}
 }
 
-// TestGoals: the controllers reach their goals in two worlds, and the ways in which a controller may
-// be wrong miss them.
+// TestGoals: the controllers reach their goals in two markets, and the ways in which a controller
+// may be wrong miss them.
 func TestGoals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates 24 days")
 	}
-	worlds := []*World{NewWorld(1), NewWorld(2)}
+	markets := []*Market{New(1), New(2)}
 	run := func(name, of string) Result {
-		r := Mean(worlds, contender(t, name), scenario(t, of))
+		r := Mean(markets, contender(t, name), scenario(t, of))
 		t.Logf("%s, %s: overspend %.3f %%, utilisation %.2f %%, AvgErr %.1f %%, KS %.1f %%, value %.3f, step %.2f %%", name, of, 100*r.Overspend,
 			100*r.Utilisation, 100*r.AvgErr, 100*r.KS, r.Value, 100*r.Step)
 		return r
@@ -78,13 +78,13 @@ func (meanOfRatios) Step(s control.State, sig control.Signals) control.State {
 	return s
 }
 
-// TestMeanOfRatios: a mean of ratios is dominated by the ticks that cost little, so that the campaign
-// spends its budget too early.
+// TestMeanOfRatios: a mean of ratios is dominated by the ticks that cost little, so that the
+// campaign spends its budget too early.
 func TestMeanOfRatios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates two days")
 	}
-	w := []*World{NewWorld(1)}
+	w := []*Market{New(1)}
 	right := Mean(w, contender(t, "ratio-flight"), scenario(t, "ordinary"))
 	wrong := Mean(w, Contender{Controller: meanOfRatios{}, Flight: true}, scenario(t, "ordinary"))
 	if wrong.KS < 5*right.KS {
@@ -95,7 +95,7 @@ func TestMeanOfRatios(t *testing.T) {
 // TestSeed: a day depends on the seed and on nothing else.
 func TestSeed(t *testing.T) {
 	run := Run{Controller: control.PID{}, Flight: true}
-	a, b, c := Simulate(NewWorld(1), run), Simulate(NewWorld(1), run), Simulate(NewWorld(2), run)
+	a, b, c := Simulate(New(1), run), Simulate(New(1), run), Simulate(New(2), run)
 	if a != b || a == c {
 		t.Errorf("%+v\n%+v\n%+v", a, b, c)
 	}

@@ -21,7 +21,7 @@ type Result struct {
 }
 
 // Simulate returns the result of a day.
-func Simulate(w *World, r Run) Result {
+func Simulate(w *Market, r Run) Result {
 	d := newDay(w, r)
 	d.run()
 	return d.result()

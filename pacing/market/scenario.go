@@ -8,8 +8,8 @@ type Scenario struct {
 	lag func(step int) float64
 	// demand is the factor by which the traffic differs from the plan. nil: it does not.
 	demand func(step int) float64
-	// budgets changes budgets at noon: a quarter of the campaigns gets half as much again, a quarter
-	// loses 30 %.
+	// budgets changes budgets at noon: a quarter of the campaigns gets half as much again, a
+	// quarter loses 30 %.
 	budgets bool
 	// blind hides the ads that were shown, too, while the lag is longer than 30 s.
 	blind bool
@@ -38,20 +38,24 @@ func outage(from, length float64) func(int) float64 {
 func Scenarios() []Scenario {
 	return []Scenario{
 		{Name: "ordinary", Text: "an ordinary day", lag: ordinaryLag},
-		{Name: "lag", Text: "charges are known after 120 s, from 8 to 22 h, and the pacers do not know it", unaware: true, lag: func(step int) float64 {
-			if h := hours(step); h > 8 && h < 22 {
-				return 120
-			}
-			return shortLag
-		}},
+		{Name: "lag", Text: "charges are known after 120 s from 8 to 22 h; the pacers do not know it", lag: longLag, unaware: true},
 		{Name: "budgets", Text: "budgets change at noon: a quarter +50 %, a quarter -30 %", lag: ordinaryLag, budgets: true},
-		{Name: "traffic", Text: "20 % more traffic than planned, and 80 % more for 2 h", lag: ordinaryLag, demand: func(step int) float64 {
-			if h := hours(step); h > 9 && h < 11 {
-				return 1.8
-			}
-			return 1.2
-		}},
-		{Name: "blind", Text: "no data from 22 to 22.5 h, and the pacers do not know it", lag: outage(22, 0.5), blind: true, unaware: true},
+		{Name: "traffic", Text: "20 % more traffic than planned, and 80 % more from 9 to 11 h", lag: ordinaryLag, demand: moreTraffic},
+		{Name: "blind", Text: "no data from 22 to 22.5 h; the pacers do not know it", lag: outage(22, 0.5), blind: true, unaware: true},
 		{Name: "hold", Text: "no data from 22 to 22.5 h: the pacers hold", lag: outage(22, 0.5), blind: true},
 	}
+}
+
+func longLag(step int) float64 {
+	if h := hours(step); h > 8 && h < 22 {
+		return 120
+	}
+	return shortLag
+}
+
+func moreTraffic(step int) float64 {
+	if h := hours(step); h > 9 && h < 11 {
+		return 1.8
+	}
+	return 1.2
 }

@@ -172,8 +172,8 @@ func TestChoiceReporter(t *testing.T) {
 	}
 }
 
-// startDatacentres runs weir dev with datacentres until the end of the test, for as long as limit at
-// most, and returns its output.
+// startDatacentres runs weir dev with datacentres until the end of the test, for as long as limit
+// at most, and returns its output.
 func startDatacentres(tb testing.TB, limit time.Duration, args ...string) *bufio.Scanner {
 	tb.Helper()
 	ctx, stop := context.WithTimeout(context.WithoutCancel(tb.Context()), limit)

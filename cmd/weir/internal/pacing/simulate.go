@@ -29,16 +29,16 @@ type simulation struct {
 	Step        float64 `json:"step_percent" table:"wide"`
 }
 
-// maxWorlds bounds --worlds: a simulated day takes about half a second.
-const maxWorlds = 1000
+// maxMarkets bounds --seeds: a simulated day takes about half a second.
+const maxMarkets = 1000
 
 func newSimulateCmd(a *cli.App) *cobra.Command {
-	worlds, days, controllers := 5, []string{"ordinary"}, []string(nil)
+	markets, days, controllers := 5, []string{"ordinary"}, []string(nil)
 	c := &cobra.Command{
 		Use:   "simulate",
 		Short: "Simulate a day of auctions with each controller",
 		Long: "Simulate a day of second-price auctions, in which 80 campaigns with budgets are paced by one\n" +
-			"controller. Each row is the mean over --worlds worlds of campaigns. A controller with -flight in\n" +
+			"controller. Each row is the mean over --seeds markets. A controller with -flight in\n" +
 			"its name knows the expected cost of the ads that were shown and not charged.\n\n" +
 			"overspend and utilisation are shares of all budgets. avgerr is the deviation from the plan of the\n" +
 			"day in slots of 15 minutes, ks the greatest distance between spend and plan, of the campaigns\n" +
@@ -47,8 +47,8 @@ func newSimulateCmd(a *cli.App) *cobra.Command {
 		Example: "  weir pacing simulate\n  weir pacing simulate --day blind,hold --controllers ratio-flight,pid-flight -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if worlds < 1 || worlds > maxWorlds {
-				return cli.UsageError(fmt.Sprintf("--worlds %d is out of range", worlds), fmt.Sprintf("use 1 to %d", maxWorlds))
+			if markets < 1 || markets > maxMarkets {
+				return cli.UsageError(fmt.Sprintf("--seeds %d is out of range", markets), fmt.Sprintf("use 1 to %d", maxMarkets))
 			}
 			of, err := choose("--day", days, market.Scenarios(), func(s market.Scenario) string { return s.Name })
 			if err != nil {
@@ -58,7 +58,7 @@ func newSimulateCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows, err := simulate(cmd.Context(), worlds, of, with)
+			rows, err := simulate(cmd.Context(), markets, of, with)
 			if err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ func newSimulateCmd(a *cli.App) *cobra.Command {
 	}
 	cli.RefuseServer(c, "it simulates, and reads nothing of a process")
 	f := c.Flags()
-	f.IntVar(&worlds, "worlds", worlds, "number of worlds, by seed from 1 on")
+	f.IntVar(&markets, "seeds", markets, "number of markets, by seed from 1 on")
 	f.StringSliceVar(&days, "day", days, "days; all: every one")
 	f.StringSliceVar(&controllers, "controllers", nil, "controllers (default: all)")
 	return c
@@ -106,12 +106,12 @@ func choose[T any](flag string, names []string, list []T, name func(T) string) (
 }
 
 // simulate runs each controller on each day, on all processors.
-func simulate(ctx context.Context, worlds int, days []market.Scenario, with []market.Contender) ([]simulation, error) {
-	list := make([]*market.World, worlds)
+func simulate(ctx context.Context, markets int, days []market.Scenario, with []market.Contender) ([]simulation, error) {
+	list := make([]*market.Market, markets)
 	rows := make([]simulation, len(days)*len(with))
 	var work []func()
 	for i := range list {
-		work = append(work, func() { list[i] = market.NewWorld(uint64(i + 1)) })
+		work = append(work, func() { list[i] = market.New(uint64(i + 1)) })
 	}
 	if err := inParallel(ctx, work); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// Size of a world, and of a day.
+// Size of a market, and of a day.
 const (
 	campaigns = 80
 	segments  = 12
@@ -32,17 +32,17 @@ type campaign struct {
 	budget    float64 // micros
 }
 
-// World is campaigns that compete for the same requests.
-type World struct {
+// Market is campaigns that compete for the same requests.
+type Market struct {
 	seed      uint64
 	campaigns []campaign
 	segments  [segments][]int // indexes of the campaigns that take part in the auctions of a segment
 }
 
-// NewWorld returns the world of a seed.
-func NewWorld(seed uint64) *World {
+// New returns the market of a seed.
+func New(seed uint64) *Market {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	w := &World{seed: seed, campaigns: make([]campaign, campaigns)}
+	w := &Market{seed: seed, campaigns: make([]campaign, campaigns)}
 	for i := range w.campaigns {
 		c := &w.campaigns[i]
 		c.clicks = rng.Float64() < 0.5
@@ -79,8 +79,8 @@ func traffic(step int) float64 {
 	return 1 + 0.6*math.Cos(2*math.Pi*(hours-20)/24)
 }
 
-// plans returns the planned share of a day at each step: that of the expected traffic, one hour ahead
-// of the end.
+// plans returns the planned share of a day at each step: that of the expected traffic, one hour
+// ahead of the end.
 func plans() []float64 {
 	const end = steps * 23 / 24
 	plan := make([]float64, steps+1)
