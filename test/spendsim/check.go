@@ -1,6 +1,8 @@
 package spendsim
 
 import (
+	"time"
+
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/spendcache/selection"
 )
@@ -42,6 +44,9 @@ func (w *simulation) checkAnswer(r *reader, d *selection.Decision) {
 	if d.Switched() && d.From != "" {
 		w.marks["switched"]++
 	}
+	if w.now > beginMs && d.Mode == selection.Normal {
+		w.oldest = max(w.oldest, min(r.answer.age, stale)-fresh)
+	}
 	if w.now > beginMs { // before, there may be no health rows
 		w.marks[d.Mode.String()]++
 	}
@@ -52,21 +57,18 @@ const (
 	// day.
 	overspentSeconds = 86.4
 	// chosenSeconds is how many seconds more than the merge of all datasets a policy may overspend
-	// that uses one dataset of them, until it uses a better one.
+	// that uses one dataset of them, until it uses a better one. If no better one is fresher, it is
+	// used until it is 30 s old: then it may overspend that much longer.
 	chosenSeconds = 15
-	// frozenSeconds is the same if all counters stop at once. Then no dataset is better than
-	// another, and readers use their own until it is 30 s old. Its figures may be below the budget
-	// while those of another one are above it.
-	frozenSeconds = 35
 )
+
+// fresh is the age of a dataset that is written all the time, at most.
+const fresh = 5 * time.Second
 
 // checkOverspend is the checker OVERSPENT. What the merge overspends is unavoidable: no dataset of
 // any reader had the clicks in time. If a counter charges too much, the merge shows nothing.
 func (w *simulation) checkOverspend() {
-	most := w.seconds(w.over[merged]) + chosenSeconds
-	if w.s.together(StopCounter) {
-		most += frozenSeconds - chosenSeconds
-	}
+	most := w.seconds(w.over[merged]) + chosenSeconds + w.oldest.Seconds()
 	if w.faults.seen[OverCount] {
 		most = max(most, overspentSeconds)
 	}

@@ -60,9 +60,10 @@
 //   - STOPPED: a dataset whose counter writes nothing is not chosen for longer than 40 s (CACHE-3).
 //   - RETURNED: at the end each reader uses its own dataset, unless that has lost more records than
 //     another one.
-//   - OVERSPENT: selection and guarded overspend at most 15 s of traffic more than merge; 35 s if
-//     all counters stop at once, because a dataset is used until it is 30 s old. If a counter
-//     charges too much, the merge may stop early: then 86.4 s are allowed, 0.10 % of a day.
+//   - OVERSPENT: selection and guarded overspend at most 15 s of traffic more than merge, and as
+//     much more as the oldest dataset that a reader has chosen was older than 5 s, at most 25 s. If
+//     a counter charges too much, the merge may stop early: then 86.4 s are allowed, 0.10 % of a
+//     day.
 //     More than that is unavoidable when merge overspends more than 71.4 s: no dataset that a
 //     reader has contains the clicks, because brokers or links were away while they were served.
 //   - ERROR: a counter refuses no record and returns no error, and nothing fails to decode.

@@ -125,18 +125,3 @@ func (f *faults) overCounts(dc int, at int64) bool {
 	f.seen[OverCount] = f.seen[OverCount] || over
 	return over
 }
-
-// together reports whether all datacentres have a fault of a kind at the same time.
-func (s *Scenario) together(k FaultKind) bool {
-	has := func(dc int, at int64) bool {
-		return slices.ContainsFunc(s.Faults, func(x Fault) bool { return x.Kind == k && x.DC == dc && x.From <= at && at < x.To })
-	}
-	return slices.ContainsFunc(s.Faults, func(x Fault) bool {
-		for dc := range s.DCs {
-			if !has(dc, x.From) {
-				return false
-			}
-		}
-		return x.Kind == k
-	})
-}

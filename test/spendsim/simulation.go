@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -25,6 +26,7 @@ type simulation struct {
 	published []byte             // the tables of a dataset
 
 	over, starved [policies]int // clicks
+	oldest        time.Duration // age above fresh, of the oldest dataset that a reader has chosen
 	marks         map[string]int
 }
 
