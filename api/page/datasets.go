@@ -18,6 +18,9 @@ type CampaignDatasets struct {
 	DC      string // datacentre of the process
 	NoCache bool   // the process has no spend cache
 	Several bool   // several accounts have the campaign, so no dataset was asked
+	Unknown bool   // the days could not be read, and so the account is not known
+	// Account and Campaign are the ids, Account empty if it is not known.
+	Account, Campaign string
 	// Shard are the datasets of the shard of the account, with their rows. Err is why there are
 	// none.
 	Shard *weirpb.ShardDatasets
