@@ -129,11 +129,11 @@ func TestDatacentres(t *testing.T) {
 	}
 	want := []string{
 		"ads.events of us: 0 of 2 copied, 1 waiting, 1 stopped, 3, 0.1 s",
-		"ads.adjustments of us: 2 of 2 copied, at least 3, at least 0.1 s",
+		"ads.adjustments of us: 1 of 2 copied, 1 not known yet, at least 3, at least 0.1 s",
 		"ads.events of ap: 2 of 2 copied, 1 behind, 3, 1 min 5 s",
 		"ads.adjustments of ap: 2 of 2 copied, 3, 0.1 s",
-		"events of sa: 0 of 2 copied, 2 not running, unknown, unknown",
-		"dataset of eu into ap: 0 of 2 written, 1 comparing, 1 not running, unknown, 0.9 s",
+		"events of sa: 0 of 2 copied, 2 not reported yet, unknown, unknown",
+		"dataset of eu into ap: 0 of 2 written, 1 not running, 1 comparing, unknown, 0.9 s",
 		"dataset of eu into us: 2 of 2 written, 1, 0.9 s",
 	}
 	if got := strings.Join(lines, "\n"); got != strings.Join(want, "\n") {
@@ -145,6 +145,45 @@ func TestDatacentres(t *testing.T) {
 	if d.Unevaluated() != "2" || fmt.Sprint(d.Absent()) != "[sa]" {
 		t.Errorf("%s not evaluated, %s absent", d.Unevaluated(), d.Absent())
 	}
+}
+
+// TestCopiesOfPartitions: what is not known is not well, and no partition is called not running
+// because its process does not answer, or has not reported the copy yet. Reasons of partitions
+// that do not run are on the page.
+func TestCopiesOfPartitions(t *testing.T) {
+	o := healthy()
+	withDatacentres(o)
+	p := o.Partitions.Partitions
+	first := len(p) - 6 // two partitions of the mirror, two of each push
+	p[first].Copies = nil
+	p[first+1].Copies, p[first+1].State, p[first+1].Reason = nil, "elsewhere", "weir-1 does not answer"
+	p[first+2].Push, p[first+2].State, p[first+2].Reason = nil, "elsewhere", "weir-1 does not answer"
+	p[first+3].Push = nil
+	p[first+4].Push.AsOfMs = 0
+	p[first+5].Push.End = -1
+	check := func(want ...string) {
+		t.Helper()
+		var lines []string
+		for _, c := range o.Datacentres().Copies().Rows {
+			lines = append(lines, fmt.Sprintf("%s: %s %t %s", c.Text, c.State, c.Well, c.Why))
+		}
+		if got := strings.Join(lines, "\n"); got != strings.Join(want, "\n") {
+			t.Errorf("%s", got)
+		}
+	}
+	check(
+		"events of us: 0 of 2 copied, 1 not reported yet, 1 not known yet false weir-1 does not answer",
+		"events of ap: 0 of 2 copied, 1 not reported yet, 1 not known yet false weir-1 does not answer",
+		"dataset of eu into ap: 0 of 2 written, 1 not reported yet, 1 not known yet false weir-1 does not answer",
+		"dataset of eu into us: 0 of 2 written, 2 not known yet false ",
+	)
+	o.Partitions.Partitions = p[:first+2]
+	p[first].Copies = []*weirpb.CopyStatus{{Dc: "us", Topic: "ads.events", LagMs: -1}, {Dc: "ap", Topic: "ads.events", Next: -1, End: -1}}
+	p[first+1].State, p[first+1].Reason = "starting", "the disk is slow"
+	check(
+		"ads.events of us: 0 of 2 copied, 1 not known yet, 1 not running false the disk is slow",
+		"ads.events of ap: 0 of 2 copied, 1 not known yet, 1 not running false the disk is slow",
+	)
 }
 
 // TestManyShards: the list of shards with another dataset is bounded.
