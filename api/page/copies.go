@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirhq/weir/api/render"
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events"
 )
@@ -24,6 +25,8 @@ const mirrorStatus = "weir mirror status"
 type CopyTable struct {
 	Rows []CopyLine
 	More string // number of rows that are left out
+	// MoreCommands show the rows that are left out.
+	MoreCommands []string
 	// NoMirror and NoPush: the process does not run the role, so it does not know its copies.
 	NoMirror, NoPush bool
 }
@@ -107,7 +110,7 @@ func (l *CopyLine) finish(verb string) {
 		}
 	}
 	l.State = strings.Join(parts, ", ")
-	l.Lag, l.Age = bound(count(l.lag), l.noLag, l.partitions), bound(tenths(float64(l.ageMs)/1000), l.noAge, l.partitions)
+	l.Lag, l.Age = bound(count(l.lag), l.noLag, l.partitions), bound(duration(float64(l.ageMs)/1000), l.noAge, l.partitions)
 }
 
 // bound returns the greatest figure of some partitions, of which some are not known.
@@ -128,6 +131,10 @@ func (d *Datacentres) Copies() (t CopyTable) {
 	t.NoPush = !slices.ContainsFunc(d.o.Apps, func(app string) bool { return strings.HasPrefix(app, push) })
 	t.Rows = append(d.mirrored(t.NoMirror), d.pushed(push)...)
 	if n := len(t.Rows) - maxCopies; n > 0 {
+		for _, l := range t.Rows[maxCopies:] {
+			t.MoreCommands = append(t.MoreCommands, l.Command)
+		}
+		t.MoreCommands = slices.Compact(t.MoreCommands)
 		t.More, t.Rows = count(n), t.Rows[:maxCopies]
 	}
 	return t
@@ -275,13 +282,15 @@ func (d *Datacentres) pushed(prefix string) (list []CopyLine) {
 }
 
 func stateOfPush(s *weirpb.PushStatus, ageMs int64) copyState {
-	switch {
-	case s.GetStopped():
+	switch render.PushState(s) {
+	case render.PushStopped:
 		return stopped
-	case s.GetProblem() != "":
+	case render.PushWaiting:
 		return waiting
-	case s.GetComparing() != "":
+	case render.PushComparing:
 		return comparing
+	}
+	switch {
 	case ageMs >= behindAfter.Milliseconds():
 		return behind
 	case lagOf(s) < 0 || ageMs < 0:

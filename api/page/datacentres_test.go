@@ -118,9 +118,9 @@ func TestDatacentres(t *testing.T) {
 	d := o.Datacentres()
 	var lines []string
 	for _, l := range d.Choices() {
-		lines = append(lines, fmt.Sprintf("%s %s %s/%s %s", l.Mode, l.Dataset, l.Shards, l.Of, l.Since))
+		lines = append(lines, fmt.Sprintf("%s %s %s %s", l.Mode, l.Dataset, l.For, l.Since))
 	}
-	if got, want := strings.Join(lines, "; "), "degraded  1/3 15:15:24; normal eu 1/3 14:15:24; normal us 1/3 15:14:24"; got != want {
+	if got, want := strings.Join(lines, "; "), "degraded  1 of 3 shards 15:15:24; normal eu 1 of 3 shards 14:15:24; normal us 1 of 3 shards 15:14:24"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	lines = nil
@@ -196,6 +196,48 @@ func TestManyShards(t *testing.T) {
 	}
 	if text := htmlOf(t, o); !strings.Contains(text, "9,950 more") || len(text) > 64<<10 {
 		t.Errorf("%d bytes", len(text))
+	}
+}
+
+// TestUnknownLag: a dataset without any event of an origin has no lag that is known.
+func TestUnknownLag(t *testing.T) {
+	o := healthy()
+	withDatacentres(o)
+	us := o.Datasets[0].Datasets[1]
+	us.Never, us.LagMs, us.LagOrigin = true, 86_400_000, "ap"
+	o.Datasets[1].Datasets[1].LagMs = 6000
+	if got := o.Datacentres().Datasets(); !got.Lags || got.Rows[1].Lag != "at least 6.0 s" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestManyCopies: the commands for copies that are left out are those of the copies.
+func TestManyCopies(t *testing.T) {
+	o := healthy()
+	withDatacentres(o)
+	for n := range maxCopies - 5 {
+		o.Partitions.Partitions = append(o.Partitions.Partitions, &weirpb.Partition{App: fmt.Sprintf("push.eu.x%d", n), State: "running"})
+	}
+	if got := o.Datacentres().Copies(); got.More != "1" || fmt.Sprint(got.MoreCommands) != "[weir push status]" {
+		t.Errorf("%s %q", got.More, got.MoreCommands)
+	}
+}
+
+// TestCommandOfDatasets: the command can be pasted into a shell, whatever the ids are.
+func TestCommandOfDatasets(t *testing.T) {
+	for want, d := range map[string]CampaignDatasets{
+		"weir spend datasets --account ACCOUNT --campaign CAMPAIGN":         {},
+		"weir spend datasets --account acme --campaign spring_1.x-y":        {Account: "acme", Campaign: "spring_1.x-y"},
+		`weir spend datasets --account 'a $(b)' --campaign 'it'\''s; rm x'`: {Account: "a $(b)", Campaign: "it's; rm x"},
+	} {
+		if got := d.Command(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	used := &weirpb.Dataset{Chosen: true, Dc: "eu", Problem: "it lags", Rows: []*weirpb.SpendRow{{Day: "2026-11-23"}}}
+	d := &CampaignDatasets{Shard: &weirpb.ShardDatasets{Datasets: []*weirpb.Dataset{used}}}
+	if rows := d.Table().Rows; len(rows) != 1 || rows[0].Bad {
+		t.Errorf("%+v", rows)
 	}
 }
 
