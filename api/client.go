@@ -212,7 +212,12 @@ func (c *Client) ListDatasets(ctx context.Context, req *weirpb.ListDatasetsReque
 	if c.addrErr != nil {
 		return nil, c.addrErr
 	}
-	return call(ctx, c, callTimeout, c.cache.ListDatasets, req)
+	res, err := call(ctx, c, callTimeout, c.cache.ListDatasets, req)
+	if err == nil && res.GetCampaign() != req.GetCampaign() {
+		return nil, errorf(connect.CodeUnavailable,
+			"a process of an earlier version has answered. It does not read the rows of a campaign: update it")
+	}
+	return res, err
 }
 
 // GetCluster returns the brokers, and the names and settings that producers and commands need in

@@ -50,6 +50,24 @@ func TestClientAnswers(t *testing.T) {
 	}
 }
 
+// TestClientOfEarlierServer: a server that ignores the campaign of a request has no rows of it, and
+// that does not look like a campaign without rows.
+func TestClientOfEarlierServer(t *testing.T) {
+	earlier := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/proto")
+	}))
+	defer earlier.Close()
+	cl := NewClient(earlier.URL)
+	defer cl.Close()
+	if _, err := cl.ListDatasets(t.Context(), &weirpb.ListDatasetsRequest{Account: "a1"}); err != nil {
+		t.Error(err)
+	}
+	_, err := cl.ListDatasets(t.Context(), &weirpb.ListDatasetsRequest{Account: "a1", Campaign: "c1"})
+	if err == nil || !strings.Contains(err.Error(), "earlier version") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestClientErrors calls addresses that do not serve weir. Each error states what to do.
 func TestClientErrors(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())

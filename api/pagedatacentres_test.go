@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/weirhq/weir/api/page"
 	"github.com/weirhq/weir/api/weirpb"
@@ -118,6 +119,9 @@ func TestDatasetsOfCampaign(t *testing.T) {
 	if _, body := browse(h, page.SpendPath("a1", "c1")); !strings.Contains(body, "Not available now") || strings.Contains(body, hostile) {
 		t.Errorf("%s", body)
 	}
+	for range maxDays { // the days of the second account are beyond those of the page
+		source.records = append(source.records, source.records[0])
+	}
 	source.records = append(source.records, with(record(20131020, "local", 1, 0), func(s *eventspb.Spend) { s.Account = "a2" }))
 	if _, body := browse(h, "/spend?q=c1"); !strings.Contains(body, "Several accounts have the campaign") {
 		t.Errorf("%s", body)
@@ -135,4 +139,34 @@ func TestDatasetsOfCampaign(t *testing.T) {
 	if _, body := index(t, config(), page.SpendPath("a1", "c1")); strings.Contains(body, `id="compared"`) {
 		t.Errorf("one datacentre: %s", body)
 	}
+}
+
+// Rows implements SpendCacheSource. It answers in time only.
+func (c *switchedCache) Rows(ctx context.Context, q CacheQuery) (*weirpb.ShardDatasets, [][]*eventspb.Spend, error) {
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	return c.fakeCache.Rows(ctx, q)
+}
+
+// TestDatasetsWithoutOwner: an owner that does not answer takes all the time of the page. The rows
+// of the datasets are local, and on it all the same; without an account the page states why not.
+func TestDatasetsWithoutOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config()
+		cfg.Cluster = &ringCluster{}
+		cfg.SpendCache = &switchedCache{fakeCache{records: []*eventspb.Spend{record(20131020, "local", 10, 1)}}}
+		source := cfg.Spend.(*fakeSpend)
+		source.during, source.err = func(ctx context.Context) { <-ctx.Done() }, context.DeadlineExceeded
+		h := mustNew(t, cfg).dataHandler()
+		_, body := browse(h, page.SpendPath("a1", "c1"))
+		if rows := cells(t, body, "compared"); len(rows) != 3 || rows[1][5] != "equal" || !strings.Contains(body, "its time limit") {
+			t.Errorf("%s", body)
+		}
+		for _, path := range []string{"/spend?campaign=c1", "/spend?q=c1"} {
+			if _, body := browse(h, path); !strings.Contains(body, "its account is not known") {
+				t.Errorf("%s: %s", path, body)
+			}
+		}
+	})
 }

@@ -60,17 +60,20 @@ func (p *pages) spendPage(ctx context.Context, r *http.Request) *page.Spend {
 	defer cancel()
 	of := r.URL.Query()
 	s := &page.Spend{Now: time.Now(), Query: strings.TrimSpace(of.Get("q")), Account: of.Get("account"), Campaign: of.Get("campaign")}
-	var err error
 	if campaign := cmp.Or(s.Query, s.Campaign); campaign != "" {
-		if s.Days, err = p.spend.campaignDays(ctx, s.Account, campaign); err != nil {
+		known := s.Query == "" && s.Account != ""
+		if known { // first: they are local, and an owner that does not answer takes all the time
+			s.Datasets = p.datasetsOf(ctx, s, s.Account)
+		}
+		days, err := p.spend.campaignDays(ctx, s.Account, campaign)
+		if err != nil {
 			s.DaysErr = message(err)
 		}
-		if n := len(s.Days) - maxDays; n > 0 {
-			s.Days, s.Cut = s.Days[:maxDays], n
+		if !known {
+			s.Datasets = p.datasetsOfDays(ctx, s, days, err)
 		}
-	}
-	if s.Campaign != "" || len(s.Days) > 0 {
-		s.Datasets = p.datasetsOf(ctx, s)
+		s.Days = days[:min(len(days), maxDays)]
+		s.Cut = len(days) - len(s.Days)
 	}
 	if s.Query == "" && s.Campaign != "" {
 		return s
@@ -89,38 +92,46 @@ func (p *pages) spendPage(ctx context.Context, r *http.Request) *page.Spend {
 	return s
 }
 
-// datasetsOf returns what each dataset has of the campaign of a page; nil with one datacentre only.
-// Without an account on the page the campaign days have the account: a search reads no further
-// shard.
-func (p *pages) datasetsOf(ctx context.Context, s *page.Spend) *page.CampaignDatasets {
+// datasetsOf returns what each dataset has of the campaign of a page in an account; nil with one
+// datacentre only. Without an account no dataset is asked.
+func (p *pages) datasetsOf(ctx context.Context, s *page.Spend, account string) *page.CampaignDatasets {
 	c, err := p.cfg.Cluster.Cluster(ctx)
 	if err != nil || len(c.GetDcs()) < 2 {
 		return nil
 	}
-	d := &page.CampaignDatasets{Now: s.Now, DC: c.GetDc(), NoCache: p.cfg.SpendCache == nil}
-	if d.NoCache {
+	d := &page.CampaignDatasets{
+		Now: s.Now, DC: c.GetDc(), Account: account, Campaign: cmp.Or(s.Query, s.Campaign), NoCache: p.cfg.SpendCache == nil,
+	}
+	if d.NoCache || account == "" {
 		return d
 	}
-	account := s.Account
-	for _, day := range s.Days {
-		if account == "" {
-			account = day.GetAccount()
-		}
-		if day.GetAccount() != account {
-			d.Several = true
-			return d
-		}
-	}
-	if account == "" {
-		return nil // the campaign has no spend
-	}
-	m := &weirpb.ListDatasetsRequest{Account: account, Campaign: cmp.Or(s.Query, s.Campaign)}
+	m := &weirpb.ListDatasetsRequest{Account: account, Campaign: d.Campaign}
 	res, err := (&spendCacheService{p.cfg.SpendCache}).datasets(ctx, m)
 	if err != nil {
 		d.Err = message(err)
 		return d
 	}
 	d.Shard = res.GetShards()[0]
+	return d
+}
+
+// datasetsOfDays is datasetsOf with the account that all days of the campaign have: a search reads
+// no further shard. err is why there are no days. It returns nil for a campaign that has none.
+func (p *pages) datasetsOfDays(ctx context.Context, s *page.Spend, days []*weirpb.SpendRow, err error) *page.CampaignDatasets {
+	if code := connect.CodeOf(err); err != nil && (code == connect.CodeNotFound || code == connect.CodeInvalidArgument) {
+		return nil
+	}
+	account, several := s.Account, false
+	for _, day := range days {
+		several = several || day.GetAccount() != days[0].GetAccount()
+	}
+	if account == "" && len(days) > 0 && !several {
+		account = days[0].GetAccount()
+	}
+	d := p.datasetsOf(ctx, s, account)
+	if d != nil && !d.NoCache {
+		d.Several, d.Unknown = several, account == "" && !several
+	}
 	return d
 }
 

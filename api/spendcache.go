@@ -120,7 +120,7 @@ func (s *spendCacheService) datasets(ctx context.Context, m *weirpb.ListDatasets
 		if err != nil {
 			return nil, err
 		}
-		return &weirpb.ListDatasetsResponse{Shards: []*weirpb.ShardDatasets{shard}}, nil
+		return &weirpb.ListDatasetsResponse{Shards: []*weirpb.ShardDatasets{shard}, Campaign: campaign}, nil
 	}
 	all := s.source.Datasets()
 	if account == "" {

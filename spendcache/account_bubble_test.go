@@ -15,6 +15,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/spendcache/selection"
+	"github.com/weirhq/weir/spendcounter/spendlog"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -230,8 +231,50 @@ func TestDatasetRows(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(x.Context())
 		cancel()
-		if _, _, err := x.cache.Rows(ctx, AccountQuery{Account: accountOf(0)}); err != nil && !errors.Is(err, context.Canceled) {
+		if _, _, err := x.cache.Rows(ctx, AccountQuery{Account: accountOf(0)}); !errors.Is(err, context.Canceled) {
 			x.Errorf("a caller that has left: %v", err)
+		}
+	})
+}
+
+// TestDatasetRowsOfReset: rows of a state that was reset since the choice are left out.
+func TestDatasetRowsOfReset(t *testing.T) {
+	inCluster(t, func(x *fixture) {
+		x.pass(3, all()...)
+		x.ready()
+		eu := x.counters["eu"]
+		eu.begun = 2
+		eu.commit(0, eu.health(0))
+		x.await("the new state is known", func() bool { _, cents := x.account(0); return cents == 0 })
+		_, list, err := x.cache.Rows(x.Context(), AccountQuery{Account: accountOf(0)})
+		if err != nil || len(list[0].Rows) > 0 || len(list[1].Rows) == 0 {
+			x.Errorf("%+v, %v", list, err)
+		}
+	})
+}
+
+// TestNoDatasetRows: if no dataset can be read, there is an error, as of Account.
+func TestNoDatasetRows(t *testing.T) {
+	inCluster(t, func(x *fixture) {
+		for n, dc := range ring() {
+			c := x.counters[dc]
+			c.commit(0, c.message(&eventspb.Spend{
+				Account: accountOf(0), Campaign: "spring", BudgetDay: today, Currency: "USD", Incarnation: 1, Schema: 99,
+			}))
+			if n == 0 {
+				continue
+			}
+			c.commit(1, c.message(&eventspb.Spend{
+				Account: accountOf(1), Campaign: "spring", BudgetDay: today, Currency: "USD", Incarnation: 1, Schema: 99,
+			}))
+		}
+		x.ready()
+		rows := func(shard int32) error {
+			_, _, err := x.cache.Rows(x.Context(), AccountQuery{Account: accountOf(shard)})
+			return err
+		}
+		if all, some := rows(0), rows(1); !errors.Is(all, spendlog.ErrNewer) || some != nil {
+			x.Errorf("%v, %v", all, some)
 		}
 	})
 }

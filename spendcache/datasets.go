@@ -52,7 +52,7 @@ type DatasetRows struct {
 // Rows returns what each dataset of the shard of an account has of the account, to compare them:
 // answers are those of Account. The rows of all datasets are of one snapshot; they are in the order
 // of ShardDatasets.Datasets. AccountQuery.Limit bounds the rows of each dataset. The errors are
-// those of Account.
+// those of Account: ErrNoRows if no dataset can be read.
 func (c *Cache) Rows(ctx context.Context, q AccountQuery) (s ShardDatasets, list []DatasetRows, err error) {
 	n := c.Shard(q.Account)
 	choice := c.shards[n].choice.Load()
@@ -66,13 +66,11 @@ func (c *Cache) Rows(ctx context.Context, q AccountQuery) (s ShardDatasets, list
 	defer func() { _ = snap.Close() }() // a snapshot of an open database has no error
 	r := &reader{ctx: ctx, snap: snap, shard: n, q: q}
 	s = choice.shardDatasets()
+	var gaps []error
 	for _, d := range s.Datasets {
 		i := slices.IndexFunc(c.datasets, func(has dataset) bool { return has.dc == d.DC })
 		rows := DatasetRows{}
-		rows.Err = r.scan(&c.datasets[i], choice.incarnations[i], func(row Row) error {
-			rows.Rows = append(rows.Rows, row)
-			return nil
-		})
+		rows.Rows, rows.Err = r.dataset(&c.datasets[i], choice.incarnations[i])
 		switch {
 		case ctx.Err() != nil:
 			return s, nil, ctx.Err()
@@ -80,8 +78,27 @@ func (c *Cache) Rows(ctx context.Context, q AccountQuery) (s ShardDatasets, list
 			return s, nil, rows.Err
 		case rows.Err != nil: // the others may be readable
 			rows.Rows = nil
+			gaps = append(gaps, rows.Err)
 		}
 		list = append(list, rows)
 	}
+	if len(gaps) == len(list) {
+		return s, nil, gapError(errors.Join(gaps...))
+	}
 	return s, list, nil
+}
+
+// dataset returns the rows of a dataset. incarnation is that of its state at the choice, which is
+// up to a second old: of that and the one in the snapshot the greater one counts, so that no row is
+// of a state that was deleted in between.
+func (r *reader) dataset(d *dataset, incarnation uint64) (rows []Row, err error) {
+	health, err := readHealth(r.snap, d, r.shard)
+	if err != nil {
+		return nil, err
+	}
+	err = r.scan(d, max(incarnation, health.GetIncarnation()), func(row Row) error {
+		rows = append(rows, row)
+		return nil
+	})
+	return rows, err
 }

@@ -2,10 +2,12 @@ package page
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/weirhq/weir/api/render"
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events"
 )
@@ -23,6 +25,8 @@ const mirrorStatus = "weir mirror status"
 type CopyTable struct {
 	Rows []CopyLine
 	More string // number of rows that are left out
+	// MoreCommands show the rows that are left out.
+	MoreCommands []string
 	// NoMirror and NoPush: the process does not run the role, so it does not know its copies.
 	NoMirror, NoPush bool
 }
@@ -36,7 +40,7 @@ type CopyLine struct {
 	Why      string // first reason of the worst state
 	Command  string // shows each partition
 
-	partitions   int              // that a process copies
+	partitions   int              // that have reported the copy
 	by           [stopped + 1]int // numbers of partitions
 	worst        copyState        // that has Why
 	lag, ageMs   int64            // greatest
@@ -47,24 +51,39 @@ type CopyLine struct {
 type copyState int
 
 const (
-	copying copyState = iota
+	copying    copyState = iota
+	unreported           // the partition runs, and has not reported the copy yet
+	unknown              // a figure, or the whole partition: its process does not answer
+	notRunning
 	behind
 	comparing // rows and their copy
 	waiting   // it continues by itself
 	stopped   // until an operator acts
 )
 
-// add adds a partition that is copied by a process.
+// add adds a partition.
 func (l *CopyLine) add(s copyState, why string) {
-	l.partitions++
 	l.by[s]++
-	if l.Why == "" || why != "" && s > l.worst {
+	if why != "" && (l.Why == "" || s > l.worst) {
 		l.worst, l.Why = s, why
+	}
+}
+
+// addUnreported adds a partition that has not reported the copy.
+func (l *CopyLine) addUnreported(p *weirpb.Partition) {
+	switch p.GetState() {
+	case stateRunning:
+		l.add(unreported, "")
+	case stateRemote:
+		l.add(unknown, p.GetReason())
+	default:
+		l.add(notRunning, p.GetReason())
 	}
 }
 
 // measure adds the lag of a partition in records, negative if it is not known, and in time.
 func (l *CopyLine) measure(lag, ageMs int64) {
+	l.partitions++
 	if lag < 0 {
 		l.noLag++
 	}
@@ -74,20 +93,24 @@ func (l *CopyLine) measure(lag, ageMs int64) {
 	l.lag, l.ageMs = max(l.lag, lag), max(l.ageMs, ageMs)
 }
 
-// finish sets the texts. all is the number of partitions, with those that no process copies.
-func (l *CopyLine) finish(all int, verb string) {
+// finish sets the texts.
+func (l *CopyLine) finish(verb string) {
+	all := 0
+	for _, n := range l.by {
+		all += n
+	}
 	l.Well = l.by[copying] == all && all > 0
 	parts := []string{of(l.by[copying]+l.by[behind], all) + " " + verb}
-	for s, text := range [...]string{behind: "behind", comparing: "comparing", waiting: "waiting", stopped: "stopped"} {
+	for s, text := range [...]string{
+		behind: "behind", comparing: "comparing", waiting: "waiting", stopped: "stopped", notRunning: "not running",
+		unknown: "not known yet", unreported: "not reported yet",
+	} {
 		if text != "" && l.by[s] > 0 {
 			parts = append(parts, count(l.by[s])+" "+text)
 		}
 	}
-	if n := all - l.partitions; n > 0 {
-		parts = append(parts, count(n)+" not running")
-	}
 	l.State = strings.Join(parts, ", ")
-	l.Lag, l.Age = bound(count(l.lag), l.noLag, l.partitions), bound(tenths(float64(l.ageMs)/1000), l.noAge, l.partitions)
+	l.Lag, l.Age = bound(count(l.lag), l.noLag, l.partitions), bound(duration(float64(l.ageMs)/1000), l.noAge, l.partitions)
 }
 
 // bound returns the greatest figure of some partitions, of which some are not known.
@@ -108,6 +131,10 @@ func (d *Datacentres) Copies() (t CopyTable) {
 	t.NoPush = !slices.ContainsFunc(d.o.Apps, func(app string) bool { return strings.HasPrefix(app, push) })
 	t.Rows = append(d.mirrored(t.NoMirror), d.pushed(push)...)
 	if n := len(t.Rows) - maxCopies; n > 0 {
+		for _, l := range t.Rows[maxCopies:] {
+			t.MoreCommands = append(t.MoreCommands, l.Command)
+		}
+		t.MoreCommands = slices.Compact(t.MoreCommands)
 		t.More, t.Rows = count(n), t.Rows[:maxCopies]
 	}
 	return t
@@ -139,50 +166,70 @@ func (t CopyTable) Problems() (list []CopyProblem) {
 
 func isMirror(app string) bool { return events.IsAnyGenerationOf(app, events.MirrorApp) }
 
+// copyKey is what a mirror copies: a topic of a datacentre.
+type copyKey struct{ dc, topic string }
+
 // mirrored returns a line for each topic of each other datacentre.
 func (d *Datacentres) mirrored(none bool) (list []CopyLine) {
-	type key struct{ dc, topic string }
-	lines, all := map[key]*CopyLine{}, 0
+	lines := map[copyKey]*CopyLine{}
 	if !none {
 		for _, dc := range d.ring() {
 			if dc != d.DC {
-				lines[key{dc, ""}] = &CopyLine{Text: "events of " + dc, Command: mirrorStatus}
+				lines[copyKey{dc, ""}] = &CopyLine{Text: "events of " + dc, Command: mirrorStatus}
 			}
 		}
 	}
+	var partitions []*weirpb.Partition
 	for _, p := range d.o.Partitions.GetPartitions() {
 		if !isMirror(p.GetApp()) || p.GetState() == stateStandby {
 			continue
 		}
-		all++
+		partitions = append(partitions, p)
 		for _, c := range p.GetCopies() {
-			delete(lines, key{c.GetDc(), ""}) // its topics are known
-			k := key{c.GetDc(), c.GetTopic()}
-			if lines[k] == nil {
-				lines[k] = &CopyLine{Text: c.GetTopic() + " of " + c.GetDc(), Command: mirrorStatus}
-			}
-			lines[k].add(stateOfCopy(c), c.GetProblem())
-			lag := c.GetLag()
-			if c.GetEnd() < 0 || c.GetNext() < 0 {
-				lag = -1
-			}
-			lines[k].measure(lag, c.GetLagMs())
+			delete(lines, copyKey{c.GetDc(), ""}) // its topics are known
+			lines[copyKey{c.GetDc(), c.GetTopic()}] = &CopyLine{Text: c.GetTopic() + " of " + c.GetDc(), Command: mirrorStatus}
 		}
 	}
-	var keys []key
-	for k := range lines {
-		keys = append(keys, k)
-	}
 	ring := d.ring()
-	slices.SortFunc(keys, func(a, b key) int { // events come before adjustments
+	keys := slices.SortedFunc(maps.Keys(lines), func(a, b copyKey) int { // events come before adjustments
 		return cmp.Or(cmp.Compare(slices.Index(ring, a.dc), slices.Index(ring, b.dc)), cmp.Compare(a.dc, b.dc),
 			cmp.Compare(b.topic, a.topic))
 	})
 	for _, k := range keys {
-		lines[k].finish(all, "copied")
+		for _, p := range partitions {
+			lines[k].addCopy(p, k)
+		}
+		lines[k].finish("copied")
 		list = append(list, *lines[k])
 	}
 	return list
+}
+
+// addCopy adds what a partition of a mirror has of a copy.
+func (l *CopyLine) addCopy(p *weirpb.Partition, k copyKey) {
+	i := slices.IndexFunc(p.GetCopies(), func(c *weirpb.CopyStatus) bool { return c.GetDc() == k.dc && c.GetTopic() == k.topic })
+	if i < 0 {
+		l.addUnreported(p)
+		return
+	}
+	c := p.GetCopies()[i]
+	l.add(stateOfCopy(c), c.GetProblem())
+	l.measure(lagOf(c), c.GetLagMs())
+}
+
+// position is the position of a copy or of a push.
+type position interface {
+	GetNext() int64
+	GetEnd() int64
+	GetLag() int64
+}
+
+// lagOf returns the lag of a copy in records, -1 if it is not known.
+func lagOf(c position) int64 {
+	if c.GetEnd() < 0 || c.GetNext() < 0 {
+		return -1
+	}
+	return c.GetLag()
 }
 
 func stateOfCopy(c *weirpb.CopyStatus) copyState {
@@ -193,6 +240,8 @@ func stateOfCopy(c *weirpb.CopyStatus) copyState {
 		return waiting
 	case c.GetLagMs() >= behindAfter.Milliseconds():
 		return behind
+	case lagOf(c) < 0 || c.GetLagMs() < 0:
+		return unknown
 	}
 	return copying
 }
@@ -200,7 +249,7 @@ func stateOfCopy(c *weirpb.CopyStatus) copyState {
 // pushed returns a line for each datacentre into which this one writes its dataset. prefix is that
 // of the names of the applications.
 func (d *Datacentres) pushed(prefix string) (list []CopyLine) {
-	apps, all := []string{}, map[string]int{}
+	var apps []string
 	lines := map[string]*CopyLine{}
 	for _, p := range d.o.Partitions.GetPartitions() {
 		target, is := strings.CutPrefix(p.GetApp(), prefix)
@@ -213,10 +262,9 @@ func (d *Datacentres) pushed(prefix string) (list []CopyLine) {
 			l = &CopyLine{Text: "dataset of " + d.DC + " into " + target, Command: "weir push status"}
 			apps, lines[p.GetApp()] = append(apps, p.GetApp()), l
 		}
-		all[p.GetApp()]++
 		s := p.GetPush()
-		if s == nil { // the partition does not run
-			l.Why = cmp.Or(l.Why, p.GetReason())
+		if s == nil {
+			l.addUnreported(p)
 			continue
 		}
 		age := int64(-1)
@@ -224,29 +272,29 @@ func (d *Datacentres) pushed(prefix string) (list []CopyLine) {
 			age = max(0, d.o.Now.UnixMilli()-s.GetAsOfMs())
 		}
 		l.add(stateOfPush(s, age), cmp.Or(s.GetProblem(), s.GetComparing()))
-		lag := s.GetLag()
-		if s.GetEnd() < 0 || s.GetNext() < 0 {
-			lag = -1
-		}
-		l.measure(lag, age)
+		l.measure(lagOf(s), age)
 	}
 	for _, app := range apps {
-		lines[app].finish(all[app], "written")
+		lines[app].finish("written")
 		list = append(list, *lines[app])
 	}
 	return list
 }
 
 func stateOfPush(s *weirpb.PushStatus, ageMs int64) copyState {
-	switch {
-	case s.GetStopped():
+	switch render.PushState(s) {
+	case render.PushStopped:
 		return stopped
-	case s.GetProblem() != "":
+	case render.PushWaiting:
 		return waiting
-	case s.GetComparing() != "":
+	case render.PushComparing:
 		return comparing
+	}
+	switch {
 	case ageMs >= behindAfter.Milliseconds():
 		return behind
+	case lagOf(s) < 0 || ageMs < 0:
+		return unknown
 	}
 	return copying
 }

@@ -63,8 +63,7 @@ func (d *Datacentres) Unevaluated() string {
 type ChoiceLine struct {
 	Dataset string // empty: none is chosen
 	Mode    string
-	Shards  string // number of shards
-	Of      string // number of all shards
+	For     string // which shards
 	Since   string // time of the last choice
 	Reason  string
 	last    int64 // Unix ms of Since
@@ -89,7 +88,7 @@ func (d *Datacentres) Choices() (lines []ChoiceLine) {
 	}
 	for i := range lines {
 		l := &lines[i]
-		l.Shards, l.Of, l.Since = count(l.shards), count(len(d.o.Datasets)), clock(time.UnixMilli(l.last), d.o.Now)
+		l.For, l.Since = of(l.shards, len(d.o.Datasets))+" shards", clock(time.UnixMilli(l.last), d.o.Now)
 	}
 	slices.SortStableFunc(lines, func(a, b ChoiceLine) int {
 		return cmp.Compare(slices.Index(ring, a.Dataset), slices.Index(ring, b.Dataset)) // none has index -1
@@ -118,6 +117,8 @@ type DatasetTable struct {
 	Rows  []DatasetLine
 	Lacks bool // a dataset lacks events
 	Lags  bool // a dataset is behind another one
+	// Returning: the own dataset is healthy, and yet not chosen for all shards.
+	Returning bool
 }
 
 // DatasetLine is a dataset, over all shards.
@@ -132,23 +133,30 @@ type DatasetLine struct {
 // Datasets returns the table of datasets, the own one first.
 func (d *Datacentres) Datasets() (t DatasetTable) {
 	for i, r := range render.DatasetRows(d.o.Datasets) {
-		stale, ageless := 0, 0 // shards whose lag, and whose age, is not known
+		stale, lagless, ageless := 0, 0, 0 // shards whose health is too old, whose lag is not known, or the age
+		lagMs := int64(0)                  // greatest that is known
 		for _, s := range d.o.Datasets {
-			if s.GetDatasets()[i].GetStale() {
+			one := s.GetDatasets()[i]
+			if one.GetStale() {
 				stale++
 			}
-			if s.GetDatasets()[i].GetAgeMs() < 0 {
+			if one.GetStale() || one.GetNever() {
+				lagless++
+			} else {
+				lagMs = max(lagMs, one.GetLagMs())
+			}
+			if one.GetAgeMs() < 0 {
 				ageless++
 			}
 		}
 		l := DatasetLine{
 			Dataset: r.Dataset, Own: r.Dataset == d.DC, Chosen: "no shard", Used: r.Chosen > 0, Healthy: r.Healthy == r.Shards,
-			Health: "healthy", Lag: bound(tenths(r.LagSeconds), stale, r.Shards),
+			Health: "healthy", Lag: bound(duration(float64(lagMs)/1000), lagless, r.Shards),
 			Lacks: bound(fmt.Sprintf("%.1f %%", r.Lacks), stale, r.Shards), Last60: count(r.Last60s),
 			Lost: count(r.Lost), HasLost: r.Lost > 0,
 		}
 		if r.AgeSeconds != nil {
-			l.Age = tenths(*r.AgeSeconds)
+			l.Age = duration(*r.AgeSeconds)
 		}
 		l.Age = bound(l.Age, ageless, r.Shards)
 		if l.Used {
@@ -158,19 +166,10 @@ func (d *Datacentres) Datasets() (t DatasetTable) {
 			l.Health, l.Unhealthy, l.Problem = of(r.Healthy, r.Shards)+" healthy", of(r.Shards-r.Healthy, r.Shards), r.Reason
 		}
 		t.Lacks, t.Lags = t.Lacks || r.Lacks > 0, t.Lags || r.LagSeconds > 0
+		t.Returning = t.Returning || l.Own && l.Healthy && r.Chosen < r.Shards
 		t.Rows = append(t.Rows, l)
 	}
 	return t
-}
-
-// Returning reports whether the own dataset is healthy, and yet not chosen for all shards.
-func (d *Datacentres) Returning() bool {
-	for _, r := range render.DatasetRows(d.o.Datasets) {
-		if r.Dataset == d.DC {
-			return r.Healthy == r.Shards && r.Chosen < r.Shards
-		}
-	}
-	return false
 }
 
 // Absent returns the datacentres whose datasets are not in this one, because they do not push into
@@ -228,8 +227,8 @@ func (d *Datacentres) Away() *AwayList {
 // of returns a number of all of something.
 func of(n, all int) string { return count(n) + " of " + count(all) }
 
-// tenths formats a duration in seconds: below a minute with one decimal place.
-func tenths(seconds float64) string {
+// duration formats a duration in seconds: below a minute with one decimal place.
+func duration(seconds float64) string {
 	if seconds < 60 {
 		return fmt.Sprintf("%.1f s", max(0, seconds))
 	}

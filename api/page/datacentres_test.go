@@ -118,9 +118,9 @@ func TestDatacentres(t *testing.T) {
 	d := o.Datacentres()
 	var lines []string
 	for _, l := range d.Choices() {
-		lines = append(lines, fmt.Sprintf("%s %s %s/%s %s", l.Mode, l.Dataset, l.Shards, l.Of, l.Since))
+		lines = append(lines, fmt.Sprintf("%s %s %s %s", l.Mode, l.Dataset, l.For, l.Since))
 	}
-	if got, want := strings.Join(lines, "; "), "degraded  1/3 15:15:24; normal eu 1/3 14:15:24; normal us 1/3 15:14:24"; got != want {
+	if got, want := strings.Join(lines, "; "), "degraded  1 of 3 shards 15:15:24; normal eu 1 of 3 shards 14:15:24; normal us 1 of 3 shards 15:14:24"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	lines = nil
@@ -129,11 +129,11 @@ func TestDatacentres(t *testing.T) {
 	}
 	want := []string{
 		"ads.events of us: 0 of 2 copied, 1 waiting, 1 stopped, 3, 0.1 s",
-		"ads.adjustments of us: 2 of 2 copied, at least 3, at least 0.1 s",
+		"ads.adjustments of us: 1 of 2 copied, 1 not known yet, at least 3, at least 0.1 s",
 		"ads.events of ap: 2 of 2 copied, 1 behind, 3, 1 min 5 s",
 		"ads.adjustments of ap: 2 of 2 copied, 3, 0.1 s",
-		"events of sa: 0 of 2 copied, 2 not running, unknown, unknown",
-		"dataset of eu into ap: 0 of 2 written, 1 comparing, 1 not running, unknown, 0.9 s",
+		"events of sa: 0 of 2 copied, 2 not reported yet, unknown, unknown",
+		"dataset of eu into ap: 0 of 2 written, 1 not running, 1 comparing, unknown, 0.9 s",
 		"dataset of eu into us: 2 of 2 written, 1, 0.9 s",
 	}
 	if got := strings.Join(lines, "\n"); got != strings.Join(want, "\n") {
@@ -147,6 +147,45 @@ func TestDatacentres(t *testing.T) {
 	}
 }
 
+// TestCopiesOfPartitions: what is not known is not well, and no partition is called not running
+// because its process does not answer, or has not reported the copy yet. Reasons of partitions
+// that do not run are on the page.
+func TestCopiesOfPartitions(t *testing.T) {
+	o := healthy()
+	withDatacentres(o)
+	p := o.Partitions.Partitions
+	first := len(p) - 6 // two partitions of the mirror, two of each push
+	p[first].Copies = nil
+	p[first+1].Copies, p[first+1].State, p[first+1].Reason = nil, "elsewhere", "weir-1 does not answer"
+	p[first+2].Push, p[first+2].State, p[first+2].Reason = nil, "elsewhere", "weir-1 does not answer"
+	p[first+3].Push = nil
+	p[first+4].Push.AsOfMs = 0
+	p[first+5].Push.End = -1
+	check := func(want ...string) {
+		t.Helper()
+		var lines []string
+		for _, c := range o.Datacentres().Copies().Rows {
+			lines = append(lines, fmt.Sprintf("%s: %s %t %s", c.Text, c.State, c.Well, c.Why))
+		}
+		if got := strings.Join(lines, "\n"); got != strings.Join(want, "\n") {
+			t.Errorf("%s", got)
+		}
+	}
+	check(
+		"events of us: 0 of 2 copied, 1 not reported yet, 1 not known yet false weir-1 does not answer",
+		"events of ap: 0 of 2 copied, 1 not reported yet, 1 not known yet false weir-1 does not answer",
+		"dataset of eu into ap: 0 of 2 written, 1 not reported yet, 1 not known yet false weir-1 does not answer",
+		"dataset of eu into us: 0 of 2 written, 2 not known yet false ",
+	)
+	o.Partitions.Partitions = p[:first+2]
+	p[first].Copies = []*weirpb.CopyStatus{{Dc: "us", Topic: "ads.events", LagMs: -1}, {Dc: "ap", Topic: "ads.events", Next: -1, End: -1}}
+	p[first+1].State, p[first+1].Reason = "starting", "the disk is slow"
+	check(
+		"ads.events of us: 0 of 2 copied, 1 not known yet, 1 not running false the disk is slow",
+		"ads.events of ap: 0 of 2 copied, 1 not known yet, 1 not running false the disk is slow",
+	)
+}
+
 // TestManyShards: the list of shards with another dataset is bounded.
 func TestManyShards(t *testing.T) {
 	o := healthy()
@@ -157,6 +196,48 @@ func TestManyShards(t *testing.T) {
 	}
 	if text := htmlOf(t, o); !strings.Contains(text, "9,950 more") || len(text) > 64<<10 {
 		t.Errorf("%d bytes", len(text))
+	}
+}
+
+// TestUnknownLag: a dataset without any event of an origin has no lag that is known.
+func TestUnknownLag(t *testing.T) {
+	o := healthy()
+	withDatacentres(o)
+	us := o.Datasets[0].Datasets[1]
+	us.Never, us.LagMs, us.LagOrigin = true, 86_400_000, "ap"
+	o.Datasets[1].Datasets[1].LagMs = 6000
+	if got := o.Datacentres().Datasets(); !got.Lags || got.Rows[1].Lag != "at least 6.0 s" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestManyCopies: the commands for copies that are left out are those of the copies.
+func TestManyCopies(t *testing.T) {
+	o := healthy()
+	withDatacentres(o)
+	for n := range maxCopies - 5 {
+		o.Partitions.Partitions = append(o.Partitions.Partitions, &weirpb.Partition{App: fmt.Sprintf("push.eu.x%d", n), State: "running"})
+	}
+	if got := o.Datacentres().Copies(); got.More != "1" || fmt.Sprint(got.MoreCommands) != "[weir push status]" {
+		t.Errorf("%s %q", got.More, got.MoreCommands)
+	}
+}
+
+// TestCommandOfDatasets: the command can be pasted into a shell, whatever the ids are.
+func TestCommandOfDatasets(t *testing.T) {
+	for want, d := range map[string]CampaignDatasets{
+		"weir spend datasets --account ACCOUNT --campaign CAMPAIGN":         {},
+		"weir spend datasets --account acme --campaign spring_1.x-y":        {Account: "acme", Campaign: "spring_1.x-y"},
+		`weir spend datasets --account 'a $(b)' --campaign 'it'\''s; rm x'`: {Account: "a $(b)", Campaign: "it's; rm x"},
+	} {
+		if got := d.Command(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	used := &weirpb.Dataset{Chosen: true, Dc: "eu", Problem: "it lags", Rows: []*weirpb.SpendRow{{Day: "2026-11-23"}}}
+	d := &CampaignDatasets{Shard: &weirpb.ShardDatasets{Datasets: []*weirpb.Dataset{used}}}
+	if rows := d.Table().Rows; len(rows) != 1 || rows[0].Bad {
+		t.Errorf("%+v", rows)
 	}
 }
 

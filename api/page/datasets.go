@@ -9,7 +9,8 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 )
 
-// maxCompared is the number of campaign days whose rows are shown of each dataset.
+// maxCompared is the number of campaign days, each in one currency, whose rows are shown of each
+// dataset.
 const maxCompared = 30
 
 // CampaignDatasets are what each dataset of a datacentre has of a campaign.
@@ -18,20 +19,46 @@ type CampaignDatasets struct {
 	DC      string // datacentre of the process
 	NoCache bool   // the process has no spend cache
 	Several bool   // several accounts have the campaign, so no dataset was asked
+	Unknown bool   // the days could not be read, and so the account is not known
+	// Account and Campaign are the ids, Account empty if it is not known.
+	Account, Campaign string
 	// Shard are the datasets of the shard of the account, with their rows. Err is why there are
 	// none.
 	Shard *weirpb.ShardDatasets
 	Err   string
 }
 
-// Choice is which dataset is used for the account, a line without its number of shards.
+// Choice is which dataset is used for the account.
 func (d *CampaignDatasets) Choice() ChoiceLine {
 	c := d.Shard.GetChoice()
-	return ChoiceLine{Dataset: c.GetDc(), Mode: c.GetMode(), Reason: c.GetReason(), Since: clock(time.UnixMilli(c.GetSinceMs()), d.Now)}
+	return ChoiceLine{
+		Dataset: c.GetDc(), Mode: c.GetMode(), For: "shard " + count(c.GetShard()) + ", which has the account", Reason: c.GetReason(),
+		Since: clock(time.UnixMilli(c.GetSinceMs()), d.Now),
+	}
 }
 
-// Number returns the number of the shard.
-func (d *CampaignDatasets) Number() string { return count(d.Shard.GetChoice().GetShard()) }
+// Command is the command that prints the rows of all days.
+func (d *CampaignDatasets) Command() string {
+	account, campaign := "ACCOUNT", "CAMPAIGN"
+	if d.Account != "" {
+		account = argument(d.Account)
+	}
+	if d.Campaign != "" {
+		campaign = argument(d.Campaign)
+	}
+	return "weir spend datasets --account " + account + " --campaign " + campaign
+}
+
+// argument quotes an id for a shell, if it needs that.
+func argument(id string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.", r)
+	}
+	if strings.ContainsFunc(id, func(r rune) bool { return !plain(r) }) {
+		return "'" + strings.ReplaceAll(id, "'", `'\''`) + "'"
+	}
+	return id
+}
 
 // Problems returns why datasets cannot be read, and why others are not healthy, each a sentence
 // without a full stop.
@@ -56,7 +83,7 @@ type ComparedTable struct {
 	Currencies, Refunds bool
 	Compared            bool   // a dataset is chosen, with which the others are compared
 	Currency            string // of all rows; empty if they differ
-	More                string // number of campaign days that are left out
+	More                string // number of campaign days, by currency, that are left out
 }
 
 // ComparedRow is what a dataset has of a campaign day.
@@ -155,7 +182,7 @@ func (d *CampaignDatasets) compare(k dayKey, places decimals) (rows []ComparedRo
 		default:
 			row.Compared = difference(r, used, places)
 		}
-		row.Bad = row.Compared != equal && !one.GetHealthy()
+		row.Bad = row.Compared != "" && row.Compared != equal && !one.GetHealthy()
 		rows = append(rows, row)
 	}
 	return rows

@@ -13,10 +13,11 @@ const (
 	maxFolded     = 200
 )
 
-// States of a task that works as it should.
+// States of a task. The first two are those of one that works as it should.
 const (
 	stateRunning = "running"
 	stateStandby = "standby"
+	stateRemote  = "elsewhere" // its process does not answer, or none has it
 )
 
 // Application is the state of the partitions of an application.

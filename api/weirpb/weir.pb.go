@@ -1863,7 +1863,8 @@ func (x *ListDatasetsRequest) GetCampaign() string {
 
 type ListDatasetsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Shards        []*ShardDatasets       `protobuf:"bytes,1,rep,name=shards,proto3" json:"shards,omitempty"` // ordered
+	Shards        []*ShardDatasets       `protobuf:"bytes,1,rep,name=shards,proto3" json:"shards,omitempty"`     // ordered
+	Campaign      string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"` // of the request. Empty in spite of one: the process is of a version that ignores it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1903,6 +1904,13 @@ func (x *ListDatasetsResponse) GetShards() []*ShardDatasets {
 		return x.Shards
 	}
 	return nil
+}
+
+func (x *ListDatasetsResponse) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
 }
 
 type ShardDatasets struct {
@@ -1964,7 +1972,7 @@ type Dataset struct {
 	Chosen    bool                   `protobuf:"varint,2,opt,name=chosen,proto3" json:"chosen,omitempty"`
 	Healthy   bool                   `protobuf:"varint,3,opt,name=healthy,proto3" json:"healthy,omitempty"`
 	Problem   string                 `protobuf:"bytes,4,opt,name=problem,proto3" json:"problem,omitempty"`                      // why it is not healthy, a sentence; empty: it is
-	AgeMs     int64                  `protobuf:"varint,5,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"`            // of its health; -1: there is none
+	AgeMs     int64                  `protobuf:"varint,5,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"`            // of its health; -1: not known, or there is none
 	LagMs     int64                  `protobuf:"varint,6,opt,name=lag_ms,json=lagMs,proto3" json:"lag_ms,omitempty"`            // greatest lag behind the newest dataset, over all origins
 	LagOrigin string                 `protobuf:"bytes,7,opt,name=lag_origin,json=lagOrigin,proto3" json:"lag_origin,omitempty"` // the origin with that lag
 	Deficit   float64                `protobuf:"fixed64,8,opt,name=deficit,proto3" json:"deficit,omitempty"`                    // part of the events of the last 60 s that it lacks, against the dataset with the most
@@ -1975,6 +1983,7 @@ type Dataset struct {
 	Rows          []*SpendRow `protobuf:"bytes,11,rep,name=rows,proto3" json:"rows,omitempty"`
 	Unread        string      `protobuf:"bytes,12,opt,name=unread,proto3" json:"unread,omitempty"` // why rows cannot be read now, a sentence; empty: they are complete
 	Stale         bool        `protobuf:"varint,13,opt,name=stale,proto3" json:"stale,omitempty"`  // its health is too old, or there is none: lag_ms and deficit are not measured
+	Never         bool        `protobuf:"varint,14,opt,name=never,proto3" json:"never,omitempty"`  // it has no event of lag_origin, and another dataset has: lag_ms is a substitute
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2096,6 +2105,13 @@ func (x *Dataset) GetUnread() string {
 func (x *Dataset) GetStale() bool {
 	if x != nil {
 		return x.Stale
+	}
+	return false
+}
+
+func (x *Dataset) GetNever() bool {
+	if x != nil {
+		return x.Never
 	}
 	return false
 }
@@ -4510,12 +4526,13 @@ const file_weir_proto_rawDesc = "" +
 	"\fwatermark_ms\x18\x02 \x01(\x03R\vwatermarkMs\"K\n" +
 	"\x13ListDatasetsRequest\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
-	"\bcampaign\x18\x02 \x01(\tR\bcampaign\"F\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\"b\n" +
 	"\x14ListDatasetsResponse\x12.\n" +
-	"\x06shards\x18\x01 \x03(\v2\x16.weir.v1.ShardDatasetsR\x06shards\"m\n" +
+	"\x06shards\x18\x01 \x03(\v2\x16.weir.v1.ShardDatasetsR\x06shards\x12\x1a\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\"m\n" +
 	"\rShardDatasets\x12.\n" +
 	"\x06choice\x18\x01 \x01(\v2\x16.weir.v1.DatasetChoiceR\x06choice\x12,\n" +
-	"\bdatasets\x18\x02 \x03(\v2\x10.weir.v1.DatasetR\bdatasets\"\xd2\x02\n" +
+	"\bdatasets\x18\x02 \x03(\v2\x10.weir.v1.DatasetR\bdatasets\"\xe8\x02\n" +
 	"\aDataset\x12\x0e\n" +
 	"\x02dc\x18\x01 \x01(\tR\x02dc\x12\x16\n" +
 	"\x06chosen\x18\x02 \x01(\bR\x06chosen\x12\x18\n" +
@@ -4531,7 +4548,8 @@ const file_weir_proto_rawDesc = "" +
 	" \x01(\x04R\x04lost\x12%\n" +
 	"\x04rows\x18\v \x03(\v2\x11.weir.v1.SpendRowR\x04rows\x12\x16\n" +
 	"\x06unread\x18\f \x01(\tR\x06unread\x12\x14\n" +
-	"\x05stale\x18\r \x01(\bR\x05stale\"\x13\n" +
+	"\x05stale\x18\r \x01(\bR\x05stale\x12\x14\n" +
+	"\x05never\x18\x0e \x01(\bR\x05never\"\x13\n" +
 	"\x11ListHealthRequest\"d\n" +
 	"\x12ListHealthResponse\x12,\n" +
 	"\x06shards\x18\x01 \x03(\v2\x14.weir.v1.ShardHealthR\x06shards\x12 \n" +

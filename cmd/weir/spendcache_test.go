@@ -65,6 +65,7 @@ func TestSpendCache(t *testing.T) {
 	}, "spend", "datasets", "--account", "acme", "--campaign", "spring")
 	expect(t, cache, 0, "the dataset of us has no row", "spend", "datasets", "--account", "acme", "--campaign", "other")
 	expect(t, cache, cli.ExitUsage, "--campaign needs --account", "spend", "datasets", "--campaign", "spring")
+	expect(t, cache, cli.ExitUsage, "--shards does not go", "spend", "datasets", "--account", "acme", "--campaign", "spring", "--shards")
 
 	stopCounter()
 	produce(usServer, "us")

@@ -309,8 +309,10 @@ type SpendCacheServiceClient interface {
 	GetAccount(context.Context, *connect.Request[weirpb.GetAccountRequest]) (*connect.Response[weirpb.GetAccountResponse], error)
 	// ListDatasets returns the datasets of each shard, how healthy they are, and which one is used.
 	// With a campaign it returns what each of them has of the campaign; its account is needed then.
-	// Unavailable: the cache has just started, or ends. ResourceExhausted: a dataset has too many
-	// rows of the campaign.
+	// Unavailable: the cache has just started, or ends, or no dataset has readable rows.
+	// ResourceExhausted: a dataset has too many rows of the campaign. InvalidArgument: an id is not
+	// valid, or the campaign is without its account. FailedPrecondition: the process has no spend
+	// cache.
 	ListDatasets(context.Context, *connect.Request[weirpb.ListDatasetsRequest]) (*connect.Response[weirpb.ListDatasetsResponse], error)
 }
 
@@ -366,8 +368,10 @@ type SpendCacheServiceHandler interface {
 	GetAccount(context.Context, *connect.Request[weirpb.GetAccountRequest]) (*connect.Response[weirpb.GetAccountResponse], error)
 	// ListDatasets returns the datasets of each shard, how healthy they are, and which one is used.
 	// With a campaign it returns what each of them has of the campaign; its account is needed then.
-	// Unavailable: the cache has just started, or ends. ResourceExhausted: a dataset has too many
-	// rows of the campaign.
+	// Unavailable: the cache has just started, or ends, or no dataset has readable rows.
+	// ResourceExhausted: a dataset has too many rows of the campaign. InvalidArgument: an id is not
+	// valid, or the campaign is without its account. FailedPrecondition: the process has no spend
+	// cache.
 	ListDatasets(context.Context, *connect.Request[weirpb.ListDatasetsRequest]) (*connect.Response[weirpb.ListDatasetsResponse], error)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/healthage"
 	"github.com/weirhq/weir/spendcache"
 )
 
@@ -62,8 +63,9 @@ func shardDatasets(shard spendcache.ShardDatasets, now time.Time) *weirpb.ShardD
 		one := &weirpb.Dataset{
 			Dc: d.DC, Chosen: d.Chosen, Healthy: d.Healthy(), Problem: d.Problem(), AgeMs: -1, LagMs: d.Lag.Milliseconds(),
 			LagOrigin: d.Origin, Deficit: d.Deficit, Count_60S: d.Count, Lost: d.Lost, Stale: !d.Candidate,
+			Never: d.Never,
 		}
-		if d.Known {
+		if d.Known && d.Age < healthage.Unknown {
 			one.AgeMs = d.Age.Milliseconds()
 		}
 		out.Datasets = append(out.Datasets, one)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/api/render"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors"
@@ -29,14 +29,8 @@ type pushRow struct {
 	Reason     string   `json:"reason"`
 }
 
-// Values of pushRow.State.
-const (
-	statePushing   = "pushing"
-	stateComparing = "comparing"
-	stateWaiting   = "waiting"
-	stateStopped   = "stopped"
-	stateNoProcess = "no process"
-)
+// stateNoProcess is pushRow.State of a partition of no process that answers.
+const stateNoProcess = "no process"
 
 func newStatusCmd(a *cli.App) *cobra.Command {
 	var only []string
@@ -107,7 +101,7 @@ func newPushRow(t target, partition int32) pushRow {
 		return r
 	}
 	if s == nil {
-		r.State, r.Reason = stateWaiting, "the process has not reported it yet"
+		r.State, r.Reason = render.PushWaiting, "the process has not reported it yet"
 		return r
 	}
 	r.Next, r.End, r.Lag, r.Pushed, r.Reason = s.GetNext(), s.GetEnd(), s.GetLag(), s.GetPushed(), s.GetProblem()
@@ -115,21 +109,9 @@ func newPushRow(t target, partition int32) pushRow {
 		age := math.Round(max(0, time.Since(time.UnixMilli(ms)).Seconds())*10) / 10
 		r.AgeSeconds = &age
 	}
-	r.State = stateOf(s)
-	if r.State == stateComparing {
+	r.State = render.PushState(s)
+	if r.State == render.PushComparing {
 		r.Reason = s.GetComparing()
 	}
 	return r
-}
-
-func stateOf(s *weirpb.PushStatus) string {
-	switch {
-	case s.GetStopped():
-		return stateStopped
-	case s.GetProblem() != "":
-		return stateWaiting
-	case s.GetComparing() != "":
-		return stateComparing
-	}
-	return statePushing
 }

@@ -28,8 +28,11 @@ func newSpendDatasetsCmd(a *cli.App) *cobra.Command {
 			"  weir spend datasets --account acme --campaign spring\n  weir spend datasets --shards -o csv",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if req.GetCampaign() != "" && req.GetAccount() == "" {
+			switch {
+			case req.GetCampaign() != "" && req.GetAccount() == "":
 				return cli.UsageError("--campaign needs --account", "name the account of the campaign")
+			case req.GetCampaign() != "" && shards:
+				return cli.UsageError("--shards does not go with --campaign", "leave out --shards: an account is in one shard")
 			}
 			return watch(cmd.Context(), a, repeat, func(ctx context.Context) error {
 				client, err := connect.APIClient(a)
