@@ -101,7 +101,7 @@ func (c *Config) setDefaults() {
 	}
 	for _, p := range c.Peers {
 		c.peers = append(c.peers, &peer{
-			Peer: p, limit: newLimit(p.BytesPerSecond), log: c.Log.With().Str("dc", p.DC).Logger(), away: map[*copier]bool{},
+			Peer: p, limit: newLimit(p.BytesPerSecond), log: c.Log.With().Str("peer", p.DC).Logger(), away: map[*copier]bool{},
 			reader: logreader.New(logreader.Config{Kafka: p.Kafka, Partitions: int(c.Partitions), QueueBytes: c.ReaderBytes}),
 		})
 	}

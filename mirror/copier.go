@@ -109,7 +109,7 @@ func (c *copier) read(ctx context.Context, p *logreader.Partition) (wait time.Du
 			}
 		case !interrupted:
 			c.m.cfg.Metrics.stops.WithLabelValues(c.peer.DC, c.topic).Inc()
-			c.m.log.Error().Str("dc", c.peer.DC).Str("topic", c.topic).Int64("offset", c.at.Next).Err(err).Msg("mirror_stopped")
+			c.m.log.Error().Str("peer", c.peer.DC).Str("topic", c.topic).Int64("offset", c.at.Next).Err(err).Msg("mirror_stopped")
 		}
 		if c.obey(ctx) {
 			return 0
@@ -139,7 +139,7 @@ func (c *copier) claim(ctx context.Context, id logreader.TopicID) bool {
 			return true
 		case claimed && !again:
 			c.m.cfg.Metrics.stops.WithLabelValues(c.peer.DC, c.topic).Inc()
-			c.m.log.Error().Str("dc", c.peer.DC).Str("topic", c.topic).Int64("offset", c.at.Next).Err(err).Msg("mirror_stopped")
+			c.m.log.Error().Str("peer", c.peer.DC).Str("topic", c.topic).Int64("offset", c.at.Next).Err(err).Msg("mirror_stopped")
 		}
 		if claimed || !pause.For(ctx, refusedPause) {
 			return false
@@ -253,7 +253,7 @@ func (c *copier) obey(ctx context.Context) bool {
 	ok = ok && c.claim(ctx, after.Topic)
 	var out stream.SourceBatch
 	c.m.tables.instructions.Delete(&out, c.key)
-	log := c.m.log.Warn().Str("dc", c.peer.DC).Str("topic", c.topic).Int64("at", at.Next).Int64("from", i.From).Int64("to", i.To).
+	log := c.m.log.Warn().Str("peer", c.peer.DC).Str("topic", c.topic).Int64("at", at.Next).Int64("from", i.From).Int64("to", i.To).
 		Str("who", i.Who).Str("why", i.Why)
 	if !ok {
 		log.Msg("mirror_instruction_void")

@@ -56,7 +56,9 @@ func TestSpendCache(t *testing.T) {
 	produce(usServer, "us")
 	eventually(t, cache, `"charged_micros":5,`, account...)
 	eventually(t, cache, `"mode":"normal","dataset":"eu","reason":"eu `, account...)
-	list := rows(t, cache, func(list []map[string]any) bool { return len(list) == 2 && list[1]["healthy"] == 2.0 }, "spend", "datasets")
+	list := rows(t, cache, func(list []map[string]any) bool {
+		return len(list) == 2 && list[0]["healthy"] == 2.0 && list[1]["healthy"] == 2.0
+	}, "spend", "datasets")
 	if list[0]["dataset"] != "eu" || list[0]["chosen"] != 2.0 || list[1]["dataset"] != "us" || list[1]["chosen"] != 0.0 {
 		t.Errorf("datasets %v", list)
 	}

@@ -94,18 +94,18 @@ func (f *FailedFetch) Due() bool {
 func Resume(cl *kgo.Client, at Position) {
 	Seek(cl, at)
 	cl.ResumeFetchPartitions(map[string][]int32{at.Topic: {at.Partition}})
-	// The client can lose this request to fetch while SetOffsets restarts its fetches, and would
-	// then fetch nothing until another. To resume no topic makes it look again.
-	time.AfterFunc(wakeAfter, func() { cl.ResumeFetchTopics() })
 }
 
-// wakeAfter is the time after which a client looks again for partitions to fetch.
+// wakeAfter is the time after a Seek at which a client looks again for partitions to fetch.
 const wakeAfter = 100 * time.Millisecond
 
 // Seek sets a client to positions, each of another partition, with an offset that is not negative.
 // No record behind them has been returned, but an error may have moved the client: past a batch of
 // a format that it does not know. A member of a group needs ExplicitStarts.
 func Seek(cl *kgo.Client, list ...Position) {
+	if len(list) == 0 {
+		return
+	}
 	// A member of a group ignores an offset to which it was set before without a record since,
 	// wherever an error has moved it. So it is set to another offset in between.
 	for _, beyond := range []int64{1, 0} {
@@ -122,4 +122,8 @@ func Seek(cl *kgo.Client, list ...Position) {
 		}
 		cl.SetOffsets(offsets)
 	}
+	// While SetOffsets restarts its fetches, the client can lose the request to fetch of a
+	// ResumeFetchPartitions that follows, and would then fetch nothing until another. To resume no
+	// topic makes it look again.
+	time.AfterFunc(wakeAfter, func() { cl.ResumeFetchTopics() })
 }

@@ -110,8 +110,12 @@ func TestNetwork(t *testing.T) {
 	if _, err := echo(far); err == nil {
 		t.Error("a connection works that is cut")
 	}
-	if _, err := dial("eu", "mirror", "us"); err == nil || !strings.Contains(err.Error(), "cut by --fault link=us-eu") {
+	_, err = dial("eu", "mirror", "us")
+	if err == nil || !strings.Contains(err.Error(), "cut by --fault link=us-eu") {
 		t.Errorf("a new connection: %v", err)
+	}
+	if dialed := new(net.OpError); !errors.As(err, &dialed) || dialed.Op != "dial" {
+		t.Errorf("a client does not take %#v for a broker that is down: its records fail", err)
 	}
 	if _, err := echo(near); err != nil {
 		t.Errorf("another route: %v", err)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/weirhq/weir/cmd/weir/internal/node"
@@ -74,7 +76,10 @@ func (n *network) cutOf(r route) error {
 	defer n.mu.Unlock()
 	for _, c := range n.cuts {
 		if c.cuts(r) {
-			return fmt.Errorf("the connection from %s to the Kafka of %s is cut by --fault %s", r.from, r.to, c.name)
+			// A client takes an error of another kind for one that lasts, and its records fail.
+			refused := os.NewSyscallError("connect", syscall.ECONNREFUSED)
+			err := fmt.Errorf("the connection from %s to the Kafka of %s is cut by --fault %s: %w", r.from, r.to, c.name, refused)
+			return &net.OpError{Op: "dial", Net: "tcp", Err: err}
 		}
 	}
 	return nil
