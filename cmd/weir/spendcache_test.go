@@ -39,7 +39,7 @@ func TestSpendCache(t *testing.T) {
 	}
 	usServer, _ := run("us", "us", "spend")
 	_, stopCounter := run("eu", "eu-counter", "spendcounter,mirror,push")
-	cache, _ := run("eu", "eu-cache", "spendcache")
+	cache, stopCache := run("eu", "eu-cache", "spendcache")
 
 	produced := 0
 	produce := func(server []string, dc string) {
@@ -55,13 +55,20 @@ func TestSpendCache(t *testing.T) {
 	account := []string{"spend", "account", "--account", "acme", "-o", "json"}
 	produce(usServer, "us")
 	eventually(t, cache, `"charged_micros":5,`, account...)
-	eventually(t, cache, `"mode":"normal","dataset":"eu","reason":"eu `, account...)
+	// This cache may have seen the event first in the dataset of us, and would use that one for 30
+	// s. The next one sees two healthy datasets.
 	list := rows(t, cache, func(list []map[string]any) bool {
 		return len(list) == 2 && list[0]["healthy"] == 2.0 && list[1]["healthy"] == 2.0
 	}, "spend", "datasets")
-	if list[0]["dataset"] != "eu" || list[0]["chosen"] != 2.0 || list[1]["dataset"] != "us" || list[1]["chosen"] != 0.0 {
+	if list[0]["dataset"] != "eu" || list[1]["dataset"] != "us" {
 		t.Errorf("datasets %v", list)
 	}
+	stopCache()
+	cache, _ = run("eu", "eu-cache", "spendcache")
+	rows(t, cache, func(list []map[string]any) bool {
+		return len(list) == 2 && list[0]["chosen"] == 2.0 && list[1]["chosen"] == 0.0
+	}, "spend", "datasets")
+	eventually(t, cache, `"mode":"normal","dataset":"eu","reason":"eu `, account...)
 	rows(t, cache, func(list []map[string]any) bool {
 		return len(list) == 2 && list[0]["chosen"] == true && list[1]["charged_micros"] == 5.0
 	}, "spend", "datasets", "--account", "acme", "--campaign", "spring")
