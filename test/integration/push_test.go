@@ -22,7 +22,9 @@ import (
 // TestPush writes the dataset of a counter into the datacentre us, each with a Kafka of its own,
 // while Kafka compacts both topics all the time. The process of the push is killed again and again,
 // and stopped for longer than its session; the counter is killed, and the brokers of both
-// datacentres. In the end the copy has the rows and the health of the dataset, and nothing else.
+// datacentres. In the end the copy has the rows and the health of the dataset, and nothing else. At
+// last a row is written as the process that was stopped would write it without a fence: late, and
+// outside a transaction. The comparison notices it.
 func TestPush(t *testing.T) {
 	rng, seed := seeded(t)
 	here, there := empty(t), newCluster(t, peerBroker(t))
@@ -75,6 +77,7 @@ func TestPush(t *testing.T) {
 	counts = counter.start()
 	second := b.start()
 	second.ready()
+	early := datasetRows(testlimit.Context(t), there, copied)
 	p.signal(syscall.SIGSTOP)
 	testlimit.Within(t, "the other process has all partitions", func(ctx context.Context) error {
 		return there.ownsAll(ctx, events.PushApp("local", "us"), second.name)
@@ -92,21 +95,33 @@ func TestPush(t *testing.T) {
 	second.alive()
 
 	want := datasetRows(testlimit.Context(t), here, dataset)
-	var got map[string]string
+	var got map[string]datasetRow
 	testlimit.Within(t, "the copy equals the dataset", func(ctx context.Context) error {
 		got = datasetRows(ctx, there, copied)
 		return sameRows(want, got)
 	})
-	for name, change := range map[string]func(map[string]string, string){
-		"one is missing":  func(rows map[string]string, key string) { delete(rows, key) },
-		"one is too many": func(rows map[string]string, _ string) { rows["\x01x"] = "" },
-		"one is older":    func(rows map[string]string, key string) { rows[key] += "x" },
+	for name, change := range map[string]func(map[string]datasetRow, string){
+		"one is missing":  func(rows map[string]datasetRow, key string) { delete(rows, key) },
+		"one is too many": func(rows map[string]datasetRow, _ string) { rows["\x01x"] = datasetRow{} },
+		"one is older":    func(rows map[string]datasetRow, key string) { rows[key] = datasetRow{rows[key].partition, "x"} },
 	} {
 		wrong := maps.Clone(got)
 		change(wrong, slices.Sorted(maps.Keys(got))[0])
 		if sameRows(want, wrong) == nil {
 			t.Errorf("the comparison does not notice that %s", name)
 		}
+	}
+	old := slices.DeleteFunc(slices.Sorted(maps.Keys(early)), func(key string) bool { return early[key] == got[key] })
+	if len(old) == 0 {
+		t.Fatal("no row has changed since the process was stopped")
+	}
+	row := early[old[0]]
+	late := &kgo.Record{Topic: copied, Partition: row.partition, Key: []byte(old[0]), Value: []byte(row.value)}
+	if err := cl.ProduceSync(testlimit.Context(t), late).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	if sameRows(want, datasetRows(testlimit.Context(t), there, copied)) == nil {
+		t.Error("the comparison does not notice a late write without a fence")
 	}
 	t.Logf("%d rows, %d kills", len(want), kills)
 	if len(want) < 200 {
@@ -155,10 +170,16 @@ func (c *cluster) ownsAll(ctx context.Context, app, instance string) error {
 	return nil
 }
 
+// datasetRow is a row of a dataset or of its copy.
+type datasetRow struct {
+	partition int32
+	value     string
+}
+
 // datasetRows returns the last value of each key of the tables of a dataset that its topic has.
-func datasetRows(ctx context.Context, c *cluster, topic string) map[string]string {
+func datasetRows(ctx context.Context, c *cluster, topic string) map[string]datasetRow {
 	c.t.Helper()
-	rows := map[string]string{}
+	rows := map[string]datasetRow{}
 	// Compaction empties the batches at the end of a log, and a consumer does not report them. So a
 	// record of another table is the last one of each partition.
 	last := c.client(kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -188,7 +209,7 @@ func datasetRows(ctx context.Context, c *cluster, topic string) map[string]strin
 				case r.Value == nil:
 					delete(rows, string(r.Key))
 				default:
-					rows[string(r.Key)] = string(r.Value)
+					rows[string(r.Key)] = datasetRow{r.Partition, string(r.Value)}
 				}
 			})
 		}
@@ -197,10 +218,10 @@ func datasetRows(ctx context.Context, c *cluster, topic string) map[string]strin
 }
 
 // sameRows returns a difference between the rows of a dataset and those of its copy.
-func sameRows(want, got map[string]string) error {
-	for key, value := range want {
-		if v, ok := got[key]; !ok || v != value {
-			return fmt.Errorf("of %d rows, the copy has %d; it has %q: %x, want %x", len(want), len(got), key, v, value)
+func sameRows(want, got map[string]datasetRow) error {
+	for key, row := range want {
+		if r, ok := got[key]; !ok || r != row {
+			return fmt.Errorf("of %d rows, the copy has %d; it has %q: %+v, want %+v", len(want), len(got), key, r, row)
 		}
 	}
 	for key := range got {
