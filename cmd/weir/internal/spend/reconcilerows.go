@@ -205,14 +205,14 @@ func (r *reconciliation) openLog(ctx context.Context, list []reconcile.Differenc
 		}
 	}
 	for _, topic := range l.topics {
-		firsts, err := kafkaadmin.FirstRecords(ctx, k, topic, l.partitions)
+		begins, err := kafkaadmin.Beginnings(ctx, k, topic, l.partitions)
 		if err != nil {
 			return nil, err
 		}
-		for p, first := range firsts {
-			complete := first.Offset == 0 && layout.Generation <= 1 // records of a former generation are in other topics
-			if at := time.UnixMilli(first.TimeMs); !complete && at.After(l.begins[p]) {
-				l.begins[p] = at
+		for p, b := range begins {
+			complete := b.Offset == 0 && layout.Generation <= 1 // records of a former generation are in other topics
+			if !complete && b.Time.After(l.begins[p]) {
+				l.begins[p] = b.Time
 			}
 		}
 	}
