@@ -158,7 +158,7 @@ func (s *Suite) counted(ctx context.Context, e *Env, l load) (c *processGroup, d
 	g, tctx := errgroup.WithContext(tctx)
 	done = func() error {
 		cancel()
-		return errors.Join(g.Wait(), c.stop())
+		return errors.Join(g.Wait(), c.stop(ctx))
 	}
 	if err = c.start(0, l.standbys); err == nil {
 		_, err = c.group.Await(ctx, Total(log.Events))

@@ -86,7 +86,7 @@ func (s *Suite) countShared(ctx context.Context, e *Env, n int) (rate float64, e
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, c.stop()) }()
+	defer func() { err = errors.Join(err, c.stop(ctx)) }()
 	for i := range n {
 		if err := c.start(i, 0); err != nil {
 			return 0, err
