@@ -43,7 +43,7 @@ func (b *LatencyBench) Rows(ctx context.Context, e *Env, rounds int) ([]Figure, 
 
 // run returns the times of the probes, sorted.
 func (b *LatencyBench) run(ctx context.Context, e *Env) (took []time.Duration, err error) {
-	topic := fmt.Sprintf("weir.bench.latency-%d", time.Now().UnixNano())
+	topic := fmt.Sprintf("weir.bench.latency-%d.%s", time.Now().UnixNano(), events.EventsTopic)
 	if err := Create(ctx, e.Kafka, topic, events.DefaultShards, nil); err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (l Log) topic() string {
 	if l.datacentres != 0 {
 		spread += fmt.Sprintf(".datacentres-%d", l.datacentres)
 	}
-	return fmt.Sprintf("weir.bench.%d.%d.%s", l.Events, l.Campaigns, spread)
+	return fmt.Sprintf("weir.bench.%d.%d.%s.%s", l.Events, l.Campaigns, spread, events.EventsTopic)
 }
 
 // peers returns the datacentres whose events the log has copies of.
@@ -112,13 +112,12 @@ func (l Log) source(part, parts int) (Source, error) {
 }
 
 // benchCounter returns the spend counter with the log of a benchmark, and copies of peers, as its
-// only inputs. Its outputs are topics of the benchmark: those of the counter may be in use on these
-// brokers.
+// only inputs. The log has the name of a topic of events with a prefix, and so have its outputs:
+// those without it may be in use on these brokers.
 func benchCounter(topic string, memory int64, peers ...string) (stream.Processor, error) {
-	proc, err := spendcounter.ProcessorConfig{Events: topic, Memory: memory / 4, Peers: peers}.Processor()
+	proc, err := spendcounter.ProcessorConfig{
+		Layout: events.Layout{Prefix: strings.TrimSuffix(topic, events.EventsTopic)}, Memory: memory / 4, Peers: peers,
+	}.Processor()
 	proc.Inputs = slices.DeleteFunc(proc.Inputs, func(input string) bool { return !strings.HasPrefix(input, topic) })
-	for i := range proc.Outputs {
-		proc.Outputs[i].Topic = "weir.bench." + proc.Outputs[i].Name
-	}
 	return proc, err
 }
