@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/weirhq/weir/api/page"
 	"github.com/weirhq/weir/api/weirpb"
@@ -147,6 +148,28 @@ func (c *switchedCache) Rows(ctx context.Context, q CacheQuery) (*weirpb.ShardDa
 		return nil, nil, ctx.Err()
 	}
 	return c.fakeCache.Rows(ctx, q)
+}
+
+// TestDatasetsOfSlowSearch: a search gets the account of a campaign from its days. The rows of the
+// datasets are on the page if the days took all their time but answered.
+func TestDatasetsOfSlowSearch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config()
+		cfg.Cluster = &ringCluster{}
+		cfg.SpendCache = &switchedCache{fakeCache{records: []*eventspb.Spend{record(20131020, "local", 10, 1)}}}
+		cfg.Spend.(*fakeSpend).during = func(ctx context.Context) { <-ctx.Done() }
+		h := mustNew(t, cfg).dataHandler()
+		for _, path := range []string{"/spend?campaign=c1", "/spend?q=c1"} {
+			began := time.Now()
+			_, body := browse(h, path)
+			if rows := cells(t, body, "compared"); len(rows) != 3 || rows[1][5] != "equal" {
+				t.Errorf("%s: %s", path, body)
+			}
+			if took := time.Since(began); took != readyLimit {
+				t.Errorf("%s took %s", path, took)
+			}
+		}
+	})
 }
 
 // TestDatasetsWithoutOwner: an owner that does not answer takes all the time of the page. The rows

@@ -126,19 +126,7 @@ func (p *pages) overview(ctx context.Context, r *http.Request) *page.Overview {
 		o.Day = o.Now.UTC().Format(time.DateOnly)
 	}
 	var g sync.WaitGroup
-	part := func(why *string, read func() error) {
-		g.Go(func() {
-			defer func() {
-				if v := recover(); v != nil { // in a goroutine it would end the process
-					p.panicked(v)
-					*why = errPanic.Error()
-				}
-			}()
-			if err := read(); err != nil {
-				*why = message(err)
-			}
-		})
-	}
+	part := func(why *string, read func() error) { p.part(&g, why, read) }
 	part(&o.Errors.Cluster, func() (err error) {
 		o.Cluster, err = p.cfg.Cluster.Cluster(ctx)
 		return err
@@ -168,6 +156,21 @@ func (p *pages) overview(ctx context.Context, r *http.Request) *page.Overview {
 	o.Ready, o.Reasons, o.Stopped = ready.Ready, ready.Reasons, ready.Stopped
 	p.sampled(ctx, o)
 	return o
+}
+
+// part reads a part of a page concurrently. why gets the text of an error.
+func (p *pages) part(g *sync.WaitGroup, why *string, read func() error) {
+	g.Go(func() {
+		defer func() {
+			if v := recover(); v != nil { // in a goroutine it would end the process
+				p.panicked(v)
+				*why = errPanic.Error()
+			}
+		}()
+		if err := read(); err != nil {
+			*why = message(err)
+		}
+	})
 }
 
 // panicked notes a panic of a source, as access does for those of handlers.

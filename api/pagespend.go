@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -54,47 +55,56 @@ func (s *spendService) day(ctx context.Context, day string) ([]*weirpb.SpendRow,
 	return q.top(rows), charged, nil
 }
 
-// spendPage collects the content of the page of a campaign, an account or a search for either.
+// spendPage collects the content of the page of a campaign, an account or a search for either. The
+// days and the campaigns are read concurrently, so that a timeout is paid once. The datasets have a
+// time limit of their own: a search needs the account that the days have, and these may take the
+// whole time.
 func (p *pages) spendPage(ctx context.Context, r *http.Request) *page.Spend {
-	ctx, cancel := context.WithTimeout(ctx, readyLimit)
-	defer cancel()
 	of := r.URL.Query()
 	s := &page.Spend{Now: time.Now(), Query: strings.TrimSpace(of.Get("q")), Account: of.Get("account"), Campaign: of.Get("campaign")}
-	if campaign := cmp.Or(s.Query, s.Campaign); campaign != "" {
-		known := s.Query == "" && s.Account != ""
-		if known { // first: they are local, and an owner that does not answer takes all the time
-			s.Datasets = p.datasetsOf(ctx, s, s.Account)
-		}
-		days, err := p.spend.campaignDays(ctx, s.Account, campaign)
-		if err != nil {
-			s.DaysErr = message(err)
-		}
-		if !known {
-			s.Datasets = p.datasetsOfDays(ctx, s, days, err)
-		}
-		s.Days = days[:min(len(days), maxDays)]
-		s.Cut = len(days) - len(s.Days)
+	campaign := cmp.Or(s.Query, s.Campaign)
+	known := campaign != "" && s.Query == "" && s.Account != ""
+	if known {
+		s.Datasets = p.datasetsOf(ctx, s, s.Account)
 	}
-	if s.Query == "" && s.Campaign != "" {
-		return s
+	limited, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	var g sync.WaitGroup
+	if campaign != "" {
+		p.part(&g, &s.DaysErr, func() error {
+			days, err := p.spend.campaignDays(limited, s.Account, campaign)
+			if !known {
+				s.Datasets = p.datasetsOfDays(ctx, s, days, err)
+			}
+			s.Days = days[:min(len(days), maxDays)]
+			s.Cut = len(days) - len(s.Days)
+			return err
+		})
 	}
-	m := &weirpb.ListSpendRequest{Account: cmp.Or(s.Query, s.Account), By: byCampaign, PageToken: of.Get("page_token")}
-	res, err := p.spend.ListSpend(ctx, connect.NewRequest(m))
-	if err != nil {
-		s.CampaignsErr = message(err)
-		return s
+	if s.Query != "" || s.Campaign == "" {
+		p.part(&g, &s.CampaignsErr, func() error {
+			m := &weirpb.ListSpendRequest{Account: cmp.Or(s.Query, s.Account), By: byCampaign, PageToken: of.Get("page_token")}
+			res, err := p.spend.ListSpend(limited, connect.NewRequest(m))
+			if err != nil {
+				return err
+			}
+			s.Campaigns = res.Msg.GetRows()
+			if token := res.Msg.GetNextPageToken(); token != "" {
+				of.Set("page_token", token)
+				s.Next = spendPath + "?" + of.Encode()
+			}
+			return nil
+		})
 	}
-	s.Campaigns = res.Msg.GetRows()
-	if token := res.Msg.GetNextPageToken(); token != "" {
-		of.Set("page_token", token)
-		s.Next = spendPath + "?" + of.Encode()
-	}
+	g.Wait()
 	return s
 }
 
 // datasetsOf returns what each dataset has of the campaign of a page in an account; nil with one
-// datacentre only. Without an account no dataset is asked.
+// datacentre only. Without an account no dataset is asked. It waits at most readyLimit.
 func (p *pages) datasetsOf(ctx context.Context, s *page.Spend, account string) *page.CampaignDatasets {
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
 	c, err := p.cfg.Cluster.Cluster(ctx)
 	if err != nil || len(c.GetDcs()) < 2 {
 		return nil

@@ -16,6 +16,15 @@ const (
 	maxDayMs = 253_402_300_799_999
 )
 
+// BudgetDay returns the day that an event is charged to: its budget_day, or without one the UTC day
+// of its event_ms. It checks neither.
+func BudgetDay(day int32, eventMs int64) Day {
+	if day != 0 {
+		return Day(day)
+	}
+	return UTCDay(eventMs)
+}
+
 // UTCDay returns the UTC day of the Unix millisecond ms, or zero outside the years 1970 to 9999. It
 // is called once per event, so it uses plain arithmetic and allocates nothing.
 func UTCDay(ms int64) Day {

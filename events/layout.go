@@ -16,6 +16,9 @@ type Layout struct {
 	// Generation is the number of the generation of topics and of the application. Defaults to 1,
 	// whose names have no suffix.
 	Generation int
+	// Prefix begins all names. Defaults to none. Benchmarks have one, so that they share no topic
+	// with an application on the same brokers.
+	Prefix string
 }
 
 // Partitions returns the number of shards: Shards, or DefaultShards if Shards is zero.
@@ -26,14 +29,14 @@ func (l Layout) Partitions() int32 {
 	return l.Shards
 }
 
-// Name adds the suffix of the generation to first, the name of a topic or application in generation
-// 1: "ads.events" is "ads.events.g2" in generation 2. Names of datacentres contain no dots, so no
-// name of generation 1 ends with such a suffix.
+// Name adds the prefix, and the suffix of the generation, to first, the name of a topic or
+// application in generation 1: "ads.events" is "ads.events.g2" in generation 2. Names of
+// datacentres contain no dots, so no name of generation 1 ends with such a suffix.
 func (l Layout) Name(first string) string {
 	if l.Generation <= 1 {
-		return first
+		return l.Prefix + first
 	}
-	return first + generationMark + strconv.Itoa(l.Generation)
+	return l.Prefix + first + generationMark + strconv.Itoa(l.Generation)
 }
 
 const generationMark = ".g"

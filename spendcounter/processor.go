@@ -19,11 +19,8 @@ type ProcessorConfig struct {
 	DC string
 	// Peers are the datacentres whose events are copied to this one. Defaults to none.
 	Peers []string
-	// Layout is the number of partitions and the generation of the topics.
+	// Layout is the number of partitions, the generation and the prefix of the topics.
 	Layout events.Layout
-	// Events is the topic of the events. Defaults to events.EventsTopic of the layout. Benchmarks
-	// read another topic, and the copies of a peer in the topic with ".from.PEER" after its name.
-	Events string
 	// DuplicateWindow and RejectLate: see spendcounter.Config.
 	DuplicateWindow time.Duration
 	RejectLate      bool
@@ -88,15 +85,12 @@ func (s ProcessorConfig) Migrated() bool { return s.Layout.Generation > 1 }
 // Rewrite converts a value that another counter wrote into a value of commit c.
 func (s ProcessorConfig) Rewrite(table byte, _, value []byte, c stream.Commit) ([]byte, error) {
 	s.setDefaults()
-	return Rewrite(s.Events, table, value, c)
+	return Rewrite(s.Layout.Name(events.EventsTopic), table, value, c)
 }
 
 func (s *ProcessorConfig) setDefaults() {
 	if s.DC == "" {
 		s.DC = "local"
-	}
-	if s.Events == "" {
-		s.Events = s.Layout.Name(events.EventsTopic)
 	}
 	if s.Memory == 0 {
 		s.Memory = 192 << 20
@@ -122,9 +116,10 @@ func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 		Shard: func(account []byte) int32 { return events.ShardBytes(account, shards) },
 	}
 	cfg.Inputs = Inputs{
-		Events: s.Events, Adjustments: l.Name(events.AdjustmentsTopic), Copied: map[string]string{}, CopiedAdjustments: map[string]string{},
+		Events: l.Name(events.EventsTopic), Adjustments: l.Name(events.AdjustmentsTopic),
+		Copied: map[string]string{}, CopiedAdjustments: map[string]string{},
 	}
-	inputs = []string{s.Events, cfg.Inputs.Adjustments}
+	inputs = []string{cfg.Inputs.Events, cfg.Inputs.Adjustments}
 	for _, dc := range append([]string{s.DC}, s.Peers...) {
 		if err := events.ValidateDC(dc); err != nil {
 			return cfg, nil, err
@@ -133,9 +128,6 @@ func (s *ProcessorConfig) counter() (cfg Config, inputs []string, err error) {
 			continue
 		}
 		topic := l.Name(events.CopiedEventsTopic(dc))
-		if s.Events != l.Name(events.EventsTopic) {
-			topic = s.Events + ".from." + dc
-		}
 		if !slices.Contains(inputs, topic) {
 			adjustments := l.Name(events.CopiedAdjustmentsTopic(dc))
 			inputs = append(inputs, topic, adjustments)
@@ -162,7 +154,7 @@ func (s ProcessorConfig) Topics() []stream.Topic {
 // processor of s.
 func (s ProcessorConfig) MoveFrom(former events.Layout) (move *Repartitioner, from, to stream.Processor, err error) {
 	old := s
-	old.Layout, old.Events = former, ""
+	old.Layout = former
 	old.setDefaults()
 	cfg, _, err := old.counter()
 	if err != nil {

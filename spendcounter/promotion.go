@@ -56,7 +56,8 @@ func (s ProcessorConfig) Promotion(account string, live stream.Get, c stream.Com
 		return nil, err
 	}
 	return &Promotion{
-		account: account, dc: s.DC, events: s.Events, commit: c, state: state, before: state.Corrections, origins: map[string]change{},
+		account: account, dc: s.DC, events: s.Layout.Name(events.EventsTopic), commit: c,
+		state: state, before: state.Corrections, origins: map[string]change{},
 	}, nil
 }
 

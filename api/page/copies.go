@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weirhq/weir/api/render"
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events"
 )
@@ -81,16 +80,37 @@ func (l *CopyLine) addUnreported(p *weirpb.Partition) {
 	}
 }
 
-// measure adds the lag of a partition in records, negative if it is not known, and in time.
-func (l *CopyLine) measure(lag, ageMs int64) {
+// copyReport is what a partition reports of a copy.
+type copyReport struct {
+	stopped            bool   // until an operator acts
+	problem, comparing string // why it waits, or why rows and their copy are compared; empty: neither
+	lag, ageMs         int64  // in records and in time, negative if not known
+}
+
+// report adds a partition with its report.
+func (l *CopyLine) report(r copyReport) {
+	state := copying
+	switch {
+	case r.stopped:
+		state = stopped
+	case r.problem != "":
+		state = waiting
+	case r.comparing != "":
+		state = comparing
+	case r.ageMs >= behindAfter.Milliseconds():
+		state = behind
+	case r.lag < 0 || r.ageMs < 0:
+		state = unknown
+	}
+	l.add(state, cmp.Or(r.problem, r.comparing))
 	l.partitions++
-	if lag < 0 {
+	if r.lag < 0 {
 		l.noLag++
 	}
-	if ageMs < 0 {
+	if r.ageMs < 0 {
 		l.noAge++
 	}
-	l.lag, l.ageMs = max(l.lag, lag), max(l.ageMs, ageMs)
+	l.lag, l.ageMs = max(l.lag, r.lag), max(l.ageMs, r.ageMs)
 }
 
 // finish sets the texts.
@@ -213,8 +233,7 @@ func (l *CopyLine) addCopy(p *weirpb.Partition, k copyKey) {
 		return
 	}
 	c := p.GetCopies()[i]
-	l.add(stateOfCopy(c), c.GetProblem())
-	l.measure(lagOf(c), c.GetLagMs())
+	l.report(copyReport{stopped: c.GetStopped(), problem: c.GetProblem(), lag: lagOf(c), ageMs: c.GetLagMs()})
 }
 
 // position is the position of a copy or of a push.
@@ -230,20 +249,6 @@ func lagOf(c position) int64 {
 		return -1
 	}
 	return c.GetLag()
-}
-
-func stateOfCopy(c *weirpb.CopyStatus) copyState {
-	switch {
-	case c.GetStopped():
-		return stopped
-	case c.GetProblem() != "":
-		return waiting
-	case c.GetLagMs() >= behindAfter.Milliseconds():
-		return behind
-	case lagOf(c) < 0 || c.GetLagMs() < 0:
-		return unknown
-	}
-	return copying
 }
 
 // pushed returns a line for each datacentre into which this one writes its dataset. prefix is that
@@ -271,30 +276,11 @@ func (d *Datacentres) pushed(prefix string) (list []CopyLine) {
 		if s.GetAsOfMs() > 0 {
 			age = max(0, d.o.Now.UnixMilli()-s.GetAsOfMs())
 		}
-		l.add(stateOfPush(s, age), cmp.Or(s.GetProblem(), s.GetComparing()))
-		l.measure(lagOf(s), age)
+		l.report(copyReport{stopped: s.GetStopped(), problem: s.GetProblem(), comparing: s.GetComparing(), lag: lagOf(s), ageMs: age})
 	}
 	for _, app := range apps {
 		lines[app].finish("written")
 		list = append(list, *lines[app])
 	}
 	return list
-}
-
-func stateOfPush(s *weirpb.PushStatus, ageMs int64) copyState {
-	switch render.PushState(s) {
-	case render.PushStopped:
-		return stopped
-	case render.PushWaiting:
-		return waiting
-	case render.PushComparing:
-		return comparing
-	}
-	switch {
-	case ageMs >= behindAfter.Milliseconds():
-		return behind
-	case lagOf(s) < 0 || ageMs < 0:
-		return unknown
-	}
-	return copying
 }

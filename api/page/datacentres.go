@@ -165,7 +165,7 @@ func (d *Datacentres) Datasets() (t DatasetTable) {
 		if !l.Healthy {
 			l.Health, l.Unhealthy, l.Problem = of(r.Healthy, r.Shards)+" healthy", of(r.Shards-r.Healthy, r.Shards), r.Reason
 		}
-		t.Lacks, t.Lags = t.Lacks || r.Lacks > 0, t.Lags || r.LagSeconds > 0
+		t.Lacks, t.Lags = t.Lacks || r.Lacks > 0, t.Lags || r.Lag.Seconds > 0
 		t.Returning = t.Returning || l.Own && l.Healthy && r.Chosen < r.Shards
 		t.Rows = append(t.Rows, l)
 	}

@@ -17,7 +17,7 @@ const (
 const (
 	stateRunning = "running"
 	stateStandby = "standby"
-	stateRemote  = "elsewhere" // its process does not answer, or none has it
+	stateRemote  = "elsewhere" // the process that owns it does not answer, or no process owns it
 )
 
 // Application is the state of the partitions of an application.

@@ -2,10 +2,34 @@ package render
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/weirhq/weir/api/weirpb"
 )
+
+// TestNoEventOfAnOrigin: the text of a lag that is a substitute names the origin, for the shard and
+// over all shards, whatever the lag of other shards. JSON has the number.
+func TestNoEventOfAnOrigin(t *testing.T) {
+	const day = 86_400_000
+	never := &weirpb.Dataset{Dc: "us", LagMs: day, LagOrigin: "ap", Never: true}
+	late := &weirpb.Dataset{Dc: "us", LagMs: day, LagOrigin: "sa"}
+	shards := func(datasets ...*weirpb.Dataset) (list []*weirpb.ShardDatasets) {
+		for _, d := range datasets {
+			list = append(list, &weirpb.ShardDatasets{Datasets: []*weirpb.Dataset{d}})
+		}
+		return list
+	}
+	for _, list := range [][]*weirpb.ShardDatasets{shards(never, late), shards(late, never), shards(never)} {
+		l := DatasetRows(list)[0].Lag
+		if raw, err := json.Marshal(l); fmt.Sprint(l) != "no event of ap" || string(raw) != "86400" || err != nil {
+			t.Errorf("%v, JSON %s, %v", l, raw, err)
+		}
+	}
+	if l := ShardDatasetRows(shards(late, never)); fmt.Sprint(l[0].Lag, l[1].Lag) != "86400 no event of ap" {
+		t.Errorf("%v, then %v", l[0].Lag, l[1].Lag)
+	}
+}
 
 // TestDatasetRows: the row of a dataset has the sums and the worst figures of its shards.
 func TestDatasetRows(t *testing.T) {

@@ -1972,7 +1972,7 @@ type Dataset struct {
 	Chosen    bool                   `protobuf:"varint,2,opt,name=chosen,proto3" json:"chosen,omitempty"`
 	Healthy   bool                   `protobuf:"varint,3,opt,name=healthy,proto3" json:"healthy,omitempty"`
 	Problem   string                 `protobuf:"bytes,4,opt,name=problem,proto3" json:"problem,omitempty"`                      // why it is not healthy, a sentence; empty: it is
-	AgeMs     int64                  `protobuf:"varint,5,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"`            // of its health; -1: not known, or there is none
+	AgeMs     int64                  `protobuf:"varint,5,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"`            // age of the health record; -1: not known, or no record
 	LagMs     int64                  `protobuf:"varint,6,opt,name=lag_ms,json=lagMs,proto3" json:"lag_ms,omitempty"`            // greatest lag behind the newest dataset, over all origins
 	LagOrigin string                 `protobuf:"bytes,7,opt,name=lag_origin,json=lagOrigin,proto3" json:"lag_origin,omitempty"` // the origin with that lag
 	Deficit   float64                `protobuf:"fixed64,8,opt,name=deficit,proto3" json:"deficit,omitempty"`                    // part of the events of the last 60 s that it lacks, against the dataset with the most
@@ -1982,7 +1982,7 @@ type Dataset struct {
 	// The rows of all datasets are of one moment.
 	Rows          []*SpendRow `protobuf:"bytes,11,rep,name=rows,proto3" json:"rows,omitempty"`
 	Unread        string      `protobuf:"bytes,12,opt,name=unread,proto3" json:"unread,omitempty"` // why rows cannot be read now, a sentence; empty: they are complete
-	Stale         bool        `protobuf:"varint,13,opt,name=stale,proto3" json:"stale,omitempty"`  // its health is too old, or there is none: lag_ms and deficit are not measured
+	Stale         bool        `protobuf:"varint,13,opt,name=stale,proto3" json:"stale,omitempty"`  // the health record is too old, or missing: lag_ms and deficit are not measured
 	Never         bool        `protobuf:"varint,14,opt,name=never,proto3" json:"never,omitempty"`  // it has no event of lag_origin, and another dataset has: lag_ms is a substitute
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3028,7 +3028,8 @@ type Partition struct {
 	App       string                 `protobuf:"bytes,1,opt,name=app,proto3" json:"app,omitempty"`
 	Partition int32                  `protobuf:"varint,2,opt,name=partition,proto3" json:"partition,omitempty"`
 	// barrier, restoring, running, stopped; standby: another process owns the partition, this one
-	// follows; "elsewhere": no answering process has the partition; see reason
+	// follows; "elsewhere": the process that owns it does not answer, or no process owns it; see
+	// reason
 	State         string           `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	Reason        string           `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"` // why it stopped, and what to do
 	OwnerEpoch    uint64           `protobuf:"varint,5,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`

@@ -43,7 +43,7 @@ func (b *LatencyBench) Rows(ctx context.Context, e *Env, rounds int) ([]Figure, 
 
 // run returns the times of the probes, sorted.
 func (b *LatencyBench) run(ctx context.Context, e *Env) (took []time.Duration, err error) {
-	topic := fmt.Sprintf("weir.bench.latency-%d", time.Now().UnixNano())
+	topic := fmt.Sprintf("weir.bench.latency-%d.%s", time.Now().UnixNano(), events.EventsTopic)
 	if err := Create(ctx, e.Kafka, topic, events.DefaultShards, nil); err != nil {
 		return nil, err
 	}
@@ -51,10 +51,11 @@ func (b *LatencyBench) run(ctx context.Context, e *Env) (took []time.Duration, e
 	if err != nil {
 		return nil, err
 	}
-	remove, err := Isolate(ctx, e.Kafka, &proc)
+	topics, err := isolate(ctx, e.Kafka, &proc)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, topics.remove(ctx)) }()
 	cfg := e.config()
 	if cfg.Dir, err = os.MkdirTemp("", "weir-bench"); err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func (b *LatencyBench) run(ctx context.Context, e *Env) (took []time.Duration, e
 		err = nil
 	}
 	slices.Sort(took)
-	return took, errors.Join(err, os.RemoveAll(cfg.Dir), remove())
+	return took, errors.Join(err, os.RemoveAll(cfg.Dir))
 }
 
 // capacity returns the number of events per second that are counted under unlimited load.

@@ -21,7 +21,7 @@ type processGroup struct {
 	dir     string
 	group   *Group
 	running map[int]*exec.Cmd
-	remove  func() error // deletes the topics
+	topics  *runTopics
 }
 
 func newProcessGroup(ctx context.Context, e *Env, log string) (c *processGroup, err error) {
@@ -29,11 +29,11 @@ func newProcessGroup(ctx context.Context, e *Env, log string) (c *processGroup, 
 	if c.proc, err = benchCounter(log, e.Memory); err != nil {
 		return nil, err
 	}
-	if c.remove, err = Isolate(ctx, e.Kafka, &c.proc); err != nil {
+	if c.topics, err = isolate(ctx, e.Kafka, &c.proc); err != nil {
 		return nil, err
 	}
 	if c.group, err = WatchGroup(e.Kafka, c.proc.App, log); err != nil {
-		return nil, errors.Join(err, c.remove())
+		return nil, errors.Join(err, c.topics.remove(ctx))
 	}
 	c.dir, err = os.MkdirTemp("", "weir-bench")
 	return c, err
@@ -66,12 +66,12 @@ func (c *processGroup) kill(n int) error {
 }
 
 // stop kills all processes and removes their topics and directories.
-func (c *processGroup) stop() (err error) {
+func (c *processGroup) stop(ctx context.Context) (err error) {
 	for n := range c.running {
 		err = errors.Join(err, c.kill(n))
 	}
 	c.group.Close()
-	return errors.Join(err, c.remove(), os.RemoveAll(c.dir))
+	return errors.Join(err, c.topics.remove(ctx), os.RemoveAll(c.dir))
 }
 
 // Member is one process of a processGroup.

@@ -20,7 +20,7 @@ func fillKeys(ctx context.Context, e *Env, keys int64) (Log, error) {
 	// n random events touch c(1-e^(-n/c)) of c campaigns: n = 2 keys and c = 1.25 keys give 0.998
 	// keys.
 	log := Log{Events: 2 * keys, Campaigns: int(keys * 5 / 4), Zipf: loadgen.Even}
-	return log, log.fill(ctx, e)
+	return log, log.Fill(ctx, e)
 }
 
 // restart measures the time from the start of a process that was killed with -9 to its first
@@ -158,7 +158,7 @@ func (s *Suite) counted(ctx context.Context, e *Env, l load) (c *processGroup, d
 	g, tctx := errgroup.WithContext(tctx)
 	done = func() error {
 		cancel()
-		return errors.Join(g.Wait(), c.stop())
+		return errors.Join(g.Wait(), c.stop(ctx))
 	}
 	if err = c.start(0, l.standbys); err == nil {
 		_, err = c.group.Await(ctx, Total(log.Events))

@@ -71,12 +71,18 @@ const restoreInput = "weir.bench.restore.in"
 // per second from the start of the process until its last partition runs.
 func Restore(ctx context.Context, cfg processors.Config, topic string, n int64) (Result, error) {
 	app := fmt.Sprintf("weir.bench.restore-%d", time.Now().UnixNano())
+	cl, err := cfg.Kafka.Client()
+	if err != nil {
+		return Result{}, err
+	}
+	defer cl.Close()
+	adm := admin{kadm.NewClient(cl)}
 	for _, t := range []string{restoreInput, app + ".dlq"} {
-		if err := Create(ctx, cfg.Kafka, t, restorePartitions, nil); err != nil {
+		if err := adm.create(ctx, t, restorePartitions, nil); err != nil {
 			return Result{}, err
 		}
 	}
-	if err := commitStart(ctx, cfg.Kafka, app); err != nil {
+	if err := commitStart(ctx, adm.Client, app); err != nil {
 		return Result{}, err
 	}
 	dir, err := os.MkdirTemp("", "weir-bench")
@@ -98,22 +104,17 @@ func Restore(ctx context.Context, cfg processors.Config, topic string, n int64) 
 	err = allRunning(done, rt)
 	took := time.Since(began)
 	stop()
-	return result("restore", n, took), errors.Join(err, <-done, os.RemoveAll(dir),
-		deleteTopics(context.WithoutCancel(ctx), cfg.Kafka, app+".dlq"))
+	_, deleted := adm.DeleteTopics(context.WithoutCancel(ctx), app+".dlq")
+	return result("restore", n, took), errors.Join(err, <-done, os.RemoveAll(dir), deleted)
 }
 
 // commitStart commits the offsets of the markers for a new group.
-func commitStart(ctx context.Context, k kafka.Cluster, app string) error {
-	cl, err := k.Client()
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
+func commitStart(ctx context.Context, adm *kadm.Client, app string) error {
 	at := kadm.Offsets{}
 	for p := range int32(restorePartitions) {
 		at.AddOffset(restoreInput, p, 0, -1)
 	}
-	return kadm.NewClient(cl).CommitAllOffsets(ctx, app, at)
+	return adm.CommitAllOffsets(ctx, app, at)
 }
 
 func allRunning(done chan error, rt *processors.Runtime) error {

@@ -49,16 +49,14 @@ func Load(ctx context.Context, k kafka.Cluster, topic string, n int64, src Sourc
 		return err
 	}
 	defer cl.Close()
-	adm := kadm.NewClient(cl)
-	if ends, err := adm.ListEndOffsets(ctx, topic); err == nil && ends.Error() == nil {
-		var have int64
-		ends.Each(func(o kadm.ListedOffset) { have += o.Offset })
+	adm := admin{kadm.NewClient(cl)}
+	if have, err := adm.written(ctx, topic); err == nil {
 		if have >= n {
 			return nil
 		}
 		return fmt.Errorf("topic %s holds %d records, not %d: delete it or choose another name", topic, have, n)
 	}
-	if err := Create(ctx, k, topic, 24, nil); err != nil {
+	if err := adm.create(ctx, topic, 24, nil); err != nil {
 		return err
 	}
 	first := kgo.AbortingFirstErrPromise(cl)
@@ -82,6 +80,16 @@ func Load(ctx context.Context, k kafka.Cluster, topic string, n int64, src Sourc
 	return errors.Join(cl.Flush(ctx), first.Err())
 }
 
+// written returns the number of records that were written to a topic, transaction markers included.
+func (adm admin) written(ctx context.Context, topic string) (n int64, err error) {
+	ends, err := adm.ListEndOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	ends.Each(func(o kadm.ListedOffset) { n += o.Offset })
+	return n, err
+}
+
 // Create creates a topic with one replica. An existing topic is kept.
 func Create(ctx context.Context, k kafka.Cluster, topic string, partitions int32, config map[string]*string) error {
 	cl, err := k.Client()
@@ -89,8 +97,15 @@ func Create(ctx context.Context, k kafka.Cluster, topic string, partitions int32
 		return err
 	}
 	defer cl.Close()
-	adm := kadm.NewClient(cl)
-	if _, err = adm.CreateTopic(ctx, partitions, 1, config, topic); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+	return admin{kadm.NewClient(cl)}.create(ctx, topic, partitions, config)
+}
+
+// admin administrates the topics of a run over one client.
+type admin struct{ *kadm.Client }
+
+// create is Create.
+func (adm admin) create(ctx context.Context, topic string, partitions int32, config map[string]*string) error {
+	if _, err := adm.CreateTopic(ctx, partitions, 1, config, topic); err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
 		return err
 	}
 	for ctx.Err() == nil { // a new topic is in the brokers' metadata after a short time
@@ -126,41 +141,15 @@ func BareConsumer(ctx context.Context, k kafka.Cluster, topic string, n int64) (
 	return result("bare consumer", seen-base, time.Since(began)), nil
 }
 
-// Isolate adds a suffix to the names of the processor, so that runs do not share state, and creates
-// its topics. The returned function deletes them.
-func Isolate(ctx context.Context, k kafka.Cluster, proc *stream.Processor) (done func() error, err error) {
-	suffix := fmt.Sprintf("-%d", time.Now().UnixNano())
-	compact := "compact"
-	for _, t := range []struct {
-		name   *string
-		config map[string]*string
-	}{{&proc.App, nil}, {&proc.Changelog, map[string]*string{"cleanup.policy": &compact}}, {&proc.DLQ, nil}} {
-		*t.name += suffix
-		if t.name == &proc.App {
-			continue
-		}
-		if err := Create(ctx, k, *t.name, 24, t.config); err != nil {
-			return nil, err
-		}
-	}
-	topics := []string{proc.Changelog, proc.DLQ}
-	for i := range proc.Outputs {
-		topics = append(topics, proc.Outputs[i].Topic)
-		if err := Create(ctx, k, proc.Outputs[i].Topic, 24, nil); err != nil {
-			return nil, err
-		}
-	}
-	return func() error { return deleteTopics(context.WithoutCancel(ctx), k, topics...) }, nil
-}
-
 // Fold runs the processor over the topic from the start into an empty store, until n records are
 // committed and applied. The time begins after the first from records. The inputs must have no
 // further records.
-func Fold(ctx context.Context, cfg processors.Config, proc stream.Processor, from, n int64) (Result, error) {
-	remove, err := Isolate(ctx, cfg.Kafka, &proc)
+func Fold(ctx context.Context, cfg processors.Config, proc stream.Processor, from, n int64) (res Result, err error) {
+	topics, err := isolate(ctx, cfg.Kafka, &proc)
 	if err != nil {
 		return Result{}, err
 	}
+	defer func() { err = errors.Join(err, topics.remove(ctx)) }()
 	dir, err := os.MkdirTemp("", "weir-bench")
 	if err != nil {
 		return Result{}, err
@@ -173,32 +162,13 @@ func Fold(ctx context.Context, cfg processors.Config, proc stream.Processor, fro
 	run, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- rt.Run(run) }()
-	res, err := watch(done, rt, from, n)
+	res, err = watch(done, rt, from, n)
 	stop()
 	err = errors.Join(err, <-done, os.RemoveAll(dir))
 	if err == nil {
-		err = checkRejects(ctx, cfg.Kafka, proc.DLQ)
+		err = topics.checkRejects(ctx, proc.DLQ)
 	}
-	return res, errors.Join(err, remove())
-}
-
-// checkRejects returns an error if records were rejected: they are read, but not counted.
-func checkRejects(ctx context.Context, k kafka.Cluster, dlq string) error {
-	cl, err := k.Client()
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, dlq)
-	if err == nil {
-		err = ends.Error()
-	}
-	ends.Each(func(o kadm.ListedOffset) {
-		if err == nil && o.Offset > 0 {
-			err = errors.New("records of the log were rejected: delete the topic of the log if another version of weir filled it")
-		}
-	})
-	return err
+	return res, err
 }
 
 // watch measures the time between from and n applied records.
@@ -232,14 +202,4 @@ func Applied(rt *processors.Runtime) (n int64) {
 		}
 	}
 	return n
-}
-
-func deleteTopics(ctx context.Context, k kafka.Cluster, topics ...string) error {
-	cl, err := k.Client()
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	_, err = kadm.NewClient(cl).DeleteTopics(ctx, topics...)
-	return err
 }

@@ -38,53 +38,18 @@ type Suite struct {
 	Rounds int
 }
 
-// Growth measures the second half of logs with more and more campaigns.
-func (s *Suite) Growth(ctx context.Context, e *Env) ([]Figure, error) {
-	counts := []int{10_000, 1_000_000, 10_000_000}
-	rates := make([][]float64, len(counts))
-	for round := range s.Rounds {
-		for i, n := range counts {
-			log := s.Log
-			log.Campaigns = n
-			if err := log.fill(ctx, e); err != nil {
-				return nil, err
-			}
-			proc, err := benchCounter(log.topic(), e.Memory)
-			if err != nil {
-				return nil, err
-			}
-			r, err := Fold(ctx, e.config(), proc, log.Events/2, log.Events)
-			if err != nil {
-				return nil, err
-			}
-			e.Notef("round %d: %s: %.2f M/s", round+1, log.keys(), r.PerSec/1e6)
-			rates[i] = append(rates[i], r.PerSec)
-		}
-	}
-	var rows []Figure
-	for i, n := range counts {
-		log := s.Log
-		log.Campaigns = n
-		rows = append(rows, newFigure(log.keys()+" campaigns", "events/s", rates[i]))
-	}
-	return ratios(rows), nil
-}
-
-// Scale measures one, two and four processes that share the partitions.
-func (s *Suite) Scale(ctx context.Context, e *Env) ([]Figure, error) {
-	if err := s.Log.fill(ctx, e); err != nil {
-		return nil, err
-	}
-	names := []string{"1 process", "2 processes", "4 processes"}
+// compare measures each of some kinds in turn, in each round. rate returns the events per second of
+// kind i. The figures have the ratios to the first kind.
+func (s *Suite) compare(e *Env, names []string, rate func(i int) (float64, error)) ([]Figure, error) {
 	rates := make([][]float64, len(names))
 	for round := range s.Rounds {
 		for i, name := range names {
-			rate, err := s.countShared(ctx, e.With(e.Memory/int64(1<<i)), 1<<i)
+			perSec, err := rate(i)
 			if err != nil {
 				return nil, err
 			}
-			e.Notef("round %d: %s: %.2f M/s", round+1, name, rate/1e6)
-			rates[i] = append(rates[i], rate)
+			e.Notef("round %d: %s: %.2f M/s", round+1, name, perSec/1e6)
+			rates[i] = append(rates[i], perSec)
 		}
 	}
 	var rows []Figure
@@ -94,13 +59,34 @@ func (s *Suite) Scale(ctx context.Context, e *Env) ([]Figure, error) {
 	return ratios(rows), nil
 }
 
+// Growth measures the second half of logs with more and more campaigns.
+func (s *Suite) Growth(ctx context.Context, e *Env) ([]Figure, error) {
+	var logs []foldedLog
+	for _, n := range []int{10_000, 1_000_000, 10_000_000} {
+		log := s.Log
+		log.Campaigns = n
+		logs = append(logs, foldedLog{log.keys() + " campaigns", log})
+	}
+	return s.folds(ctx, e, s.Log.Events/2, logs)
+}
+
+// Scale measures one, two and four processes that share the partitions.
+func (s *Suite) Scale(ctx context.Context, e *Env) ([]Figure, error) {
+	if err := s.Log.Fill(ctx, e); err != nil {
+		return nil, err
+	}
+	return s.compare(e, []string{"1 process", "2 processes", "4 processes"}, func(i int) (float64, error) {
+		return s.countShared(ctx, e.With(e.Memory/int64(1<<i)), 1<<i)
+	})
+}
+
 // countShared counts the log with n processes and times all but the first quarter.
 func (s *Suite) countShared(ctx context.Context, e *Env, n int) (rate float64, err error) {
 	c, err := newProcessGroup(ctx, e, s.Log.topic())
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, c.stop()) }()
+	defer func() { err = errors.Join(err, c.stop(ctx)) }()
 	for i := range n {
 		if err := c.start(i, 0); err != nil {
 			return 0, err

@@ -55,7 +55,7 @@ func (b *SpendBench) Run(ctx context.Context, e *Env, zipf float64) (SpendRow, e
 	row := SpendRow{
 		Log: log.topic(), Keys: log.keys(), Commit: fmt.Sprintf("%s..%s", b.CommitInterval, b.CommitIntervalMax), Rounds: b.Rounds,
 	}
-	if err := log.fill(ctx, e); err != nil {
+	if err := log.Fill(ctx, e); err != nil {
 		return row, err
 	}
 	proc, err := benchCounter(log.topic(), e.Memory)

@@ -12,7 +12,7 @@ import (
 const (
 	ageWait     = 3 * time.Second // for all partitions together
 	ageParallel = 16              // concurrent fetches
-	ageBytes    = 64 << 10        // bytes of a fetch; a larger batch is fetched whole
+	ageBytes    = 64 << 10        // bytes of a fetch for one record; a larger batch is fetched whole
 )
 
 // ages sets LagSeconds of the rows with a lag: it fetches the oldest unprocessed record of each

@@ -54,6 +54,21 @@ func produce(t testing.TB, k kafka.Cluster, txn string, records ...*kgo.Record) 
 	cl.Close()
 }
 
+// abort writes the records in a transaction that it aborts.
+func abort(t testing.TB, k kafka.Cluster, records ...*kgo.Record) {
+	t.Helper()
+	cl := client(t, k, kgo.TransactionalID("aborted"))
+	if err := cl.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cl.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // committed reads all committed records of a topic with the scanner. Tests of the scanner compare
 // it with a consumer.
 func committed(t testing.TB, k kafka.Cluster, topic string) []*kgo.Record {

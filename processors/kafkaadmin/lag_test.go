@@ -86,16 +86,7 @@ func TestLagSeconds(t *testing.T) {
 	}
 	produce(t, k, "", rec(0, 3*time.Hour, 1), rec(0, 2*time.Hour, 1), rec(0, time.Hour, 1))
 	produce(t, k, "", rec(1, 5*time.Hour, 300_000))
-	aborted := client(t, k, kgo.TransactionalID("aborted"))
-	if err := aborted.BeginTransaction(); err != nil {
-		t.Fatal(err)
-	}
-	if err := aborted.ProduceSync(t.Context(), rec(2, 9*time.Hour, 1), rec(3, 9*time.Hour, 1)).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
-	if err := aborted.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
-		t.Fatal(err)
-	}
+	abort(t, k, rec(2, 9*time.Hour, 1), rec(3, 9*time.Hour, 1))
 	produce(t, k, "", rec(2, 4*time.Hour, 1))
 	at := kadm.Offsets{}
 	at.AddOffset("in", 0, 1, -1)

@@ -2,7 +2,6 @@ package kafkaadmin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -111,21 +110,74 @@ func ReadPartitions(ctx context.Context, k kafka.Cluster, of TopicRange, fn func
 	return err
 }
 
-// FirstRecords returns the first committed record of each of some partitions, without those that
-// have none. The records have no value.
-func FirstRecords(ctx context.Context, k kafka.Cluster, topic string, partitions []int32) (map[int32]stream.Record, error) {
-	list := map[int32]stream.Record{}
+// Beginning is where the records of a partition begin.
+type Beginning struct {
+	// Offset is the first one that was not deleted: 0 if the partition has all its records.
+	Offset int64
+	// Time is the timestamp of the first committed record. If all records were deleted, it is the
+	// time of the call: what comes later is newer. Zero: no record was ever committed.
+	Time time.Time
+}
+
+// Beginnings returns where each of some partitions of a topic begins.
+func Beginnings(ctx context.Context, k kafka.Cluster, topic string, partitions []int32) (map[int32]Beginning, error) {
+	cl, err := k.Connect(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the brokers: %w", err)
+	}
+	defer cl.Close()
+	s, err := newScanner(ctx, cl, topic)
+	if err != nil {
+		return nil, err
+	}
+	s.bytes = ageBytes
+	adm := kadm.NewClient(cl)
+	starts, err := adm.ListStartOffsets(ctx, topic)
+	if err == nil {
+		err = starts.Error()
+	}
+	ends := kadm.ListedOffsets{}
+	if err == nil {
+		if ends, err = adm.ListCommittedOffsets(ctx, topic); err == nil {
+			err = ends.Error()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the offsets of %s: %w", topic, err)
+	}
+	list := map[int32]Beginning{}
 	for _, p := range partitions {
-		err := ReadPartitions(ctx, k, TopicRange{Topic: topic, Partitions: []int32{p}}, func(_ int32, r stream.Record) error {
-			list[p] = stream.Record{Key: r.Key, Offset: r.Offset, TimeMs: r.TimeMs}
-			return errEnough
-		})
-		if err != nil && !errors.Is(err, errEnough) {
+		start, ok := starts.Lookup(topic, p)
+		end, has := ends.Lookup(topic, p)
+		if !ok || !has {
+			return nil, fmt.Errorf("topic %s has no partition %d: it has %d", topic, p, len(s.partitions()))
+		}
+		b := Beginning{Offset: start.Offset}
+		if b.Time, err = s.firstTime(ctx, p, start.Offset, end.Offset); err != nil {
 			return nil, err
 		}
+		if b.Time.IsZero() && start.Offset > 0 {
+			b.Time = time.Now()
+		}
+		list[p] = b
 	}
 	return list, nil
 }
 
-// errEnough ends a read.
-var errEnough = errors.New("enough records are read")
+// firstTime returns the timestamp of the first committed record in [from, upto); zero if there is
+// none.
+func (s *scanner) firstTime(ctx context.Context, p int32, from, upto int64) (at time.Time, err error) {
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	found := false
+	err = s.read(ctx, p, from, upto, func(r *kgo.Record) {
+		if !found {
+			found, at = true, r.Timestamp
+			enough()
+		}
+	})
+	if found {
+		return at, nil
+	}
+	return at, err
+}

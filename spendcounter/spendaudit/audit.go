@@ -71,8 +71,8 @@ type Side struct {
 	Rejected uint64
 }
 
-// same reports whether two counters have read the same events.
-func (s *Side) same(o *Side) bool {
+// Same reports whether two counters have read the same events.
+func (s *Side) Same(o *Side) bool {
 	return s.Events == o.Events && s.Micros == o.Micros && s.Digest == o.Digest
 }
 

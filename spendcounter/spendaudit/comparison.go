@@ -84,11 +84,11 @@ func (c *comparison) close(coverage map[[2]string]*Coverage, next *Difference) {
 		}
 		others := 0 // that have read the same
 		for j := range d.Sides {
-			if j != i && s.same(&d.Sides[j]) {
+			if j != i && s.Same(&d.Sides[j]) {
 				others++
 			}
 		}
-		if i == 0 && others == 0 || i > 0 && !s.same(&d.Sides[0]) {
+		if i == 0 && others == 0 || i > 0 && !s.Same(&d.Sides[0]) {
 			of(coverage, s.DC, c.at.origin).Differs++
 		}
 	}
@@ -111,7 +111,7 @@ func (d *Difference) add(dc string, m *minute) {
 // equal reports whether all sides have read the same events.
 func (d *Difference) equal() bool {
 	for i := range d.Sides {
-		if !d.Sides[i].same(&d.Sides[0]) {
+		if !d.Sides[i].Same(&d.Sides[0]) {
 			return false
 		}
 	}

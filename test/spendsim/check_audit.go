@@ -108,7 +108,7 @@ func (w *simulation) checkDifference(d *spendaudit.Difference) {
 	for i := range d.Sides {
 		s := &d.Sides[i]
 		dc := w.indexOf(s.DC)
-		if s.Events == first.Events && s.Micros == first.Micros && s.Digest == first.Digest || charges(dc) || charges(w.indexOf(first.DC)) {
+		if s.Same(first) || charges(dc) || charges(w.indexOf(first.DC)) {
 			continue
 		}
 		if !w.lostIn(dc, d) && !w.lostIn(w.indexOf(first.DC), d) {

@@ -10,7 +10,6 @@ import (
 	"github.com/weirhq/weir/bench/broker"
 	"github.com/weirhq/weir/bench/peers/child"
 	"github.com/weirhq/weir/bench/peers/figures"
-	"github.com/weirhq/weir/events/loadgen"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
@@ -96,17 +95,8 @@ func (b *bench) fill(ctx context.Context) error {
 			}
 		}
 	}
-	gen, err := loadgen.NewBench(loadgen.BenchConfig{})
-	if err != nil {
-		return err
-	}
-	var buf []byte
-	err = broker.Load(ctx, b.source.Cluster, fullLog.topic(), b.events, func() broker.Record {
-		var r loadgen.Record
-		buf, r = gen.Append(buf[:0])
-		return broker.Record{Partition: r.Partition, Key: r.Key, Value: r.Value}
-	})
-	if err != nil {
+	env := &broker.Env{Kafka: b.source.Cluster, Notef: func(format string, args ...any) { fmt.Fprintf(b.Log, format+"\n", args...) }}
+	if err := (broker.Log{Name: fullLog.topic(), Events: b.events}).Fill(ctx, env); err != nil {
 		return err
 	}
 	b.original = newOriginal(partitions)

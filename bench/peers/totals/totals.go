@@ -24,13 +24,9 @@ type Digest uint64
 // Key appends the key of an event's sums: account, zero, campaign, zero, and the budget day as four
 // bytes, big endian. An event without a budget day has the UTC day of its time.
 func Key(dst []byte, e *events.View) []byte {
-	day := e.BudgetDay
-	if day == 0 {
-		day = int32(events.UTCDay(e.EventMs))
-	}
 	dst = append(append(dst, e.Account...), 0)
 	dst = append(append(dst, e.Campaign...), 0)
-	return binary.BigEndian.AppendUint32(dst, uint32(day))
+	return binary.BigEndian.AppendUint32(dst, uint32(events.BudgetDay(e.BudgetDay, e.EventMs)))
 }
 
 // Value appends the value of a key: micros and number of events, eight bytes each, big endian.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/internal/pause"
 )
 
@@ -60,9 +61,6 @@ func parseDCFault(text string, dcs []string) (f dcFault, err error) {
 
 // setRoutes sets what the fault cuts.
 func (f *dcFault) setRoutes(kind, what string, dcs []string) error {
-	unknown := func(dc string) error {
-		return cli.UsageError(fmt.Sprintf("--fault %s: no datacentre is called %q", f.text, dc), "--dcs has "+strings.Join(dcs, ", "))
-	}
 	if kind == "link" {
 		for n := range len(what) { // names may have dashes
 			a, b := what[:n], strings.TrimPrefix(what[n:], "-")
@@ -73,10 +71,11 @@ func (f *dcFault) setRoutes(kind, what string, dcs []string) error {
 			f.cuts = func(r route) bool { return r.from == a && r.to == b || r.from == b && r.to == a }
 			return nil
 		}
-		return unknown(what)
+		return cli.UsageError(fmt.Sprintf("--fault %s: %q is not a pair of datacentres", f.text, what),
+			"write link=DC-DC with two of "+strings.Join(dcs, ", "))
 	}
-	if !slices.Contains(dcs, what) {
-		return unknown(what)
+	if err := connect.KnownDatacentre("--fault "+f.text, what, "datacentre", dcs); err != nil {
+		return err
 	}
 	if kind == "kafka" {
 		f.begins, f.ends = "the Kafka of "+what+" is down", "the Kafka of "+what+" is up again"

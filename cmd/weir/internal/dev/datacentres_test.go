@@ -59,8 +59,8 @@ func TestDatacentreFaults(t *testing.T) {
 		"duplicate":      "does not exist with --dcs",
 		"spend":          "does not exist with --dcs",
 		"spend=ap":       `no datacentre is called "ap"`,
-		"link=eu":        `no datacentre is called "eu"`,
-		"link=eu-eu":     `no datacentre is called "eu-eu"`,
+		"link=eu":        `"eu" is not a pair of datacentres`,
+		"link=eu-eu":     `"eu-eu" is not a pair of datacentres`,
 		"spend=eu@soon":  "is not a duration",
 		"spend=eu@1s+-1": "is not a duration",
 	} {

@@ -22,8 +22,9 @@ func newSpendDatasetsCmd(a *cli.App) *cobra.Command {
 			"cache uses the healthiest one: the own one, unless it lags, lacks events or has no recent health.\n\n" +
 			"A row is a dataset. age is the greatest age of its health rows, lag how far its newest event is\n" +
 			"behind that of the newest dataset, lacks_percent the part of the events of the last 60 seconds that\n" +
-			"it lacks. --shards shows each shard, --account that of an account. --campaign shows what each\n" +
-			"dataset has of a campaign of the account, without closed days.",
+			"it lacks. \"no event of X\" in place of the lag: another dataset has events of datacentre X.\n" +
+			"--shards shows each shard, --account that of an account. --campaign shows what each dataset has of\n" +
+			"a campaign of the account, without closed days.",
 		Example: "  weir spend datasets\n  weir spend datasets --account acme\n" +
 			"  weir spend datasets --account acme --campaign spring\n  weir spend datasets --shards -o csv",
 		Args: cobra.NoArgs,

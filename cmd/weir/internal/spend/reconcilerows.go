@@ -100,13 +100,8 @@ func (r *reconciliation) each(ctx context.Context, src *ingest.Source, what stri
 
 // campaignDay returns what an event is charged to.
 func campaignDay(e *eventspb.AdEvent) reconcile.CampaignDay {
-	d := reconcile.CampaignDay{
-		Account: e.GetAccount(), Campaign: e.GetCampaign(), Day: events.Day(e.GetBudgetDay()), Currency: e.GetCurrency(),
-	}
-	if d.Day == 0 {
-		d.Day = events.UTCDay(e.GetEventMs())
-	}
-	return d
+	day := events.BudgetDay(e.GetBudgetDay(), e.GetEventMs())
+	return reconcile.CampaignDay{Account: e.GetAccount(), Campaign: e.GetCampaign(), Day: day, Currency: e.GetCurrency()}
 }
 
 // match compares the events of the campaign days that differ with the log, in several passes if
@@ -205,14 +200,14 @@ func (r *reconciliation) openLog(ctx context.Context, list []reconcile.Differenc
 		}
 	}
 	for _, topic := range l.topics {
-		firsts, err := kafkaadmin.FirstRecords(ctx, k, topic, l.partitions)
+		begins, err := kafkaadmin.Beginnings(ctx, k, topic, l.partitions)
 		if err != nil {
 			return nil, err
 		}
-		for p, first := range firsts {
-			complete := first.Offset == 0 && layout.Generation <= 1 // records of a former generation are in other topics
-			if at := time.UnixMilli(first.TimeMs); !complete && at.After(l.begins[p]) {
-				l.begins[p] = at
+		for p, b := range begins {
+			complete := b.Offset == 0 && layout.Generation <= 1 // records of a former generation are in other topics
+			if !complete && b.Time.After(l.begins[p]) {
+				l.begins[p] = b.Time
 			}
 		}
 	}
@@ -267,10 +262,8 @@ func logEvent(v *events.View, value []byte) (e reconcile.Event, ok bool) {
 		return e, false
 	}
 	d := reconcile.CampaignDay{
-		Account: string(v.Account), Campaign: string(v.Campaign), Day: events.Day(v.BudgetDay), Currency: v.Currency.String(),
-	}
-	if d.Day == 0 {
-		d.Day = events.UTCDay(v.EventMs)
+		Account: string(v.Account), Campaign: string(v.Campaign), Day: events.BudgetDay(v.BudgetDay, v.EventMs),
+		Currency: v.Currency.String(),
 	}
 	return reconcile.Event{ID: string(v.EventID), CampaignDay: d, Micros: v.PriceMicros}, true
 }
