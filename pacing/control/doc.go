@@ -42,6 +42,6 @@
 //
 // # What it does not do
 //
-// It knows no clock, no campaign and no topic. It does not learn the plan of a day. It does not
+// It knows no clock, no campaign and no topic. Package plan has the plan of a day. It does not
 // know reserve prices, so Dual may bid below one: the campaign then takes part in fewer auctions.
 package control
