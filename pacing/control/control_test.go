@@ -295,7 +295,8 @@ func TestStep(t *testing.T) {
 			o := Observation{
 				AtMs: at, Day: day, Budget: number.Draw(t, "budget"), Spent: number.Draw(t, "spent"), Flight: number.Draw(t, "flight"),
 				Cost: number.Draw(t, "cost"), Planned: number.Draw(t, "planned"), AgeMs: rapid.Int64Range(-1, 700_000).Draw(t, "age"),
-				Paused: rapid.Bool().Draw(t, "paused"), Delayed: rapid.Bool().Draw(t, "delayed"),
+				Paused: rapid.Bool().Draw(t, "paused"), Delayed: rapid.Bool().Draw(t, "delayed"), Limited: rapid.Bool().Draw(t, "limited"),
+				Action: number.Draw(t, "action"),
 			}
 			state, params, reason := p.Step(s, o)
 			if a, b, _ := p.Step(s, o); a != state || b != params {
