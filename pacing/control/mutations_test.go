@@ -9,7 +9,7 @@ import (
 
 // TestMutations: each check is met by what is here, and reports the mistake that it is named
 // after. Two further ones are beside what they need: a mean of ratios in
-// pacing/market.TestMeanOfRatios, and the day of UTC in pacing/plan.TestDayFromUTC.
+// pacing/market.TestGoals, and the day of UTC in pacing/plan.TestDayFromUTC.
 func TestMutations(t *testing.T) {
 	for _, c := range []struct {
 		name          string
