@@ -306,6 +306,9 @@ func TestStep(t *testing.T) {
 			if !(params.Probability >= MinProbability && params.Probability <= 1 && params.Multiplier > 0 && params.Multiplier <= 1) {
 				t.Fatalf("%+v, %s", params, reason)
 			}
+			if o.clean(); !(state.Allowance >= 0 && state.Allowance <= max(0, o.Budget-(o.Spent+o.Flight))) {
+				t.Fatalf("allowance %v, %s: %+v", state.Allowance, reason, o)
+			}
 			ticks := min(max(float64(at-was)/tickMs, 0), maxTicks)
 			if i > 0 && !next && stepOf(last, params) > MaxStep*ticks+1e-9 {
 				t.Fatalf("from %+v to %+v in %.1f ticks", last, params, ticks)

@@ -101,6 +101,10 @@ type Pace struct {
 	Closed  bool    // the budget was spent
 	Rate    float64 // cost of a tick, a long mean: what a tick is taken to cost while data are stale
 
+	// Allowance is what may be spent until the next step, micros: up to the budget, and of a tiny
+	// budget up to one action ahead of the plan. A server that reserves gets a part of it.
+	Allowance float64
+
 	// The plan begins where the budget of the day was set: with an effective spend of AnchorSpent
 	// micros, at AnchorPlanned.
 	AnchorSpent, AnchorPlanned float64
@@ -146,9 +150,10 @@ func (p *Pacer) Step(s Pace, o Observation) (Pace, Params, Reason) {
 	}
 	s.AtMs, s.Budget, s.Planned = max(s.AtMs, o.AtMs), o.Budget, max(s.Planned, o.Planned)
 	open := !s.Closed && reason != NoBudget && reason != TooOld
-	if o.tiny() { // the spend is exact to an action, and at most one ahead of the plan
-		o.Spent, o.Flight = effective, 0
-		open = open && o.Allowance() >= o.Action*(1-1e-9)
+	s.Allowance = 0
+	if open {
+		s.Allowance = s.allowance(&o, effective)
+		open = !o.tiny() || s.Allowance >= o.Action*(1-1e-9)
 	}
 	return s, Params{Open: open, Probability: s.Probability, Multiplier: s.Multiplier}, reason
 }

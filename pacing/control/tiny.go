@@ -10,16 +10,13 @@ const TinyActions = 20
 // tiny reports whether the budget is tiny.
 func (o *Observation) tiny() bool { return o.Action > 0 && o.Budget < TinyActions*o.Action }
 
-// Allowance returns what a campaign may spend until the next observation, in micros: up to the
-// budget, and of a tiny budget up to one action ahead of the plan. A server that reserves gets its
-// share of it.
-func (o Observation) Allowance() float64 {
-	o.clean()
+// allowance returns Pace.Allowance, by the effective spend, while the gate is open.
+func (s *Pace) allowance(o *Observation, effective float64) float64 {
 	most := o.Budget
 	if o.tiny() {
-		most = min(o.Budget, o.Budget*o.Planned+o.Action)
+		most = min(most, o.Budget*s.target(o.Budget, o.Planned)+o.Action)
 	}
-	return max(0, most-o.Spent-o.Flight)
+	return max(0, most-effective)
 }
 
 // Reservations are the ads that a server has shown and that the spend it was given does not contain
@@ -36,7 +33,7 @@ type reservation struct {
 }
 
 // Take reserves the cost of an ad at a time, in Unix milliseconds that do not fall, if it is left:
-// left is the server's share of Observation.Allowance. It reports whether the ad may be shown. An
+// left is the server's part of Pace.Allowance. It reports whether the ad may be shown. An
 // ad that may be charged later, such as by a click, is reserved at its full cost.
 func (r *Reservations) Take(atMs int64, micros, left float64) bool {
 	if !(micros >= 0) || !(r.sum+micros <= left) {

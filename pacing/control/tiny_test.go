@@ -18,7 +18,7 @@ func flood(reserve bool) (noon, end float64) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	w.step()
 	for i := range 8640 {
-		allowance := w.o.Allowance() / float64(len(servers))
+		allowance := w.pace.Allowance / float64(len(servers))
 		from, spent := w.o.AtMs, 0.0
 		for request := range 200 {
 			s := &servers[rng.IntN(len(servers))]
@@ -86,15 +86,33 @@ func TestTinyGate(t *testing.T) {
 		w.o.AtMs += tickMs
 		w.o.Planned, w.o.Spent, w.o.Flight = c.planned, c.spent*usd, c.flight*usd
 		w.step()
-		if w.params.Open != c.open || math.Abs(w.o.Allowance()-c.allowance*usd) > 1e-3 || (w.reason != TinyNow) != (c.spent == 10) {
-			t.Errorf("%+v: %+v, %s, %.2f", c, w.params, w.reason, w.o.Allowance()/usd)
+		if w.params.Open != c.open || math.Abs(w.pace.Allowance-c.allowance*usd) > 1e-3 || (w.reason != TinyNow) != (c.spent == 10) {
+			t.Errorf("%+v: %+v, %s, %.2f", c, w.params, w.reason, w.pace.Allowance/usd)
 		}
 	}
 	w.o.Action = usd / 2 // 20 actions are enough for a probability
 	w.o.Spent, w.o.Planned = 3*usd, 0.9
 	w.o.AtMs += tickMs
-	if w.step(); w.reason == TinyNow || w.o.Allowance() != 7*usd {
-		t.Errorf("%s, %.2f", w.reason, w.o.Allowance()/usd)
+	if w.step(); w.reason == TinyNow || w.pace.Allowance != 7*usd {
+		t.Errorf("%s, %.2f", w.reason, w.pace.Allowance/usd)
+	}
+}
+
+// TestTinyRaised: a tiny budget that is raised at noon is spent by the rest of the plan, and not at
+// once.
+func TestTinyRaised(t *testing.T) {
+	w := newWalk(Config{})
+	w.o.Budget, w.o.Action, w.o.Planned, w.o.Spent = 5*usd, usd, 0.4, 2*usd
+	w.step()
+	w.o.AtMs += tickMs
+	w.o.Planned, w.o.Spent, w.o.Budget = 0.5, 3*usd, 15*usd
+	if w.step(); !w.params.Open || math.Abs(w.pace.Allowance-usd) > 1e-3 {
+		t.Errorf("%+v, %.2f USD may be spent at once", w.params, w.pace.Allowance/usd)
+	}
+	w.o.AtMs += tickMs
+	w.o.Planned = 0.75 // half of the rest of the plan: half of 12 USD
+	if w.step(); math.Abs(w.pace.Allowance-7*usd) > 1e-3 {
+		t.Errorf("%.2f USD may be spent, want 7", w.pace.Allowance/usd)
 	}
 }
 
