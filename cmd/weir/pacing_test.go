@@ -107,7 +107,7 @@ func TestPacingBacktest(t *testing.T) {
 	if err := os.WriteFile(hourly, []byte(lines), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, nil, cli.ExitData, "mostly 1h0m0s apart", "pacing", "backtest", hourly)
+	expect(t, nil, cli.ExitData, "closer than 1h0m0s, and a slot has 5m0s", "pacing", "backtest", hourly)
 	expect(t, nil, 0, "paced 1 campaign days", "pacing", "backtest", hourly, "--slot", "1h")
 }
 

@@ -196,14 +196,22 @@ func TestProperties(t *testing.T) {
 	})
 }
 
-// TestRefused: rows that are further apart than a slot, and wrong configurations.
+// TestRefused: rows that are all further apart than a slot, and wrong configurations.
 func TestRefused(t *testing.T) {
 	r := &Recording{}
 	for i := range int64(20) {
 		r.Add("hourly", Row{begin + i*3_600_000, 1, 0})
 	}
-	if _, err := r.Days(Config{}); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "mostly 1h0m0s apart") {
+	if _, err := r.Days(Config{}); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), "no two rows of a campaign are closer than 1h0m0s") {
 		t.Error(err)
+	}
+	sparse := &Recording{} // a campaign with few rows does not make a file one of hours
+	busy(sparse, "often", 1, 1e6)
+	for _, row := range r.times["hourly"] {
+		sparse.Add("rarely", row)
+	}
+	if days, err := sparse.Days(Config{}); err != nil || len(days) != 2 {
+		t.Errorf("%d days, %v", len(days), err)
 	}
 	for _, cfg := range []Config{
 		{Slot: 7 * time.Second}, {Slot: 11 * time.Minute}, {Slot: -time.Hour}, {BudgetShare: -1}, {BudgetShare: math.NaN()}, {BudgetMicros: -1},

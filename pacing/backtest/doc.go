@@ -17,7 +17,8 @@
 //   - Spend is proportional to the probability, and evenly spread over a slot: prices and
 //     competitors do not react, and there is no chance in a tick. So errors are smaller than in
 //     operation.
-//   - A campaign's flight is from its first to its last recorded slot, and known beforehand. A
+//   - The begin and the end of a day are known beforehand: the first and the last slot with a row,
+//     or with Config.WholeDays the whole day between the first and the last row of the campaign. A
 //     charge is known at the next tick.
 //   - The plan of a day is learnt from earlier days of the recording alone: the campaign's own,
 //     moved towards those of all campaigns. The first day has a uniform plan.

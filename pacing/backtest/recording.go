@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -94,10 +95,11 @@ func (r *Recording) Days(cfg Config) ([]Day, error) {
 		return nil, err
 	}
 	var list []Day
+	rows, least := 0, int64(math.MaxInt64) // time between two rows of a campaign
 	for _, campaign := range slices.Sorted(maps.Keys(r.times)) {
-		slots, err := bySlot(campaign, r.times[campaign], cfg.Slot.Milliseconds())
-		if err != nil {
-			return nil, err
+		slots := bySlot(r.times[campaign], cfg.Slot.Milliseconds())
+		for i := 1; i < len(slots); i++ {
+			rows, least = rows+1, min(least, slots[i].AtMs-slots[i-1].AtMs)
 		}
 		days, err := cfg.split(campaign, slots)
 		if err != nil {
@@ -105,20 +107,25 @@ func (r *Recording) Days(cfg Config) ([]Day, error) {
 		}
 		list = append(list, days...)
 	}
+	if rows >= fewRows && least > cfg.Slot.Milliseconds() {
+		return nil, fmt.Errorf("%w: no two rows of a campaign are closer than %s, and a slot has %s", ErrInput,
+			time.Duration(least)*time.Millisecond, cfg.Slot)
+	}
 	slices.SortStableFunc(list, func(a, b Day) int { return cmp.Compare(a.Day, b.Day) })
 	cfg.learn(list)
 	return list, nil
 }
 
-// bySlot returns the sums of rows by slot, in the order of time. Rows that are further apart than a
-// slot, most often, have another length: the error has it.
-func bySlot(campaign string, rows []Row, slotMs int64) ([]Row, error) {
+// fewRows is a number of rows that may all be far apart by chance.
+const fewRows = 10
+
+// bySlot returns the sums of rows by slot, in the order of time.
+func bySlot(rows []Row, slotMs int64) (slots []Row) {
 	rows = slices.Clone(rows)
 	for i := range rows {
 		rows[i].AtMs -= (rows[i].AtMs%slotMs + slotMs) % slotMs
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.AtMs, b.AtMs) })
-	var slots []Row
 	for _, row := range rows {
 		if n := len(slots); n > 0 && slots[n-1].AtMs == row.AtMs {
 			slots[n-1].Micros += row.Micros
@@ -127,16 +134,7 @@ func bySlot(campaign string, rows []Row, slotMs int64) ([]Row, error) {
 		}
 		slots = append(slots, row)
 	}
-	var gaps []int64
-	for i := 1; i < len(slots); i++ {
-		gaps = append(gaps, slots[i].AtMs-slots[i-1].AtMs)
-	}
-	slices.Sort(gaps)
-	if n := len(gaps); n >= 10 && gaps[n/2] > slotMs {
-		return nil, fmt.Errorf("%w: the rows of campaign %s are mostly %s apart, and a slot has %s", ErrInput, campaign,
-			time.Duration(gaps[n/2])*time.Millisecond, time.Duration(slotMs)*time.Millisecond)
-	}
-	return slots, nil
+	return slots
 }
 
 // split returns the days of a campaign.
