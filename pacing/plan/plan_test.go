@@ -183,28 +183,61 @@ func TestShare(t *testing.T) {
 			}
 			return
 		}
-		if lead == 0 {
-			lead = time.Hour
-		}
-		finish := w.EndMs - min(max(lead.Milliseconds(), 0), (w.EndMs-w.BeginMs)/2)
-		sums := []float64{0}
-		for ms := w.BeginMs; ms < finish; ms += 30_000 {
-			sums = append(sums, sums[len(sums)-1]+s[time.UnixMilli(ms).In(loc).Hour()])
-		}
-		whole := sums[len(sums)-1]
-		for i, sum := range sums {
-			want := sum / whole
-			if whole == 0 {
-				want = float64(i) / float64(len(sums)-1)
-			}
-			if ms := w.BeginMs + 30_000*int64(i); math.Abs(p.Share(ms)-want) > 1e-9 {
-				t.Fatalf("share %v at %s, want %v", p.Share(ms), time.UnixMilli(ms).In(loc), want)
-			}
-		}
-		if p.Share(w.BeginMs) != 0 || p.Share(finish) != 1 || p.FinishMs() != finish {
-			t.Fatalf("%v to %v, %v to %d", p.Share(w.BeginMs), p.Share(finish), w, finish)
+		if err := dumbShare(p, w, &s, Config{Location: loc, Lead: lead}); err != nil {
+			t.Fatal(err)
 		}
 	})
+}
+
+// TestShareOnChanges: the same where clocks are changed within an hour, by half an hour, or twice.
+func TestShareOnChanges(t *testing.T) {
+	for _, c := range []struct {
+		zone string
+		days []events.Day
+	}{
+		{"America/St_Johns", []events.Day{20100314, 20101106, 20101107}}, // at 00:01
+		{"Australia/Lord_Howe", []events.Day{20260405, 20261004}},
+		{"Antarctica/Troll", []events.Day{20260329, 20261025}},
+		{"Africa/Casablanca", []events.Day{20260215, 20260322}},
+	} {
+		loc := location(t, c.zone)
+		for _, day := range c.days {
+			w, _ := DayWindow(day, loc)
+			var s Shape
+			for h := range s {
+				s[h] = float64(1 + h*h)
+			}
+			if err := dumbShare(New(s, w, Config{Location: loc}), w, &s, Config{Location: loc}); err != nil {
+				t.Errorf("%s, %s: %v", c.zone, day, err)
+			}
+		}
+	}
+}
+
+// dumbShare compares a plan with a sum of half minutes.
+func dumbShare(p Plan, w Window, s *Shape, cfg Config) error {
+	if cfg.Lead == 0 {
+		cfg.Lead = time.Hour
+	}
+	finish := w.EndMs - min(max(cfg.Lead.Milliseconds(), 0), (w.EndMs-w.BeginMs)/2)
+	sums := []float64{0}
+	for ms := w.BeginMs; ms < finish; ms += 30_000 {
+		sums = append(sums, sums[len(sums)-1]+s[time.UnixMilli(ms).In(cfg.Location).Hour()])
+	}
+	whole := sums[len(sums)-1]
+	for i, sum := range sums {
+		want := sum / whole
+		if whole == 0 {
+			want = float64(i) / float64(len(sums)-1)
+		}
+		if ms := w.BeginMs + 30_000*int64(i); math.Abs(p.Share(ms)-want) > 1e-9 {
+			return fmt.Errorf("share %v at %s, want %v", p.Share(ms), time.UnixMilli(ms).In(cfg.Location), want)
+		}
+	}
+	if p.Share(w.BeginMs) != 0 || p.Share(finish) != 1 || p.FinishMs() != finish {
+		return fmt.Errorf("share %v to %v, %v to %d", p.Share(w.BeginMs), p.Share(finish), w, finish)
+	}
+	return nil
 }
 
 // TestUseless: shapes without a sum give the uniform plan.
