@@ -19,7 +19,7 @@ func TestUnreadableInput(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "any")
 	for _, line := range []string{
 		"ingest FILE --format jsonl", "adjust import FILE --amount-unit major", "pool import FILE", "client import FILE",
-		"region import FILE", "resource import FILE --client c --pool p", "balancer backtest eu=FILE",
+		"region import FILE", "resource import FILE --client c --pool p", "balancer backtest eu=FILE", "pacing backtest FILE",
 	} {
 		for file, why := range map[string]string{dir: "is a directory", filepath.Join(dir, "missing"): "no such file"} {
 			expect(t, env, cli.ExitIO, why, strings.Fields(strings.ReplaceAll(line, "FILE", file))...)

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,7 +14,7 @@ import (
 // rows again.
 func TestPacingSimulate(t *testing.T) {
 	if testing.Short() {
-		t.Skip("simulates six days")
+		t.Skip("simulates seven days")
 	}
 	args := []string{"pacing", "simulate", "--seeds", "1", "--day", "hold,ordinary", "--controllers", "dual-flight,asap"}
 	list := rows(t, nil, func([]map[string]any) bool { return true }, args...)
@@ -26,11 +29,99 @@ func TestPacingSimulate(t *testing.T) {
 			t.Errorf("row %d: %v, want %s", i, r, want)
 		}
 	}
-	first := weir(t, nil, append(args, "-o", "csv")...)
-	if again := weir(t, nil, append(args, "-o", "csv")...); first.Code != 0 || first.Stdout != again.Stdout {
-		t.Errorf("code %d\n%s\n%s", first.Code, first.Stdout, again.Stdout)
+	again := weir(t, nil, "pacing", "simulate", "--seeds", "1", "--controllers", "asap", "-o", "csv")
+	if want := fmt.Sprintf("%v,%v,%v", list[0]["overspend_percent"], list[0]["utilisation_percent"], list[0]["avgerr_percent"]); again.Code != 0 ||
+		!strings.Contains(again.Stdout, "\nordinary,asap,"+want) {
+		t.Errorf("code %d, want %s again\n%s", again.Code, want, again.Stdout)
 	}
 	expect(t, nil, cli.ExitUsage, `--controllers: "dual" does not exist`, "pacing", "simulate", "--controllers", "dual")
 	expect(t, nil, cli.ExitUsage, "did you mean blind?", "pacing", "simulate", "--day", "blinds")
 	expect(t, nil, cli.ExitUsage, "--seeds 0 is out of range", "pacing", "simulate", "--seeds", "0")
+}
+
+// spendFile writes a CSV of two days of spend each 5 minutes, most of it in the afternoon.
+func spendFile(t *testing.T, more string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("at,campaign,spend,clicks\n")
+	for i := range 576 {
+		fmt.Fprintf(&b, "2026-06-%02d %02d:%02d:00,spring,%d.50,%d\n", 1+i/288, i%288/12, i%12*5, 1+i%288/20, i%2)
+	}
+	b.WriteString(more)
+	name := filepath.Join(t.TempDir(), "spend.csv")
+	if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestPacingBacktest: weir pacing backtest prints a row for each controller and draws a picture. A
+// bad row is named, and gives no figures.
+func TestPacingBacktest(t *testing.T) {
+	name, svg := spendFile(t, ""), filepath.Join(t.TempDir(), "x.svg")
+	args := []string{"pacing", "backtest", name, "--map", "time=at,value=clicks", "--controllers", "ratio,ptr-60s", "--svg", svg}
+	list := rows(t, nil, func([]map[string]any) bool { return true }, args...)
+	if len(list) != 2 || list[0]["controller"] != "ptr-60s" || list[1]["controller"] != "ratio" {
+		t.Fatalf("%v", list)
+	}
+	for _, r := range list {
+		if r["utilisation_percent"].(float64) < 99 || r["overspend_percent"].(float64) > 0.1 || !(r["value_per_unit"].(float64) > 0) ||
+			!(r["ks_percent"].(float64) > 0) || !(r["avgerr_percent"].(float64) > 0) {
+			t.Errorf("%v", r)
+		}
+	}
+	if picture, err := os.ReadFile(svg); err != nil || !strings.Contains(string(picture), "spring, 2026-06-02") {
+		t.Errorf("%v: %.300s", err, picture)
+	}
+	if list := rows(t, nil, func([]map[string]any) bool { return true }, "pacing", "backtest", name, "--map", "time=at"); list[0]["value_per_unit"] != nil {
+		t.Errorf("a value without a column: %v", list[0])
+	}
+	bad := spendFile(t, "2026-06-03 00:00:00,spring,-1,0\n2026-06-03 00:05:00,spring,1,many\n2026-06-03 00:10:00,,1,0\n")
+	for text, args := range map[string][]string{
+		"3 of 579 rows are rejected: line 578: negative_spend": {"--map", "time=at,value=clicks"},
+		`line 579: bad_value: "many"`:                          {"--map", "time=at,value=clicks", "--max-rejects", "2"},
+		"2 of 579 rows are rejected":                           {"--map", "time=at"},
+	} {
+		expect(t, nil, cli.ExitData, text, append([]string{"pacing", "backtest", bad}, args...)...)
+	}
+	expect(t, nil, 0, "rejected 2 of 579 rows, which are not in the figures: line 578", "pacing", "backtest", bad, "--map", "time=at", "--max-rejects", "1%")
+	for text, flags := range map[string]string{
+		`no column "time"`:                  "",
+		`unknown field "price"`:             "--map price=spend",
+		`spend="cost": no column "cost"`:    "--map time=at,spend=cost",
+		`--budget "0"`:                      "--map time=at --budget 0",
+		`--budget "-5%"`:                    "--map time=at --budget=-5%",
+		`--slot 7m0s is out of range`:       "--map time=at --slot 7m",
+		`unknown time zone "Mars"`:          "--map time=at --tz Mars",
+		`"dual" does not exist`:             "--map time=at --controllers dual",
+		"--delimiter and --decimal are one": "--map time=at --delimiter ;;",
+		"limit of rejected rows":            "--map time=at --max-rejects x",
+	} {
+		expect(t, nil, cli.ExitUsage, text, append([]string{"pacing", "backtest", name}, strings.Fields(flags)...)...)
+	}
+	hourly := filepath.Join(t.TempDir(), "hourly.csv")
+	lines := "time,campaign,spend\n"
+	for h := range 20 {
+		lines += fmt.Sprintf("2026-06-01 %02d:00:00,a,1\n", h)
+	}
+	if err := os.WriteFile(hourly, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, nil, cli.ExitData, "closer than 1h0m0s, and a slot has 5m0s", "pacing", "backtest", hourly)
+	expect(t, nil, 0, "paced 1 campaign days", "pacing", "backtest", hourly, "--slot", "1h")
+}
+
+// TestPacingBacktestOctober: on the campaigns of the iPinYou log of October 2013, the default
+// spends the budget, and is at least twice as close to the plan as PTR at 60 s.
+func TestPacingBacktestOctober(t *testing.T) {
+	file := filepath.Join("..", "..", "..", "shared", "data", "ads", "ipinyou_5min_october.csv.gz")
+	if _, err := os.Stat(file); err != nil {
+		t.Skipf("real data missing: %v", err)
+	}
+	list := rows(t, nil, func([]map[string]any) bool { return true }, "pacing", "backtest", file, "--map",
+		"time=bin_start_cst,spend=cost_milli_fen,value=clicks", "--tz", "Asia/Shanghai", "--spend-unit", "cpm-fen", "--controllers", "ratio,ptr-60s")
+	figure := func(row int, name string) float64 { return list[row][name].(float64) }
+	if figure(1, "utilisation_percent") < 99 || figure(1, "overspend_percent") > 0.1 || figure(0, "avgerr_percent") < 2*figure(1, "avgerr_percent") {
+		t.Errorf("%v", list)
+	}
 }

@@ -43,6 +43,7 @@ func arguments() map[string]string {
 		"lease release":     key,
 		"lease show":        key,
 		"mirror skip":       "us/ads.events/5 --to 8",
+		"pacing backtest":   "FILE",
 		"partition skip":    "ads.events/0 --to 1 --why damaged",
 		"pool create":       "demo --client demo",
 		"pool delete":       "demo --client demo",

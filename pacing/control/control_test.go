@@ -295,7 +295,8 @@ func TestStep(t *testing.T) {
 			o := Observation{
 				AtMs: at, Day: day, Budget: number.Draw(t, "budget"), Spent: number.Draw(t, "spent"), Flight: number.Draw(t, "flight"),
 				Cost: number.Draw(t, "cost"), Planned: number.Draw(t, "planned"), AgeMs: rapid.Int64Range(-1, 700_000).Draw(t, "age"),
-				Paused: rapid.Bool().Draw(t, "paused"), Delayed: rapid.Bool().Draw(t, "delayed"),
+				Paused: rapid.Bool().Draw(t, "paused"), Delayed: rapid.Bool().Draw(t, "delayed"), Limited: rapid.Bool().Draw(t, "limited"),
+				Action: number.Draw(t, "action"),
 			}
 			state, params, reason := p.Step(s, o)
 			if a, b, _ := p.Step(s, o); a != state || b != params {
@@ -304,6 +305,9 @@ func TestStep(t *testing.T) {
 			s = state
 			if !(params.Probability >= MinProbability && params.Probability <= 1 && params.Multiplier > 0 && params.Multiplier <= 1) {
 				t.Fatalf("%+v, %s", params, reason)
+			}
+			if o.clean(); !(state.Allowance >= 0 && state.Allowance <= max(0, o.Budget-(o.Spent+o.Flight))) {
+				t.Fatalf("allowance %v, %s: %+v", state.Allowance, reason, o)
 			}
 			ticks := min(max(float64(at-was)/tickMs, 0), maxTicks)
 			if i > 0 && !next && stepOf(last, params) > MaxStep*ticks+1e-9 {

@@ -7,6 +7,9 @@
 //	                                          PTR, Ratio, PID, Dual, ASAP, or a learner of your own
 //
 //	ad request ─▶ gate open, here and above ─▶ Coin below probability ─▶ bid × multiplier
+//	              Hierarchy, Arms, Reservations
+//
+//	budget of a month or of the life of a campaign ─▶ Period ─▶ budget of the day
 //
 // All controllers compare the effective spend (what was charged, and the expected cost of ads that
 // were shown and have not been charged yet) with a plan of the day. Money is in micros. A campaign
@@ -27,6 +30,20 @@
 //     descent for online allocation problems, ICML 2020.
 //   - ASAP spends the budget as soon as it can, up to the gate.
 //
+// # Several budgets
+//
+// A Hierarchy has the budgets of an account: a campaign is paced by each budget above it, and the
+// least probability, the least multiplier and the least rest count. A controller whose parameters
+// are not the least does not raise them: it would not see an effect, and would raise them on.
+//
+// Arms split a campaign for an experiment: each has a share of the users, the same share of the
+// budget, and a state of its own.
+//
+// A budget of fewer than TinyActions actions has no curve: the gate opens for one action after the
+// other, as the plan continues, and servers reserve what they show until the next observation.
+//
+// A Period has the budget of a month, or of the life of a campaign, and gives each day its part.
+//
 // # Invariants
 //
 //   - PACE-1: A probability is in [MinProbability, 1], a multiplier in (0, 1]. Neither is ever NaN,
@@ -39,9 +56,18 @@
 //     Config.StopAfter a campaign with a budget stops.
 //   - PACE-5: A tick that comes late or not at all changes the result as little as its time does:
 //     steps are powers of the elapsed time.
+//   - PACE-8: A campaign takes part only if the gates of all budgets above it are open, with the
+//     least of their parameters.
+//   - PACE-9: The budgets of the arms of a campaign are in sum never above its budget. An arm
+//     spends at most the cost of one tick above its own, whatever other arms leave.
+//   - PACE-10: What servers have reserved is never above the allowance that they share.
+//   - PACE-11: The budgets of the days of a period, if none is exceeded, are in sum never above its
+//     limit, and none is above the cap.
 //
 // # What it does not do
 //
-// It knows no clock, no campaign and no topic. It does not learn the plan of a day. It does not
-// know reserve prices, so Dual may bid below one: the campaign then takes part in fewer auctions.
+// It knows no clock, no campaign and no topic. Package plan has the plan of a day. It does not
+// know currencies: a caller leaves out spend in another currency than the budget, and reports it.
+// It does not know reserve prices, so Dual may bid below one: the campaign then takes part in
+// fewer auctions.
 package control

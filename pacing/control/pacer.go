@@ -17,6 +17,8 @@ type Observation struct {
 	AgeMs   int64   // of Spent, Flight and Cost
 	Paused  bool    // the campaign takes part in no auction, whatever its parameters
 	Delayed bool    // see Signals
+	Limited bool    // a node above the campaign has lower parameters: see Hierarchy
+	Action  float64 // mean cost of one charged action, micros; 0: not known: see TinyActions
 }
 
 // Params are the parameters of a campaign.
@@ -39,6 +41,7 @@ const (
 	TooOld    Reason = "stale_stop" // the data are so old that the campaign stops
 	PausedNow Reason = "paused"
 	FirstTick Reason = "first_tick"
+	TinyNow   Reason = "tiny_budget" // one action after the other, by the plan
 )
 
 // Config is the configuration of a Pacer. Its zero value works.
@@ -98,6 +101,10 @@ type Pace struct {
 	Closed  bool    // the budget was spent
 	Rate    float64 // cost of a tick, a long mean: what a tick is taken to cost while data are stale
 
+	// Allowance is what may be spent until the next step, micros: up to the budget, and of a tiny
+	// budget up to one action ahead of the plan. A server that reserves gets a part of it.
+	Allowance float64
+
 	// The plan begins where the budget of the day was set: with an effective spend of AnchorSpent
 	// micros, at AnchorPlanned.
 	AnchorSpent, AnchorPlanned float64
@@ -135,11 +142,19 @@ func (p *Pacer) Step(s Pace, o Observation) (Pace, Params, Reason) {
 		reason = Stale
 	case o.Paused:
 		reason = PausedNow
+	case o.tiny():
+		reason = TinyNow
+		s.Probability = min(1, s.Probability*math.Exp(MaxStep*min(max(ticks, 0), 1)))
 	case ticks > 0 && !begins:
 		reason = p.control(&s, &o, min(ticks, maxTicks+1))
 	}
 	s.AtMs, s.Budget, s.Planned = max(s.AtMs, o.AtMs), o.Budget, max(s.Planned, o.Planned)
 	open := !s.Closed && reason != NoBudget && reason != TooOld
+	s.Allowance = 0
+	if open {
+		s.Allowance = s.allowance(&o, effective)
+		open = !o.tiny() || s.Allowance >= o.Action*(1-1e-9)
+	}
 	return s, Params{Open: open, Probability: s.Probability, Multiplier: s.Multiplier}, reason
 }
 
@@ -159,7 +174,12 @@ func (p *Pacer) control(s *Pace, o *Observation, ticks float64) Reason {
 	}
 	sig.Grown = max(0, sig.Planned-s.target(o.Budget, s.Planned))
 	if ticks <= maxTicks {
+		before := s.State
 		s.State = p.cfg.Controller.Step(s.State, sig)
+		if o.Limited && (s.Probability > before.Probability || s.Multiplier > before.Multiplier) {
+			// It would have no effect now, and a burst when the limit is gone.
+			s.Probability, s.Multiplier, s.Dual = before.Probability, before.Multiplier, before.Dual
+		}
 		s.Rate += (1 - math.Pow(1-rateWeight, ticks)) * (o.Cost/ticks - s.Rate)
 	}
 	if sig.Spent < nearlySpent*o.Budget {
@@ -196,5 +216,6 @@ func (o *Observation) clean() {
 	limit(&o.Flight, most, most)
 	limit(&o.Cost, most, 0)
 	limit(&o.Planned, 1, 1)
+	limit(&o.Action, most, 0)
 	o.AgeMs = max(o.AgeMs, 0)
 }

@@ -48,7 +48,9 @@ type charge struct {
 type day struct {
 	*Market
 	Run
-	rng       *rand.Rand
+	pcg       *rand.PCG
+	rng       *rand.Rand // of pcg
+	isBlind   bool       // the pacers see nothing in this step
 	pacer     *control.Pacer
 	plan      []float64
 	states    []state
@@ -69,8 +71,9 @@ func newDay(w *Market, r Run) *day {
 	if r.Scenario.lag == nil {
 		r.Scenario.lag = ordinaryLag
 	}
+	pcg := rand.NewPCG(w.seed, 99)
 	d := &day{
-		Market: w, Run: r, rng: rand.New(rand.NewPCG(w.seed, 99)), plan: plans(),
+		Market: w, Run: r, pcg: pcg, rng: rand.New(pcg), plan: plans(),
 		pacer: control.NewPacer(control.Config{Controller: r.Controller, KeepStale: true}), states: make([]state, len(w.campaigns)),
 		due: make([][]charge, steps), reported: make([][]charge, steps+maxLag),
 	}
@@ -82,7 +85,8 @@ func newDay(w *Market, r Run) *day {
 }
 
 func (d *day) run() {
-	for step := range steps {
+	for step := range d.Market.steps {
+		d.isBlind = d.blind(step)
 		d.settle(step)
 		if d.Scenario.budgets && step == steps/2 {
 			for i := range d.states {
@@ -96,7 +100,7 @@ func (d *day) run() {
 		if d.Scenario.demand != nil {
 			demand = d.Scenario.demand(step)
 		}
-		for range poisson(d.rng, requestsPerStep*traffic(step)*demand) {
+		for range d.poisson(requestsPerStep * traffic(step) * demand) {
 			d.auction(step)
 		}
 	}
@@ -130,7 +134,7 @@ func (d *day) control(step int) {
 			AtMs: int64(step+1) * stepSeconds * 1000, Day: 1, Budget: s.budget, Planned: d.plan[step], Delayed: c.clicks,
 		}
 		switch {
-		case !d.blind(step):
+		case !d.isBlind:
 			s.seen, s.seenAt = seen{s.known, s.flight, s.cost}, step
 		case d.Scenario.unaware:
 			s.seen = seen{known: s.known}
@@ -160,7 +164,7 @@ func (d *day) open(s *state, step int) bool {
 	}
 	spent := s.known
 	switch {
-	case !d.blind(step):
+	case !d.isBlind:
 		if d.Flight {
 			spent += s.flight
 		}
@@ -170,15 +174,18 @@ func (d *day) open(s *state, step int) bool {
 	return spent < s.budget
 }
 
+// float is d.rng.Float64, without the call of an interface for each of a hundred million numbers.
+func (d *day) float() float64 { return float64(d.pcg.Uint64()<<11>>11) / (1 << 53) }
+
 // auction sells a request to the highest bid, at the price of the second one.
 func (d *day) auction(step int) {
 	first, second, winner, value := float64(reserve), 0.0, -1, 0.0
 	for _, i := range d.segments[d.rng.IntN(segments)] {
 		s := &d.states[i]
-		if !d.open(s, step) || s.params.Probability < 1 && d.rng.Float64() >= s.params.Probability {
+		if !d.open(s, step) || s.params.Probability < 1 && d.float() >= s.params.Probability {
 			continue
 		}
-		worth := d.campaigns[i].bid * (0.2 + 3.2*d.rng.Float64()*d.rng.Float64())
+		worth := d.campaigns[i].bid * (0.2 + 3.2*d.float()*d.float())
 		switch bid := worth * s.params.Multiplier; {
 		case bid > first:
 			first, second, winner, value = bid, first, i, worth
@@ -201,15 +208,15 @@ func (d *day) auction(step int) {
 	switch {
 	case !c.clicks:
 		d.due[at] = append(d.due[at], charge{winner, price})
-	case d.rng.Float64() < c.clickRate:
+	case d.float() < c.clickRate:
 		d.due[at] = append(d.due[at], charge{winner, price / c.clickRate})
 	}
 }
 
 // poisson draws a number with a mean of about 100 at most.
-func poisson(rng *rand.Rand, mean float64) int {
+func (d *day) poisson(mean float64) int {
 	for n, p, end := 0, 1.0, math.Exp(-mean); ; n++ {
-		if p *= rng.Float64(); p <= end {
+		if p *= d.float(); p <= end {
 			return n
 		}
 	}

@@ -35,14 +35,18 @@ type campaign struct {
 // Market is campaigns that compete for the same requests.
 type Market struct {
 	seed      uint64
+	steps     int // of a day that is simulated; less than steps only in tests
 	campaigns []campaign
 	segments  [segments][]int // indexes of the campaigns that take part in the auctions of a segment
 }
 
 // New returns the market of a seed.
-func New(seed uint64) *Market {
+func New(seed uint64) *Market { return newMarket(seed, steps) }
+
+// newMarket returns the market of a seed, in which a day ends after a number of steps.
+func newMarket(seed uint64, steps int) *Market {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	w := &Market{seed: seed, campaigns: make([]campaign, campaigns)}
+	w := &Market{seed: seed, steps: steps, campaigns: make([]campaign, campaigns)}
 	for i := range w.campaigns {
 		c := &w.campaigns[i]
 		c.clicks = rng.Float64() < 0.5

@@ -1,4 +1,4 @@
-// Package pacing has the commands about the pacing of budgets: weir pacing simulate.
+// Package pacing has the commands about the pacing of budgets: weir pacing simulate and backtest.
 package pacing
 
 import (
@@ -10,6 +10,6 @@ import (
 // Commands returns `weir pacing`.
 func Commands(a *cli.App) []*cobra.Command {
 	c := &cobra.Command{Use: "pacing", Short: "Compare controllers that spread budgets over the day"}
-	c.AddCommand(newSimulateCmd(a))
+	c.AddCommand(newSimulateCmd(a), newBacktestCmd(a))
 	return []*cobra.Command{c}
 }
