@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/bits"
 	"sync/atomic"
-
-	"github.com/RoaringBitmap/roaring/v2"
 )
 
 const (
@@ -23,6 +21,7 @@ type matrix struct {
 	counts [states]uint64         // with evicted jobs; None is not counted
 	flows  [states][states]uint64 // number of changes, by state before and after
 	dir    atomic.Pointer[directory]
+	newest uint64 // number of the last segment
 }
 
 // directory has the segments, from the one with number first on.
@@ -31,11 +30,11 @@ type directory struct {
 	segs  []atomic.Pointer[segment]
 }
 
-// segment is 65,536 consecutive ids. If open is nil, the segment is closed: all its jobs have ended
-// and were evicted. A closed segment never changes. Its ids are Done, with these exceptions.
+// segment is 65,536 consecutive ids. It is closed when all its jobs have ended and are evicted. A
+// closed segment never changes.
 type segment struct {
-	open                     *columns
-	failed, canceled, absent *roaring.Bitmap // positions in the segment; nil if empty
+	open   *columns // nil if it is closed
+	closed *finals
 }
 
 // columns are the attributes of the jobs of an open segment, by position.
@@ -81,14 +80,8 @@ func (m *matrix) state(id ID) State {
 		return None
 	case s.open != nil:
 		return State(s.open.states[at/perWord].Load() >> (at % perWord * 4) & 15)
-	case s.failed != nil && s.failed.Contains(at):
-		return Failed
-	case s.canceled != nil && s.canceled.Contains(at):
-		return Canceled
-	case s.absent != nil && s.absent.Contains(at):
-		return None
 	}
-	return Done
+	return s.closed.state(uint16(at))
 }
 
 // columns returns the columns of the open segment of id and the position of id.
@@ -113,6 +106,10 @@ func (m *matrix) make(id ID, nowMs int64) *columns {
 	}
 	p := &d.segs[number-d.first]
 	if p.Load() == nil {
+		if last := m.segment(ID(m.newest << segmentBits)); last != nil && last.open != nil && last.open.live == 0 {
+			last.open.shrink()
+		}
+		m.newest = number
 		p.Store(&segment{open: &columns{base: nowMs}})
 	}
 	return p.Load().open
@@ -176,10 +173,15 @@ func (m *matrix) move(id ID, from, to State) {
 		c.live++
 	}
 	if to.Terminal() {
-		if c.live--; c.live == 0 {
-			c.vectors[Delayed], c.vectors[Blocked], c.vectors[Pending], c.vectors[Running] = nil, nil, nil, nil
+		if c.live--; c.live == 0 && uint64(id)>>segmentBits < m.newest {
+			c.shrink()
 		}
 	}
+}
+
+// shrink frees the vectors of states in which no job is, as all have ended.
+func (c *columns) shrink() {
+	c.vectors[Delayed], c.vectors[Blocked], c.vectors[Pending], c.vectors[Running] = nil, nil, nil, nil
 }
 
 // each calls f for the jobs in state s in open segments, from an id on in ascending order, until f
@@ -216,27 +218,19 @@ func (c *columns) word(s State, i int) (w uint64) {
 	return w
 }
 
-// close replaces an open segment by the exceptions of its final states.
+// close replaces an open segment by the final states of its jobs.
 func (m *matrix) close(number uint64) {
 	d := m.dir.Load()
 	p := &d.segs[number-d.first]
 	c := p.Load().open
-	var sets [states]*roaring.Bitmap
+	var others [3][]uint16
 	for at := range uint32(segmentSize) {
 		s := State(c.states[at/perWord].Load() >> (at % perWord * 4) & 15)
-		if s == Done {
-			continue
-		}
-		if sets[s] == nil {
-			sets[s] = roaring.New()
-		}
-		sets[s].Add(at)
-	}
-	for s, set := range sets {
-		if set != nil {
-			set.RunOptimize()
-			sets[s] = set.Clone() // without spare memory
+		for i, other := range finalStates() {
+			if s == other {
+				others[i] = append(others[i], uint16(at))
+			}
 		}
 	}
-	p.Store(&segment{failed: sets[Failed], canceled: sets[Canceled], absent: sets[None]})
+	p.Store(&segment{closed: newFinals(others)})
 }

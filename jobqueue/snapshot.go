@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
 )
 
@@ -27,7 +26,7 @@ type SegmentRow struct {
 	First                    ID
 	Base                     int64 // of an open segment: time of its first job, Unix ms
 	Closed                   bool
-	Failed, Canceled, Absent []uint32 // of a closed segment: positions. The others are Done
+	Failed, Canceled, Absent []uint16 // of a closed segment: positions. The others are Done
 }
 
 // JobRow is a job in an open segment.
@@ -104,12 +103,6 @@ func (m *matrix) rows() (rows []SegmentRow) {
 	if d == nil {
 		return nil
 	}
-	list := func(set *roaring.Bitmap) []uint32 {
-		if set == nil {
-			return nil
-		}
-		return set.ToArray()
-	}
 	for i := range d.segs {
 		s := d.segs[i].Load()
 		if s == nil {
@@ -119,7 +112,8 @@ func (m *matrix) rows() (rows []SegmentRow) {
 		if s.open != nil {
 			row.Base = s.open.base
 		} else {
-			row.Closed, row.Failed, row.Canceled, row.Absent = true, list(s.failed), list(s.canceled), list(s.absent)
+			others := s.closed.list()
+			row.Closed, row.Failed, row.Canceled, row.Absent = true, others[0], others[1], others[2]
 		}
 		rows = append(rows, row)
 	}
@@ -202,25 +196,16 @@ func Restore(cfg Config, s *Snapshot) (*Queue, error) {
 }
 
 func (m *matrix) restore(row *SegmentRow) {
-	c := m.make(row.First, row.Base)
+	m.make(row.First, row.Base)
 	if !row.Closed {
 		return
 	}
-	_ = c
-	set := func(s State, list []uint32) *roaring.Bitmap {
-		m.counts[s] += uint64(len(list))
-		if len(list) == 0 {
-			return nil
-		}
-		b := roaring.BitmapOf(list...)
-		b.RunOptimize()
-		return b
-	}
-	closed := &segment{failed: set(Failed, row.Failed), canceled: set(Canceled, row.Canceled), absent: set(None, row.Absent)}
-	m.counts[None] = 0
+	m.counts[Failed] += uint64(len(row.Failed))
+	m.counts[Canceled] += uint64(len(row.Canceled))
 	m.counts[Done] += segmentSize - uint64(len(row.Failed)+len(row.Canceled)+len(row.Absent))
 	d := m.dir.Load()
-	d.segs[uint64(row.First)>>segmentBits-d.first].Store(closed)
+	closed := newFinals([3][]uint16{row.Failed, row.Canceled, row.Absent})
+	d.segs[uint64(row.First)>>segmentBits-d.first].Store(&segment{closed: closed})
 }
 
 func (q *Queue) restore(row *JobRow) {
