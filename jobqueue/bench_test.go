@@ -240,3 +240,19 @@ func BenchmarkState(b *testing.B) {
 		wg.Wait()
 	})
 }
+
+// BenchmarkExplosion picks where each of 100,000 jobs has a signature of its own.
+func BenchmarkExplosion(b *testing.B) {
+	q := newQueue(b, Config{})
+	for id := range ID(100_000) {
+		must(b)(q.Submit(0, id, &Spec{Require: []string{"x"}, Prefer: []string{fmt.Sprint("a", id%317), fmt.Sprint("b", id/317)}}))
+	}
+	must(b)(q.Declare(0, "a", &Profile{Has: []string{"x"}}))
+	a := q.agents[0]
+	b.ResetTimer()
+	for range b.N {
+		if _, ok := q.pick(a, 1000, &Poll{Policy: Greedy}); !ok {
+			b.Fatal("no job")
+		}
+	}
+}

@@ -34,21 +34,21 @@
 //
 // # Invariants
 //
-//  1. A job is in exactly one state. The populations of the states are the number of jobs.
-//  2. The maintained index equals the literal AND: a poll gets the job that the order above gives
-//     when it is computed from all jobs.
-//  3. A refused request changes nothing. A request whose effect is there already changes nothing
-//     and succeeds.
-//  4. At most one attempt of a job runs. Attempts have ascending numbers, also after Redo, and a
-//     result of another attempt is refused.
-//  5. Only Apply changes the state. Equal decisions give equal states, and equal states decide
-//     equally: no map order, clock or random number takes part. A snapshot with the decisions since
-//     is equal to a replay of all.
-//  6. No job starves that an agent could run: if it is the head of its signature and pending longer
-//     than MaxPendingWait, an agent that polls with Greedy or Patient gets it before all jobs with
-//     higher ids. Finitely many jobs have lower ids, and each has finitely many tries.
-//  7. State may be called while another goroutine changes the queue. It returns the state before or
-//     after a change.
+//   - JOB-1: A job is in exactly one state. The populations of the states are the number of jobs.
+//   - JOB-2: The maintained index equals the literal AND: a poll gets the job that the order above
+//     gives when it is computed from all jobs.
+//   - JOB-3: A refused request changes nothing. A request whose effect is there already changes
+//     nothing and succeeds.
+//   - JOB-4: At most one attempt of a job runs. Attempts have ascending numbers, also after Redo,
+//     and a result of another attempt is refused.
+//   - JOB-5: Only Apply changes the state. Equal decisions give equal states, and equal states
+//     decide equally: no map order, clock or random number takes part. A snapshot with the
+//     decisions since is equal to a replay of all.
+//   - JOB-6: No job starves that an agent could run: if it is the head of its signature and pending
+//     longer than MaxPendingWait, an agent that polls with Greedy or Patient gets it before all
+//     jobs with higher ids. Finitely many jobs have lower ids, and each has finitely many tries.
+//   - JOB-7: State may be called while another goroutine changes the queue. It returns the state
+//     before or after a change.
 //
 // # What the caller does
 //

@@ -26,6 +26,7 @@ type oracleJob struct {
 	tries   int // charged attempts
 	since   int64
 	started int64
+	until   int64 // end of the lease, or when it is due
 	agent   string
 	left    []ID
 }
@@ -180,8 +181,39 @@ func (o *oracle) pick(now int64, p *Poll) (ID, bool) {
 	return 0, false
 }
 
+// check returns an error if the oracle would not decide d.
+func (o *oracle) check(op string, d *Decision) error {
+	j := o.jobs[d.ID]
+	last := j != nil && (j.tries >= o.cfg.MaxAttempts || j.attempt == 255)
+	switch {
+	case d.At < o.now:
+		return fmt.Errorf("time goes back from %d to %d", o.now, d.At)
+	case d.Kind == Retried && last:
+		return fmt.Errorf("retry after %d tries", j.tries)
+	case d.Kind == Retried && (d.Until < d.At+o.cfg.Backoff.Milliseconds()/2 || d.Until > d.At+o.cfg.MaxBackoff.Milliseconds()):
+		return fmt.Errorf("backoff from %d to %d", d.At, d.Until)
+	case d.Kind == Exhausted && op != "fail" && !last:
+		return fmt.Errorf("the end after %d tries", j.tries)
+	case op == "tick" && d.At < j.until:
+		return fmt.Errorf("at %d, before %d", d.At, j.until)
+	case (d.Kind == Started || d.Kind == Renewed) && d.Until != d.At+o.cfg.Lease.Milliseconds():
+		return fmt.Errorf("lease from %d to %d", d.At, d.Until)
+	}
+	return nil
+}
+
+// overdue returns an error if a lease has ended or a job is due.
+func (o *oracle) overdue(now int64) error {
+	for id, j := range o.jobs {
+		if (j.state == Running || j.state == Delayed) && j.until <= now {
+			return fmt.Errorf("job %d is %v at %d, since %d", id, j.state, now, j.until)
+		}
+	}
+	return nil
+}
+
 func (o *oracle) wait(j *oracleJob, until int64) {
-	j.agent = ""
+	j.agent, j.until = "", until
 	if j.state, j.since = Pending, o.now; until > o.now {
 		j.state = Delayed
 	}
@@ -211,7 +243,10 @@ func (o *oracle) apply(d *Decision) {
 		j.state, j.agent, j.started = Running, d.Agent, o.now
 		j.attempt++
 		j.tries++
+		j.until = d.Until
 		o.use(o.agents[d.Agent], j)
+	case Renewed:
+		j.until = d.Until
 	case Completed:
 		if mean, ms := o.means[j.signature()], o.now-j.started; mean == 0 {
 			o.means[j.signature()] = max(1, ms)

@@ -15,7 +15,7 @@ func TestPendingAgainstList(t *testing.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		m, p, last := &matrix{}, pending{}, ID(0)
 		var in, out []ID // sorted; of any order
-		for range 3000 {
+		for range 2000 {
 			switch x := rng.IntN(10); {
 			case x < 5 || len(in) == 0:
 				last += ID(1 + rng.IntN(2)*rng.IntN(300))

@@ -87,8 +87,8 @@ func (q *Queue) Flows() [8][8]uint64 { return q.matrix.flows }
 // event.
 func (q *Queue) Refused() [8][9]uint64 { return q.wrong }
 
-// PausedNow reports whether the queue is paused.
-func (q *Queue) PausedNow() bool { return q.paused }
+// Paused reports whether the queue is paused.
+func (q *Queue) Paused() bool { return q.paused }
 
 // Next returns the time at which Tick has to be called at the latest; false if no job has a timer.
 func (q *Queue) Next() (atMs int64, ok bool) {

@@ -87,6 +87,9 @@ func (h *history) did(op string, ds ...Decision) error {
 			continue
 		}
 		h.log = append(h.log, *d)
+		if err := h.o.check(op, d); err != nil {
+			return fmt.Errorf("%s decided %+v: %w", op, d, err)
+		}
 		if h.o.apply(d); h.bug != nil {
 			h.bug(h.q, d)
 		}
@@ -218,11 +221,15 @@ func (h *history) step() error {
 		p := &Profile{Has: h.names(3), Slots: h.choose(2) * h.choose(4)}
 		return h.one("declare", func() (Decision, error) { return h.q.Declare(h.now, h.agent(), p) })
 	case 14:
-		ds, err := h.q.Tick(nil, h.now, 1+h.choose(5))
-		if err != nil {
-			return err
+		limit := 1 + h.choose(5)
+		ds, err := h.q.Tick(nil, h.now, limit)
+		if err == nil {
+			err = h.did("tick", ds...)
 		}
-		return h.did("tick", ds...)
+		if err == nil && len(ds) < limit {
+			err = h.o.overdue(h.now)
+		}
+		return err
 	case 15:
 		id, attempt := h.job()
 		ds, _ := h.q.Heartbeat(nil, h.now, h.holder(id), []Held{{id, attempt}})
@@ -426,7 +433,7 @@ func TestHistoriesCatch(t *testing.T) {
 				q.agents[q.byName[d.Agent]].local = nil
 			}
 		},
-		"a cancelled job stays pending": func(q *Queue, d *Decision) {
+		"a canceled job stays pending": func(q *Queue, d *Decision) {
 			if d.Kind == CanceledBy {
 				c, at := q.matrix.columns(d.ID)
 				c.vectors[Pending] = &bitVector{}
@@ -441,6 +448,36 @@ func TestHistoriesCatch(t *testing.T) {
 						q.sigs.taken.set(uint32(i))
 					}
 				}
+			}
+		},
+		"the bound on waiting is forgotten": func(q *Queue, _ *Decision) {
+			for _, l := range q.levels {
+				if l != nil {
+					l.oldest = never
+				}
+			}
+		},
+		"a retry is not fenced": func(q *Queue, d *Decision) {
+			if d.Kind == Started && d.Attempt > 1 {
+				c, at := q.matrix.columns(d.ID)
+				c.attempt[at] = 1
+			}
+		},
+		"a returned job loses a try": func(q *Queue, d *Decision) {
+			if d.Kind == Returned {
+				delete(q.spared, d.ID)
+			}
+		},
+		"a renewal is lost": func(q *Queue, d *Decision) {
+			if d.Kind == Renewed {
+				r := q.runs[d.ID]
+				r.until = r.timer
+				q.runs[d.ID] = r
+			}
+		},
+		"a timer is lost": func(q *Queue, d *Decision) {
+			if d.Kind == Retried && len(q.timers) > 0 {
+				q.timers.pop()
 			}
 		},
 		"the blacklist is forgotten": func(q *Queue, d *Decision) {

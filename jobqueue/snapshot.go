@@ -159,11 +159,15 @@ func (q *Queue) jobRows() (rows []JobRow) {
 	return rows
 }
 
-// Restore returns the queue of a snapshot. It must have the settings of the queue that took it.
+// Restore returns the queue of a snapshot. It must have the settings of the queue that took it. The
+// error wraps ErrInvalid.
 func Restore(cfg Config, s *Snapshot) (*Queue, error) {
 	q, err := New(cfg)
 	if err != nil {
 		return nil, err
+	}
+	if err := s.validate(); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	for i := range s.Agents {
 		row := &s.Agents[i]
@@ -193,6 +197,43 @@ func Restore(cfg Config, s *Snapshot) (*Queue, error) {
 	q.now, q.paused, q.filled, q.last, q.gone = s.Now, s.Paused, s.Filled, s.Last, s.Gone
 	q.matrix.flows = [states][states]uint64{}
 	return q, nil
+}
+
+// validate returns an error if a queue cannot have the state.
+func (s *Snapshot) validate() error {
+	open := map[ID]bool{}
+	for i := range s.Segments {
+		row := &s.Segments[i]
+		ascends := i == 0 || row.First > s.Segments[i-1].First && row.First-s.Segments[i-1].First <= maxStep
+		if row.First%segmentSize != 0 || row.First > s.Last || !ascends {
+			return fmt.Errorf("%w segment at %d: segments must ascend, and begin at a multiple of %d", ErrInvalid, row.First, segmentSize)
+		}
+		open[row.First] = !row.Closed
+	}
+	agents := map[string]bool{}
+	for i := range s.Agents {
+		agents[s.Agents[i].Name] = true
+	}
+	for i := range s.Jobs {
+		row := &s.Jobs[i]
+		running := row.State == Running
+		valid := row.State != None && row.State < states && running == (row.Agent != "")
+		if running {
+			valid = valid && row.Attempt > 0 && agents[row.Agent]
+		}
+		switch {
+		case row.ID > s.Last || i > 0 && row.ID <= s.Jobs[i-1].ID:
+			return fmt.Errorf("%w job %d: jobs must ascend to the last, %d", ErrInvalid, row.ID, s.Last)
+		case !open[row.ID-row.ID%segmentSize]:
+			return fmt.Errorf("%w job %d: no open segment has it", ErrInvalid, row.ID)
+		case !valid:
+			return fmt.Errorf("%w job %d: state %d with agent %q and attempt %d", ErrInvalid, row.ID, row.State, row.Agent, row.Attempt)
+		}
+		if err := row.Spec.validate(); err != nil {
+			return fmt.Errorf("job %d: %w", row.ID, err)
+		}
+	}
+	return nil
 }
 
 func (m *matrix) restore(row *SegmentRow) {
