@@ -73,12 +73,12 @@ func backlog(b *testing.B, n int) *Queue {
 	return q
 }
 
-// BenchmarkPick measures picks at 10 million pending jobs of 5,000 signatures, without the change
-// of the state: of an agent with all required resources and without any association, of one with a
-// tenth of them, of the odd resources while all jobs of these have ended (odd/even), and of an
-// agent for which there is no job.
+// BenchmarkPick measures picks at 10 million pending jobs of 5,000 signatures, mostly without the
+// change of the state: of an agent with all required resources and without any association, of one
+// with a tenth of them, of the odd resources while all jobs of these have ended (odd/even), and of
+// an agent for which there is no job.
 func BenchmarkPick(b *testing.B) {
-	q := backlog(b, 10_000_000)
+	q := backlog(b, jobs())
 	resources := func(ok func(i int) bool, more ...string) *Profile {
 		p := &Profile{Has: more}
 		for i := range 50 {
@@ -118,6 +118,21 @@ func BenchmarkPick(b *testing.B) {
 		measure(agent, 1000, Patient)
 	}
 	measure("all", 2_000_000, Greedy) // all jobs are pending for longer than MaxPendingWait
+	b.Run("all/poll and complete", func(b *testing.B) {
+		took := make([]time.Duration, 0, b.N)
+		for range b.N {
+			at := time.Now()
+			ds, _, err := q.Poll(nil, 1000, &Poll{Agent: "all", N: 1, Policy: Greedy})
+			took = append(took, time.Since(at))
+			if err != nil || len(ds) != 1 {
+				b.Fatal(ds, err)
+			}
+			must(b)(q.Complete(1000, "all", ds[0].ID, 1))
+		}
+		slices.Sort(took)
+		b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
+		b.ReportMetric(float64(took[len(took)-1].Nanoseconds()), "max-ns")
+	})
 	for sig, row := range q.sigs.rows {
 		if r := q.sigs.names[row.require[0]]; (r[len(r)-1]-'0')%2 == 1 {
 			for _, l := range q.levels {
@@ -138,8 +153,8 @@ func BenchmarkMemory(b *testing.B) {
 	b.Run("pending", func(b *testing.B) {
 		for range b.N {
 			before := heap()
-			q := backlog(b, 10_000_000)
-			b.ReportMetric(float64(heap()-before)/1e7, "B/job")
+			q := backlog(b, jobs())
+			b.ReportMetric(float64(heap()-before)/float64(jobs()), "B/job")
 			runtime.KeepAlive(q)
 		}
 	})
@@ -151,8 +166,7 @@ func BenchmarkMemory(b *testing.B) {
 			spec := &Spec{}
 			var ds []Decision
 			before := heap()
-			const jobs = 10_000_000 &^ (segmentSize - 1)
-			for id := range ID(jobs) {
+			for id := range ID(jobs()) {
 				must(b)(q.Submit(0, id, spec))
 				ds, _, _ = q.Poll(ds[:0], 0, &Poll{Agent: "a", N: 1})
 				switch x := rng.IntN(1000); {
@@ -167,11 +181,19 @@ func BenchmarkMemory(b *testing.B) {
 					must(b)(q.Evict(0, id))
 				}
 			}
-			must(b)(q.Evict(0, jobs))
-			b.ReportMetric(8*float64(heap()-before)/jobs, "bits/job")
+			must(b)(q.Evict(0, ID(jobs())))
+			b.ReportMetric(8*float64(heap()-before)/float64(jobs()), "bits/job")
 			runtime.KeepAlive(q)
 		}
 	})
+}
+
+// jobs is the number of jobs of the large benchmarks.
+func jobs() int {
+	if testing.Short() {
+		return 3 * segmentSize
+	}
+	return 10_000_000 &^ (segmentSize - 1)
 }
 
 func heap() int64 {
@@ -187,15 +209,15 @@ func heap() int64 {
 func BenchmarkState(b *testing.B) {
 	q := newQueue(b, Config{})
 	must(b)(q.Declare(0, "a", &Profile{}))
-	const jobs = 10_000_000
-	for id := range ID(jobs) {
+	n := ID(jobs())
+	for id := range n {
 		must(b)(q.Submit(0, id, &Spec{}))
 	}
 	b.Run("one", func(b *testing.B) {
 		x := uint64(1)
 		for range b.N {
 			x = x*6364136223846793005 + 1442695040888963407
-			if q.State(ID(x>>32)*jobs>>32) == None {
+			if q.State(ID(x>>32)*n>>32) == None {
 				b.Fatal("none")
 			}
 		}
@@ -205,7 +227,7 @@ func BenchmarkState(b *testing.B) {
 			x := rand.Uint64()
 			for pb.Next() {
 				x = x*6364136223846793005 + 1442695040888963407
-				if q.State(ID(x>>32)*jobs>>32) == None {
+				if q.State(ID(x>>32)*n>>32) == None {
 					b.Error("none")
 				}
 			}
