@@ -41,8 +41,8 @@
 //     nothing and succeeds.
 //   - JOB-4: At most one attempt of a job runs. Attempts have ascending numbers, also after Redo,
 //     and a result of another attempt is refused.
-//   - JOB-5: Only Apply changes the state. Equal decisions give equal states, and equal states
-//     decide equally: no map order, clock or random number takes part. A snapshot with the
+//   - JOB-5: Only Apply changes what a Snapshot has. Equal decisions give equal states, and equal
+//     states decide equally: no map order, clock or random number takes part. A snapshot with the
 //     decisions since is equal to a replay of all.
 //   - JOB-6: No job starves that an agent could run: if it is the head of its signature and pending
 //     longer than MaxPendingWait, an agent that polls with Greedy or Patient gets it before all

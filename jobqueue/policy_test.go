@@ -254,7 +254,7 @@ func TestPause(t *testing.T) {
 func TestSubmitOnce(t *testing.T) {
 	q := newQueue(t, Config{})
 	must(t)(q.Submit(0, 1, &Spec{Key: "k", Require: []string{"x", "y"}, Prefer: []string{"z"}, Group: "g"}))
-	d, err := q.Submit(0, 2, &Spec{Key: "k", Require: []string{"y", "x", "x"}, Prefer: []string{"z"}, Group: "g"})
+	d, err := q.Submit(0, 2, &Spec{Key: "k", Require: []string{"y", "x", "x"}, Prefer: []string{"z"}, Group: "g", NotBefore: 9})
 	if err != nil || d.Kind != Nothing || d.ID != 1 || q.State(2) != None {
 		t.Fatalf("a repeated submission: %+v, %v", d, err)
 	}

@@ -182,7 +182,8 @@ func (q *Queue) apply(d Decision) (Decision, error) {
 	return d, nil
 }
 
-// fingerprint returns a hash of a specification.
+// fingerprint returns a hash of a specification, without the earliest start: a client that repeats
+// a submission may compute it from the time of day.
 func fingerprint(s *Spec) uint64 {
 	var b []byte
 	for _, list := range [][]string{canonical(s.Require), canonical(s.Prefer), {s.Group}} {
@@ -191,7 +192,7 @@ func fingerprint(s *Spec) uint64 {
 			b = append(binary.AppendUvarint(b, uint64(len(name))), name...)
 		}
 	}
-	b = binary.AppendUvarint(append(b, s.Priority), uint64(s.NotBefore))
+	b = append(b, s.Priority)
 	for _, id := range after(s) {
 		b = binary.AppendUvarint(b, uint64(id))
 	}

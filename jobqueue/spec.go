@@ -28,8 +28,9 @@ type Spec struct {
 	NotBefore int64
 	// After has the jobs that must be Done before. They must have been submitted.
 	After []ID
-	// Key makes the submission idempotent: of the jobs with one key, the queue has the first.
-	// Empty: no key. A key is forgotten when its job is evicted.
+	// Key makes the submission idempotent: of the jobs with one key, the queue has the first. The
+	// others may differ from it in NotBefore only. Empty: no key. A key is forgotten when its job
+	// is evicted.
 	Key string
 	// Group is the name of a set of jobs that clients watch and cancel together; empty: no group.
 	Group string
