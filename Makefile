@@ -20,7 +20,7 @@ TIMEOUT  = 15m
 ARGS     =
 # Packages with goroutines of their own, and crash runs under the race detector, which is about ten
 # times slower.
-RACE     = ./agent/... ./api/... ./bench/... ./bridge/... ./cmd/weir/... ./dynamotest/... ./executor/... ./internal/... ./lease/... ./processors/... ./test/...
+RACE     = ./agent/... ./api/... ./bench/... ./bridge/... ./cmd/weir/... ./dynamotest/... ./executor/... ./internal/... ./jobqueue ./lease/... ./processors/... ./test/...
 RACERUNS = 8
 # Tests that inject a bug, tests that have one goroutine or take an hour under the race detector,
 # and slow ones whose goroutines other tests run there.

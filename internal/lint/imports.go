@@ -25,6 +25,7 @@ type pure struct {
 	but   []string // folders among them to which it does not apply
 	own   []string // folders that they may import beside their own
 	any   bool     // they may import any library
+	also  []string // libraries that they may import, each with those below it
 	why   string   // reason in a complaint
 	use   string   // remedy in a complaint
 }
@@ -44,6 +45,14 @@ func coreFolders() []string {
 	return []string{"spendcounter", "dedup", "balancer", "liberator", "pacing", "jobqueue"}
 }
 
+// bitVectorCore is the core that may use compressed bit vectors.
+const bitVectorCore = "jobqueue"
+
+const (
+	coreReason = "a core computes from its inputs alone, so that tests and replays get equal results"
+	coreRemedy = "take the data in the batch or the commit, and return it in stream.Changes"
+)
+
 func pureRules() []pure {
 	return []pure{
 		{
@@ -57,10 +66,16 @@ func pureRules() []pure {
 			use: "pass the data through the types of stream",
 		},
 		{
-			roots: append(coreFolders(), "spendcache/selection"), but: []string{"pacing/market"}, // a simulator, by seed
+			roots: append(coreFolders(), "spendcache/selection"), but: []string{"pacing/market", bitVectorCore}, // a simulator, by seed
 			own: []string{"events", "internal", "stream", "lease", "spendcache/selection"},
-			why: "a core computes from its inputs alone, so that tests and replays get equal results",
-			use: "take the data in the batch or the commit, and return it in stream.Changes",
+			why: coreReason,
+			use: coreRemedy,
+		},
+		{
+			roots: []string{bitVectorCore}, own: []string{"events", "internal", "stream"},
+			also: []string{"github.com/RoaringBitmap/roaring/v2"},
+			why:  coreReason,
+			use:  coreRemedy,
 		},
 		{
 			roots: []string{"internal"}, own: []string{"events", "stream", "lease", "internal"}, any: true,
@@ -232,7 +247,7 @@ func (r pure) check(p Package, byPath map[string]Package) []string {
 				seen[imp] = true
 				todo = append(todo, step{imp, via})
 			case at.path == Module+"/stream" && imp == "log/slog": // for the type of Task.Log, which the runtime gives
-			case !ours && !r.any && !harmless(imp):
+			case !ours && !r.permits(imp):
 				bad = append(bad, fmt.Sprintf("%s imports %s%s: %s: %s", short(p.Path), imp, via, r.why, r.use))
 			}
 		}
@@ -255,6 +270,11 @@ func (r reserved) check(p Package) []string {
 		}
 	}
 	return bad
+}
+
+// permits reports whether the rule permits the library dep.
+func (r pure) permits(dep string) bool {
+	return r.any || harmless(dep) || slices.ContainsFunc(r.also, func(l string) bool { return below(dep, l) })
 }
 
 // harmless reports whether a pure package may import dep: a package of the standard library without

@@ -38,6 +38,7 @@ func TestCheckImports(t *testing.T) {
 			pkg("internal/ring", "sort"),
 			pkg("internal/obs", "github.com/prometheus/client_golang/prometheus"),
 			pkg("spendcounter", "./events", "./stream", "./spendcounter/spendpb", "time"),
+			pkg("jobqueue", "github.com/RoaringBitmap/roaring/v2", "github.com/RoaringBitmap/roaring/v2/roaring64", "./internal/dense"),
 			pkg("spendcounter/spendpb", "google.golang.org/protobuf/proto"),
 			pkg("processors", kgo, pebble, "./stream", "./internal/obs", "./processors/internal/txn", "./processors/internal/handler"),
 			pkg("processors/offline", "./processors", "./processors/internal/store"),
@@ -65,6 +66,8 @@ func TestCheckImports(t *testing.T) {
 		{"a core uses the network", []Package{pkg("pacing", "net/http")}, "pacing imports net/http: a core "},
 		{"a core draws random numbers", []Package{pkg("balancer", "math/rand/v2")}, "balancer imports math/rand/v2: a core "},
 		{"a core needs another", []Package{pkg("balancer", "./dedup")}, "balancer imports dedup: a core "},
+		{"the bit vectors in another core", []Package{pkg("pacing", "github.com/RoaringBitmap/roaring/v2")}, "pacing imports github.com/RoaringBitmap/roaring/v2: a core "},
+		{"another library in the core with bit vectors", []Package{pkg("jobqueue", "example.com/x")}, "jobqueue imports example.com/x: a core "},
 		{"a core needs the runtime", []Package{pkg("jobqueue", "./processors")}, "jobqueue imports processors: a core "},
 		{
 			"a core needs a library through another package",

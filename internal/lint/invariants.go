@@ -16,7 +16,7 @@ const invariantsDoc = "docs/invariants.md"
 // file, and for each path and each test in invariantsDoc that does not exist. A path is in
 // backquotes and has a slash. A test has the folder of its package: `processors.TestCrashes`.
 func CheckInvariants(files []File) []string {
-	number := regexp.MustCompile(`\b(RUN|SPEND|API|MIRROR|PUSH|CACHE|PACE|LEASE|DEV)-[0-9]+\b`)
+	number := regexp.MustCompile(`\b(RUN|SPEND|API|MIRROR|PUSH|CACHE|PACE|LEASE|JOB|DEV)-[0-9]+\b`)
 	row := regexp.MustCompile(`(?m)^\| (` + number.String() + `) \|`)
 	rows, inGo := map[string]int{}, map[string]bool{}
 	var bad []string

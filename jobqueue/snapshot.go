@@ -1,0 +1,290 @@
+package jobqueue
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
+)
+
+// Snapshot is the state of a queue as data. Equal states have equal snapshots: it has no number
+// that depends on the history, and its lists are sorted.
+type Snapshot struct {
+	Now      int64
+	Paused   bool
+	Filled   bool // there was a job
+	Last     ID
+	Gone     ID // see Evict
+	Segments []SegmentRow
+	Jobs     []JobRow // of open segments
+	Agents   []AgentRow
+	Means    []MeanRow
+}
+
+// SegmentRow is a segment of 65,536 ids that begins at First.
+type SegmentRow struct {
+	First                    ID
+	Base                     int64 // of an open segment: time of its first job, Unix ms
+	Closed                   bool
+	Failed, Canceled, Absent []uint16 // of a closed segment: positions. The others are Done
+}
+
+// JobRow is a job in an open segment.
+type JobRow struct {
+	ID      ID
+	Spec    Spec // After has the jobs that are not Done
+	Hash    uint64
+	State   State
+	Attempt uint8
+	Spared  uint8  // attempts that are not charged as tries
+	Since   int64  // Pending: since when
+	Until   int64  // Running: end of the lease. Delayed: when it is due
+	Agent   string // Running
+	Started int64  // Running
+}
+
+// AgentRow is an agent that is up.
+type AgentRow struct {
+	Name    string
+	Profile Profile
+	Learned []string // last used last
+	Avoid   []Avoid  // oldest first
+}
+
+// Avoid is an entry of an agent's blacklist.
+type Avoid struct {
+	ID    ID
+	Until int64
+}
+
+// MeanRow is the mean run time of a signature.
+type MeanRow struct {
+	Require, Prefer []string
+	Ms              int64
+}
+
+// Snapshot returns the state of q.
+func (q *Queue) Snapshot() *Snapshot {
+	s := &Snapshot{Now: q.now, Paused: q.paused, Filled: q.filled, Last: q.last, Gone: q.gone}
+	s.Segments = q.matrix.rows()
+	s.Jobs = q.jobRows()
+	for _, a := range q.agents {
+		if a == nil {
+			continue
+		}
+		row := AgentRow{Name: a.name, Profile: Profile{Has: q.sigs.namesOf(a.list), Slots: a.slots}}
+		for _, r := range a.learned {
+			row.Learned = append(row.Learned, q.sigs.names[r])
+		}
+		for _, x := range a.avoid {
+			row.Avoid = append(row.Avoid, Avoid{x.id, x.until})
+		}
+		s.Agents = append(s.Agents, row)
+	}
+	slices.SortFunc(s.Agents, func(a, b AgentRow) int { return compare(a.Name, b.Name) })
+	for n, ms := range q.sigs.means {
+		if row := &q.sigs.rows[n]; row.key != "" && ms > 0 {
+			s.Means = append(s.Means, MeanRow{q.sigs.namesOf(row.require), q.sigs.namesOf(row.prefer), ms})
+		}
+	}
+	slices.SortFunc(s.Means, func(a, b MeanRow) int {
+		if c := slices.Compare(a.Require, b.Require); c != 0 {
+			return c
+		}
+		return slices.Compare(a.Prefer, b.Prefer)
+	})
+	return s
+}
+
+func compare(a, b string) int { return slices.Compare([]byte(a), []byte(b)) }
+
+func (m *matrix) rows() (rows []SegmentRow) {
+	d := m.dir.Load()
+	if d == nil {
+		return nil
+	}
+	for i := range d.segs {
+		s := d.segs[i].Load()
+		if s == nil {
+			continue
+		}
+		row := SegmentRow{First: ID((d.first + uint64(i)) << segmentBits)}
+		if s.open != nil {
+			row.Base = s.open.base
+		} else {
+			others := s.closed.list()
+			row.Closed, row.Failed, row.Canceled, row.Absent = true, others[0], others[1], others[2]
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (q *Queue) jobRows() (rows []JobRow) {
+	keys, groups := map[ID]string{}, map[ID]string{}
+	for k, x := range q.keys {
+		keys[x.id] = k
+	}
+	for name, g := range q.groups {
+		for it := g.Iterator(); it.HasNext(); {
+			groups[ID(it.Next())] = name
+		}
+	}
+	q.matrix.each(None, 0, func(id ID) bool {
+		c, at := q.matrix.columns(id)
+		sig, priority := q.class(id)
+		row := JobRow{ID: id, State: q.matrix.state(id), Attempt: c.attemptOf(at), Spared: q.spared[id]}
+		row.Spec = Spec{
+			Require: q.sigs.namesOf(q.sigs.rows[sig].require), Prefer: q.sigs.namesOf(q.sigs.rows[sig].prefer), Priority: uint8(priority),
+			Key: keys[id], Group: groups[id],
+		}
+		if row.Spec.Key != "" {
+			row.Hash = q.keys[row.Spec.Key].hash
+		}
+		switch row.State {
+		case Pending:
+			row.Since = c.sinceOf(at)
+		case Delayed:
+			row.Until = q.due[id]
+		case Running:
+			r := q.runs[id]
+			row.Until, row.Started, row.Agent = r.until, r.started, q.agents[r.agent].name
+		case Blocked:
+			row.Spec.After, row.Spec.NotBefore = slices.Clone(q.block[id].left), q.block[id].notBefore
+		default:
+		}
+		rows = append(rows, row)
+		return true
+	})
+	return rows
+}
+
+// Restore returns the queue of a snapshot. It must have the settings of the queue that took it. The
+// error wraps ErrInvalid.
+func Restore(cfg Config, s *Snapshot) (*Queue, error) {
+	q, err := New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.validate(); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	for i := range s.Agents {
+		row := &s.Agents[i]
+		if err := q.Apply(&Decision{Kind: AgentUp, Agent: row.Name, Profile: &row.Profile}); err != nil {
+			return nil, fmt.Errorf("snapshot: %w", err)
+		}
+		a := q.agents[q.byName[row.Name]]
+		for _, name := range row.Learned {
+			r := q.sigs.resource(name)
+			a.learned = append(a.learned, r)
+			q.sigs.claim(r, 1)
+		}
+		for _, x := range row.Avoid {
+			a.avoid = append(a.avoid, avoided{x.ID, x.Until})
+		}
+	}
+	for i := range s.Segments {
+		q.matrix.restore(&s.Segments[i])
+	}
+	for i := range s.Jobs {
+		q.restore(&s.Jobs[i])
+	}
+	for _, row := range s.Means {
+		n, _ := q.sigs.intern(row.Require, row.Prefer)
+		q.sigs.means[n] = row.Ms
+	}
+	q.now, q.paused, q.filled, q.last, q.gone = s.Now, s.Paused, s.Filled, s.Last, s.Gone
+	q.matrix.flows = [states][states]uint64{}
+	return q, nil
+}
+
+// validate returns an error if a queue cannot have the state.
+func (s *Snapshot) validate() error {
+	open := map[ID]bool{}
+	for i := range s.Segments {
+		row := &s.Segments[i]
+		ascends := i == 0 || row.First > s.Segments[i-1].First && row.First-s.Segments[i-1].First <= maxStep
+		if row.First%segmentSize != 0 || row.First > s.Last || !ascends {
+			return fmt.Errorf("%w segment at %d: segments must ascend, and begin at a multiple of %d", ErrInvalid, row.First, segmentSize)
+		}
+		open[row.First] = !row.Closed
+	}
+	agents := map[string]bool{}
+	for i := range s.Agents {
+		agents[s.Agents[i].Name] = true
+	}
+	for i := range s.Jobs {
+		row := &s.Jobs[i]
+		running := row.State == Running
+		valid := row.State != None && row.State < states && running == (row.Agent != "")
+		if running {
+			valid = valid && row.Attempt > 0 && agents[row.Agent]
+		}
+		switch {
+		case row.ID > s.Last || i > 0 && row.ID <= s.Jobs[i-1].ID:
+			return fmt.Errorf("%w job %d: jobs must ascend to the last, %d", ErrInvalid, row.ID, s.Last)
+		case !open[row.ID-row.ID%segmentSize]:
+			return fmt.Errorf("%w job %d: no open segment has it", ErrInvalid, row.ID)
+		case !valid:
+			return fmt.Errorf("%w job %d: state %d with agent %q and attempt %d", ErrInvalid, row.ID, row.State, row.Agent, row.Attempt)
+		}
+		if err := row.Spec.validate(); err != nil {
+			return fmt.Errorf("job %d: %w", row.ID, err)
+		}
+	}
+	return nil
+}
+
+func (m *matrix) restore(row *SegmentRow) {
+	m.make(row.First, row.Base)
+	if !row.Closed {
+		return
+	}
+	m.counts[Failed] += uint64(len(row.Failed))
+	m.counts[Canceled] += uint64(len(row.Canceled))
+	m.counts[Done] += segmentSize - uint64(len(row.Failed)+len(row.Canceled)+len(row.Absent))
+	d := m.dir.Load()
+	closed := newFinals([3][]uint16{row.Failed, row.Canceled, row.Absent})
+	d.segs[uint64(row.First)>>segmentBits-d.first].Store(&segment{closed: closed})
+}
+
+func (q *Queue) restore(row *JobRow) {
+	c, at := q.matrix.columns(row.ID)
+	sig := q.intern(row.Spec.Require, row.Spec.Prefer)
+	q.sigs.rows[sig].jobs++
+	c.add(at, sig<<4|uint32(row.Spec.Priority))
+	if row.Attempt > 0 {
+		c.setAttempt(at, row.Attempt)
+	}
+	if row.Spared > 0 {
+		q.spared[row.ID] = row.Spared
+	}
+	if row.Spec.Key != "" {
+		q.keys[row.Spec.Key] = submission{row.ID, row.Hash}
+		c.keyed = append(c.keyed, keyed{row.ID, row.Spec.Key})
+	}
+	if row.Spec.Group != "" {
+		if q.groups[row.Spec.Group] == nil {
+			q.groups[row.Spec.Group] = roaring64.New()
+		}
+		q.groups[row.Spec.Group].Add(uint64(row.ID))
+	}
+	q.matrix.move(row.ID, None, row.State)
+	switch row.State {
+	case Pending:
+		q.now = row.Since
+		q.enqueue(row.ID)
+	case Delayed:
+		q.due[row.ID] = row.Until
+		q.arm(row.Until, row.ID)
+	case Blocked:
+		q.hold(row.ID, blocked{slices.Clone(row.Spec.After), row.Spec.NotBefore})
+	case Running:
+		n := q.byName[row.Agent]
+		q.runs[row.ID] = run{agent: n, attempt: row.Attempt, started: row.Started, until: row.Until, timer: row.Until}
+		q.agents[n].running++
+		q.arm(row.Until, row.ID)
+	default:
+	}
+}
