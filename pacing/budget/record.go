@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events"
@@ -47,23 +48,18 @@ func (l *Limit) record() *eventspb.BudgetLimit {
 
 func recordSize(d *Document) int { return proto.Size(d.Record()) }
 
+// FromStored returns the document of a record that FromRecord has accepted, without a check: the
+// rules of this machine, such as its time zones, may be other ones now.
+func FromStored(m *eventspb.AccountBudgets) *Document {
+	d := fromRecord(m)
+	d.normalize()
+	return d
+}
+
 // FromRecord returns the document of a record. Its error is of type Problems: a record is checked
 // as a document of a person is, and needs a version.
 func FromRecord(m *eventspb.AccountBudgets) (*Document, error) {
-	d := &Document{
-		Account: m.GetAccount(), Version: m.GetVersion(), Zone: m.GetTimeZone(), Currency: m.GetCurrency(),
-		EffectiveMs: m.GetEffectiveFromMs(),
-	}
-	for _, s := range m.GetShared() {
-		d.Shared = append(d.Shared, Shared{ID: s.GetId(), Parent: s.GetParent(), Limit: limitOf(s.GetLimit())})
-	}
-	for _, c := range m.GetCampaigns() {
-		row := Campaign{ID: c.GetCampaign(), Shared: c.GetShared(), Limit: limitOf(c.GetLimit())}
-		for _, a := range c.GetArms() {
-			row.Arms = append(row.Arms, Arm{a.GetArm(), a.GetPpm()})
-		}
-		d.Campaigns = append(d.Campaigns, row)
-	}
+	d := fromRecord(m)
 	var p problems
 	if d.Version == 0 {
 		p.add("version", "it is 0: the record needs a version of 1 or more")
@@ -79,6 +75,24 @@ func FromRecord(m *eventspb.AccountBudgets) (*Document, error) {
 	return d, nil
 }
 
+func fromRecord(m *eventspb.AccountBudgets) *Document {
+	d := &Document{
+		Account: m.GetAccount(), Version: m.GetVersion(), Zone: m.GetTimeZone(), Currency: m.GetCurrency(),
+		EffectiveMs: m.GetEffectiveFromMs(),
+	}
+	for _, s := range m.GetShared() {
+		d.Shared = append(d.Shared, Shared{ID: s.GetId(), Parent: s.GetParent(), Limit: limitOf(s.GetLimit())})
+	}
+	for _, c := range m.GetCampaigns() {
+		row := Campaign{ID: c.GetCampaign(), Shared: c.GetShared(), Limit: limitOf(c.GetLimit())}
+		for _, a := range c.GetArms() {
+			row.Arms = append(row.Arms, Arm{a.GetArm(), a.GetPpm()})
+		}
+		d.Campaigns = append(d.Campaigns, row)
+	}
+	return d
+}
+
 func limitOf(m *eventspb.BudgetLimit) Limit {
 	l := Limit{Kind: Kind(m.GetKind()), Micros: m.GetMicros(), CapPPM: m.GetCapPpm()}
 	for _, f := range m.GetFlights() {
@@ -91,6 +105,12 @@ func limitOf(m *eventspb.BudgetLimit) Limit {
 // in 8 bytes, big endian. The keys of an account are in the order of its versions.
 func AppendKey(dst []byte, account string, version uint64) []byte {
 	return binary.BigEndian.AppendUint64(AccountPrefix(dst, account), version)
+}
+
+// RecordKey returns the key of the record of d in ads.budgets: AppendKey and a hash of the
+// document, so that two documents with one version have two keys.
+func (d *Document) RecordKey() []byte {
+	return binary.BigEndian.AppendUint64(AppendKey(nil, d.Account, d.Version), xxhash.Sum64(d.Encode()))
 }
 
 // AccountPrefix appends what the keys of all versions of an account begin with.

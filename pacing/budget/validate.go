@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	_ "time/tzdata" // for machines without zone files
 	"unicode/utf8"
 
 	"github.com/weirhq/weir/events"
