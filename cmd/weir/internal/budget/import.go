@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	rpc "connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -62,9 +63,10 @@ func newImportCmd(a *cli.App) *cobra.Command {
 // line is a document of a file.
 type line struct {
 	n    int // of the line, from 1
-	d    *budget.Document
 	m    *structpb.Struct
 	size int // of m in a request
+
+	unchanged bool // by the answer to the check
 }
 
 // readLines returns the documents of a file. It prints the lines that are refused.
@@ -98,7 +100,7 @@ func readLines(a *cli.App, in io.Reader) (list []line, err error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, line{n, d, m, proto.Size(m)})
+		list = append(list, line{n: n, m: m, size: proto.Size(m)})
 	}
 	if err := s.Err(); errors.Is(err, bufio.ErrTooLong) {
 		refuse(n+1, fmt.Errorf("the line has more than %d bytes", maxLine))
@@ -142,10 +144,13 @@ func (r importer) importAll(ctx context.Context, list []line) error {
 		r.a.Notef("dry run: nothing was written")
 		return cli.PrintOne(r.a, sum)
 	}
-	if sum, err = r.sendAll(ctx, list, false); err != nil {
-		return cli.Fail(0, fmt.Sprintf("the import ended after %d of %d documents", sum.Documents, len(list)), err,
+	changed := slices.DeleteFunc(list, func(x line) bool { return x.unchanged })
+	unchanged := sum.Unchanged
+	if sum, err = r.sendAll(ctx, changed, false); err != nil {
+		return cli.Fail(0, fmt.Sprintf("the import ended after %d of %d documents", sum.Documents, len(changed)), err,
 			"run the same command again: documents that are set do not change")
 	}
+	sum.Documents, sum.Unchanged = sum.Documents+unchanged, sum.Unchanged+unchanged
 	return cli.PrintOne(r.a, sum)
 }
 
@@ -185,7 +190,8 @@ func (r importer) sendAll(ctx context.Context, list []line, check bool) (sum imp
 		if err != nil {
 			return sum, fmt.Errorf("lines %d to %d: %w", list[0].n, list[n-1].n, err)
 		}
-		for _, x := range res.GetResults() {
+		for i, x := range res.GetResults()[:min(n, len(res.GetResults()))] {
+			list[i].unchanged = x.GetUnchanged()
 			if sum.Documents++; x.GetUnchanged() {
 				sum.Unchanged++
 			} else {
