@@ -11,9 +11,9 @@
 //
 // # Invariants
 //
-//   - PACE-9: The state of an account does not depend on the order in which the records of the
+//   - PACE-15: The state of an account does not depend on the order in which the records of the
 //     inputs are folded, nor on repetitions, crashes and takeovers.
-//   - PACE-10: A record that is not valid as a whole changes nothing. It is a dead letter with its
+//   - PACE-16: A record that is not valid as a whole changes nothing. It is a dead letter with its
 //     problems.
 //
 // # What it does not do

@@ -46,11 +46,11 @@
 //
 // # Invariants
 //
-//   - PACE-6: A document is valid as a whole, or its error has every problem with the path of its
+//   - PACE-12: A document is valid as a whole, or its error has every problem with the path of its
 //     field. The encodings of a document, as JSON and as a record, give the same document.
-//   - PACE-7: Versions does not depend on the order in which documents are added, nor on
+//   - PACE-13: Versions does not depend on the order in which documents are added, nor on
 //     repetitions. A smaller version never replaces a greater one.
-//   - PACE-8: A day of a time zone begins where the day before it ends, and the budgets of a
+//   - PACE-14: A day of a time zone begins where the day before it ends, and the budgets of a
 //     campaign's arms never add up to more than its budget.
 //
 // # What it does not do

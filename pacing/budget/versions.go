@@ -14,7 +14,7 @@ type Versions struct {
 }
 
 // Add returns the versions with d, a document that was read in a record of a time, Unix ms. The
-// result depends on what was added, and not on the order, nor on repetitions: PACE-7.
+// result depends on what was added, and not on the order, nor on repetitions: PACE-13.
 //
 // A version is removed if a greater one holds since HorizonMs, or holds earlier than it.
 func (v Versions) Add(d *Document, recordMs int64) Versions {
