@@ -27,6 +27,7 @@ type Client struct {
 	http    *http.Client
 	spend   weirpbconnect.SpendServiceClient
 	adjust  weirpbconnect.AdjustmentServiceClient
+	budgets weirpbconnect.BudgetServiceClient
 	cache   weirpbconnect.SpendCacheServiceClient
 	cluster weirpbconnect.ClusterServiceClient
 	state   weirpbconnect.StateServiceClient
@@ -102,6 +103,7 @@ func NewClientWith(cfg ClientConfig) *Client {
 	opts := []connect.ClientOption{connect.WithInterceptors(auth), connect.WithReadMaxBytes(maxAnswerBytes)}
 	c.spend = weirpbconnect.NewSpendServiceClient(c.http, base.String(), opts...)
 	c.adjust = weirpbconnect.NewAdjustmentServiceClient(c.http, base.String(), opts...)
+	c.budgets = weirpbconnect.NewBudgetServiceClient(c.http, base.String(), opts...)
 	c.cache = weirpbconnect.NewSpendCacheServiceClient(c.http, base.String(), opts...)
 	c.cluster = weirpbconnect.NewClusterServiceClient(c.http, base.String(), opts...)
 	c.state = weirpbconnect.NewStateServiceClient(c.http, base.String(), opts...)
@@ -189,6 +191,30 @@ func (c *Client) ListAdjustments(ctx context.Context, req *weirpb.ListAdjustment
 		return nil, c.addrErr
 	}
 	return call(ctx, c, limit, c.adjust.ListAdjustments, req)
+}
+
+// SetBudgets writes budgets and returns when they are applied.
+func (c *Client) SetBudgets(ctx context.Context, req *weirpb.SetBudgetsRequest) (*weirpb.SetBudgetsResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, waitTimeout, c.budgets.SetBudgets, req)
+}
+
+// GetBudgets returns the versions of the budgets of an account.
+func (c *Client) GetBudgets(ctx context.Context, req *weirpb.GetBudgetsRequest) (*weirpb.GetBudgetsResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, callTimeout, c.budgets.GetBudgets, req)
+}
+
+// ListBudgets returns a page of the versions of all accounts.
+func (c *Client) ListBudgets(ctx context.Context, req *weirpb.ListBudgetsRequest) (*weirpb.ListBudgetsResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, callTimeout, c.budgets.ListBudgets, req)
 }
 
 // ListHealth returns the newest histogram of each shard.

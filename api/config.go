@@ -73,6 +73,10 @@ type Config struct {
 	// Adjustments is the source of AdjustmentService, beside Spend. Defaults to none: its calls are
 	// refused.
 	Adjustments AdjustmentSource
+	// Budgets and BudgetSink are the source and the sink of BudgetService. Default to none: its
+	// calls are refused.
+	Budgets    BudgetSource
+	BudgetSink BudgetSink
 	// SpendCache is the source of SpendCacheService. Defaults to none: its calls are refused.
 	SpendCache SpendCacheSource
 	// SpendApp is the application whose state Spend reads. Lists of spend read its State, and

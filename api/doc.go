@@ -10,6 +10,7 @@
 //	                           │                             └─ /debug/pprof/
 //	                           ├─ SpendCacheService ─▶ SpendCacheSource
 //	                           ├─ AdjustmentService ─▶ AdjustmentSource
+//	                           ├─ BudgetService ──▶ BudgetSource, BudgetSink
 //	                           ├─ ClusterService ─▶ ClusterSource; App: tasks, savepoints
 //	                           ├─ /query/ ───▶ Config.Queries ─▶ App
 //	                           └─ StateService ─▶ App, by the name in the request
@@ -71,9 +72,12 @@
 //     takes long to read (LeaseSource, DeadLetterSource) is read in the background, while pages are
 //     open, for at most 5 % of the time. A page waits 100 ms for the first such read, and 2 s for
 //     all of its content.
+//   - API-15: Of a request with budgets nothing is written if one of its documents is refused, be
+//     it for its content or for its version. The answer comes when all of them are applied.
 //
 // The package does not read Kafka or Pebble. It keeps nothing but the owners of partitions and what
-// was read in the background for pages. It changes nothing, except that one call takes a savepoint.
-// It has no users or roles beyond one token, and no rate limit per caller; instead it limits the
-// number of concurrent requests. It rejects calls from web pages of other origins.
+// was read in the background for pages. It changes nothing, except that one call takes a savepoint,
+// and one writes budgets. It has no users or roles beyond one token, and no rate limit per caller;
+// instead it limits the number of concurrent requests. It rejects calls from web pages of other
+// origins.
 package api

@@ -101,6 +101,8 @@ func procedures() []string {
 		weirpbconnect.SpendServiceListHealthProcedure,
 		weirpbconnect.SpendServiceListSpendProcedure, weirpbconnect.SpendServiceTopSpendProcedure,
 		weirpbconnect.AdjustmentServiceListAdjustmentsProcedure,
+		weirpbconnect.BudgetServiceSetBudgetsProcedure, weirpbconnect.BudgetServiceGetBudgetsProcedure,
+		weirpbconnect.BudgetServiceListBudgetsProcedure,
 		weirpbconnect.ClusterServiceGetClusterProcedure, weirpbconnect.ClusterServiceListPartitionsProcedure,
 		weirpbconnect.ClusterServiceCreateSavepointProcedure,
 		weirpbconnect.StateServiceGetStateProcedure, weirpbconnect.StateServiceScanStateProcedure,

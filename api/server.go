@@ -257,6 +257,7 @@ func (s *Server) dataHandler() http.Handler {
 			mux.Handle(weirpbconnect.NewSpendServiceHandler(none, opts...))
 			mux.Handle(weirpbconnect.NewAdjustmentServiceHandler(none, opts...))
 		}
+		mux.Handle(weirpbconnect.NewBudgetServiceHandler(&budgetService{s.cfg.Budgets, s.cfg.BudgetSink, s.apps}, opts...))
 		mux.Handle(weirpbconnect.NewSpendCacheServiceHandler(&spendCacheService{s.cfg.SpendCache}, opts...))
 		s.addPages(mux)
 	}

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"maps"
 	"math"
 	"strconv"
 	"time"
@@ -67,13 +68,8 @@ func CopiedTopics(dc string, l Layout) []stream.Topic {
 	topic := func(first, message string, retention time.Duration) stream.Topic {
 		return stream.Topic{
 			Name: l.Name(first), Key: "account", Partitions: l.Partitions(), Cleanup: stream.CleanupDelete, Retention: retention,
-			Config: map[string]string{
-				"max.message.bytes":               strconv.Itoa(2 * MaxEventBatch),
-				"message.timestamp.type":          "CreateTime",
-				"message.timestamp.after.max.ms":  strconv.Itoa(math.MaxInt64),
-				"message.timestamp.before.max.ms": strconv.Itoa(math.MaxInt64),
-			},
-			Doc: message + ": a copy from datacentre " + dc + ", with the same partition number; a header holds the origin's offset",
+			Config: copiedConfig(),
+			Doc:    message + ": a copy from datacentre " + dc + ", with the same partition number; a header holds the origin's offset",
 		}
 	}
 	return []stream.Topic{
@@ -81,6 +77,66 @@ func CopiedTopics(dc string, l Layout) []stream.Topic {
 		topic(CopiedAdjustmentsTopic(dc), "Adjustment", 30*day),
 	}
 }
+
+// copiedConfig returns the settings of topics of copied records.
+func copiedConfig() map[string]string {
+	return map[string]string{
+		"max.message.bytes":               strconv.Itoa(2 * MaxEventBatch),
+		"message.timestamp.type":          "CreateTime",
+		"message.timestamp.after.max.ms":  strconv.Itoa(math.MaxInt64),
+		"message.timestamp.before.max.ms": strconv.Itoa(math.MaxInt64),
+	}
+}
+
+// PacingCatalog returns the topics of pacing, beside those of CopiedBudgets.
+//
+// Budgets are compacted, because they are valid until they are replaced, and a datacentre that is
+// new reads all of them. Kafka keeps the last record of each key. If the key were the account, an
+// older version that is written again, or late, would remove the newer one for such a reader.
+// Therefore each version has a key of its own: compaction removes repetitions alone. Replaced
+// versions stay in the topic. Readers take the greatest version: see package pacing/budget.
+func PacingCatalog(l Layout) []stream.Topic {
+	shards := l.Partitions()
+	budgets := inputConfig()
+	maps.Copy(budgets, budgetsConfig())
+	topics := []stream.Topic{
+		{
+			Name: l.Name(BudgetsTopic), Key: "account, and the version as 8 bytes", Partitions: shards, Cleanup: stream.CleanupCompact,
+			Config: budgets,
+			Doc:    "AccountBudgets: a version of the budgets of an account; partition = Shard(account)",
+		},
+		{
+			Name: l.Name(PacingStateTopic), Key: "state table and key", Partitions: shards, Cleanup: stream.CleanupCompact,
+			Config: stream.ChangelogTopic("", 0).Config,
+			Doc:    "the versions of budgets that are in force, or will be; the changelog of pacing",
+		},
+		{
+			Name: l.Name(PacingDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: stream.CleanupCompact,
+			Config: stream.DeadLetterTopic("", 0).Config,
+			Doc:    "a rejected record of budgets, with its bytes, origin and reason; a tombstone marks it as resolved",
+		},
+	}
+	for i := range topics {
+		topics[i].Changelog = l.Name(PacingStateTopic)
+	}
+	return topics
+}
+
+// CopiedBudgets returns the topic for budgets that are copied from datacentre dc.
+func CopiedBudgets(dc string, l Layout) stream.Topic {
+	config := copiedConfig()
+	maps.Copy(config, budgetsConfig())
+	return stream.Topic{
+		Name: l.Name(CopiedBudgetsTopic(dc)), Key: "as in " + l.Name(BudgetsTopic), Partitions: l.Partitions(),
+		Cleanup: stream.CleanupCompact,
+		Config:  config, Changelog: l.Name(PacingStateTopic),
+		Doc: "AccountBudgets: a copy from datacentre " + dc + ", with the same partition number; a header holds the origin's offset",
+	}
+}
+
+// budgetsConfig returns the settings of compaction of topics of budgets. Tombstones stay for a
+// week, as those of a changelog.
+func budgetsConfig() map[string]string { return stream.CompactConfig(64<<20, day, 7*day, "0.5") }
 
 // MirrorCatalog returns the topics of the mirror, beside those of CopiedTopics: its changelog, the
 // instructions of operators, and the rejected ones.

@@ -17,7 +17,8 @@ import (
 // allTopics returns the topics of the Kafka of one datacentre in a deployment of three.
 func allTopics() []stream.Topic {
 	l := Layout{}
-	return slices.Concat(Catalog("eu-west-1", l), CopiedTopics("us-east-1", l), CopiedTopics("ap-south-1", l), MirrorCatalog(l), PushCatalog("us-east-1", "eu-west-1", l))
+	return slices.Concat(Catalog("eu-west-1", l), CopiedTopics("us-east-1", l), CopiedTopics("ap-south-1", l), MirrorCatalog(l), PushCatalog("us-east-1", "eu-west-1", l),
+		PacingCatalog(l), []stream.Topic{CopiedBudgets("us-east-1", l)})
 }
 
 func TestCatalogNames(t *testing.T) {
@@ -39,6 +40,7 @@ func TestCatalogNames(t *testing.T) {
 		"ads.events", "ads.adjustments", "spend.by.eu-west-1", "spendcounter.dlq", "spend.audit",
 		"ads.events.from.us-east-1", "ads.events.from.ap-south-1", "ads.adjustments.from.us-east-1", "ads.adjustments.from.ap-south-1",
 		"mirror.state", "mirror.control", "mirror.dlq",
+		"ads.budgets", "ads.budgets.from.us-east-1", "pacing.state", "pacing.dlq",
 		"spend.from.us-east-1", "push.us-east-1.eu-west-1.state", "push.us-east-1.eu-west-1.control", "push.us-east-1.eu-west-1.dlq",
 	} {
 		if !seen[name] {
@@ -94,8 +96,8 @@ func TestCatalogRules(t *testing.T) {
 		return n
 	}
 	const headers = 64 << 10
-	for _, in := range []string{EventsTopic, AdjustmentsTopic} {
-		for _, out := range []string{SpendDLQTopic, CopiedEventsTopic("us-east-1")} {
+	for _, in := range []string{EventsTopic, AdjustmentsTopic, BudgetsTopic} {
+		for _, out := range []string{SpendDLQTopic, CopiedEventsTopic("us-east-1"), PacingDLQTopic, CopiedBudgetsTopic("us-east-1")} {
 			if size(out) < size(in)+headers {
 				t.Errorf("max.message.bytes: a record of %s with headers does not fit in %s", in, out)
 			}
@@ -104,7 +106,7 @@ func TestCatalogRules(t *testing.T) {
 			t.Errorf("%s: clients stamp the time; want the broker", in)
 		}
 	}
-	for _, copied := range []string{CopiedEventsTopic("us-east-1"), CopiedAdjustmentsTopic("us-east-1")} {
+	for _, copied := range []string{CopiedEventsTopic("us-east-1"), CopiedAdjustmentsTopic("us-east-1"), CopiedBudgetsTopic("us-east-1")} {
 		if by[copied]["message.timestamp.type"] != "CreateTime" {
 			t.Errorf("%s: copies do not keep the timestamp of the original record", copied)
 		}

@@ -12,6 +12,8 @@
 //	budget day  a Day in the account's time zone, stamped when the ad was inserted;
 //	            if it is absent, UTCDay of the event
 //	micros      money: an int64, millionths of a currency's unit; never a float
+//	budgets     what the campaigns of an account may spend: eventspb.AccountBudgets, which package
+//	            pacing/budget reads
 //	adjustment  a refund, a credit, or a correction for invalid traffic
 //	spend       the totals of one campaign, budget day and currency, per serving datacentre
 //	datacentre  a region with its own Kafka; ValidateDC states the form of its name
@@ -24,8 +26,9 @@
 //	               (copied, same partition)               ├──▶ spend.audit       what was counted, by minute
 //	                                                      └──▶ spendcounter.dlq  rejected records
 //
-// Catalog and CopiedTopics return the settings of these topics as data, LeaseCatalog those of the
-// topics of the lease loop. The caller creates the topics.
+// Budgets are in ads.budgets and its copies, which pacing reads. Catalog and CopiedTopics return
+// the settings of these topics as data, PacingCatalog those of budgets, and LeaseCatalog those of
+// the lease loop. The caller creates the topics.
 //
 // # Invariants
 //

@@ -21,6 +21,20 @@ func CopiedEventsTopic(dc string) string { return EventsTopic + ".from." + dc }
 // from datacentre dc. dc must pass ValidateDC.
 func CopiedAdjustmentsTopic(dc string) string { return AdjustmentsTopic + ".from." + dc }
 
+// BudgetsTopic is the topic, in generation 1, of the budgets of accounts.
+const BudgetsTopic = "ads.budgets"
+
+// CopiedBudgetsTopic returns the topic, in generation 1, of the budgets that are copied from
+// datacentre dc. dc must pass ValidateDC.
+func CopiedBudgetsTopic(dc string) string { return BudgetsTopic + ".from." + dc }
+
+// Application and topics of pacing, in generation 1.
+const (
+	PacingApp        = "pacing"
+	PacingStateTopic = "pacing.state" // the changelog
+	PacingDLQTopic   = "pacing.dlq"   // rejected records
+)
+
 // Applications and topics of the mirror, in generation 1.
 const (
 	MirrorApp          = "mirror"

@@ -39,7 +39,7 @@ func TestTopicsDocument(t *testing.T) {
 	}
 	var want []string
 	messages := map[string]int{}
-	for _, topic := range slices.Concat(Catalog("<dc>", Layout{}), CopiedTopics("<dc>", Layout{}), MirrorCatalog(Layout{}), PushCatalog("<dc>", "<target>", Layout{}), LeaseCatalog([]string{"<region>"}, 0)) {
+	for _, topic := range slices.Concat(Catalog("<dc>", Layout{}), CopiedTopics("<dc>", Layout{}), MirrorCatalog(Layout{}), PushCatalog("<dc>", "<target>", Layout{}), PacingCatalog(Layout{}), []stream.Topic{CopiedBudgets("<dc>", Layout{})}, LeaseCatalog([]string{"<region>"}, 0)) {
 		want = append(want, topicRow(topic))
 		if name, _, ok := strings.Cut(topic.Doc, ":"); ok {
 			messages[name]++

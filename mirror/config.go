@@ -27,6 +27,9 @@ type Peer struct {
 type Topic struct {
 	Name string                 // at the peer
 	Copy func(dc string) string // the name here of the copies of the records of a peer
+	// Compacted is whether the topics of copies are compacted, so that each copy needs a key. A
+	// copy without the key of its record has its place as the key.
+	Compacted bool
 }
 
 // Config configures the mirrors of all partitions. DC, Topics and Partitions must be set.

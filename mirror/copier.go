@@ -22,6 +22,7 @@ type copier struct {
 	topic, copy string // its name at the peer and here
 	key         string // of its rows
 	at          position
+	compacted   bool                // Topic.Compacted
 	share       *semaphore.Weighted // of the bytes of the queue
 	shareBytes  int64
 	origin      []byte            // header, used again
@@ -55,7 +56,7 @@ const (
 
 func newCopier(m *Mirror, p *peer, t Topic, share int) *copier {
 	return &copier{
-		m: m, peer: p, topic: t.Name, copy: t.Copy(p.DC), key: copyKey(p.DC, t.Name), at: start(),
+		m: m, peer: p, topic: t.Name, copy: t.Copy(p.DC), compacted: t.Compacted, key: copyKey(p.DC, t.Name), at: start(),
 		share: semaphore.NewWeighted(int64(share)), shareBytes: int64(share), wake: func() {},
 	}
 }
@@ -204,6 +205,9 @@ func (c *copier) emit(out *stream.SourceBatch, log logreader.TopicID, r *logread
 	msg := stream.Message{Key: r.Key, Value: r.Value, TimeMs: max(r.TimeMs, 1)}
 	if size > c.m.cfg.MaxRecord {
 		msg.Key, msg.Value = nil, []byte{}
+		if c.compacted {
+			msg.Key = c.origin
+		}
 		c.headers = append(c.headers[:0], stream.Header{Key: OversizeHeader, Value: strconv.AppendInt(nil, int64(size), 10)})
 	}
 	c.headers = append(c.headers, stream.Header{Key: events.OriginHeader, Value: c.origin})

@@ -29,7 +29,7 @@ func TestCounterOfCopies(t *testing.T) {
 	}
 	copier := func(l processorstest.RemoteLink) stream.Processor {
 		c := Config{DC: "eu", Partitions: shards, Heartbeats: events.EventsTopic, Peers: []Peer{{DC: "us", Kafka: l.Kafka}}, Topics: []Topic{
-			{events.EventsTopic, events.CopiedEventsTopic}, {events.AdjustmentsTopic, events.CopiedAdjustmentsTopic},
+			{Name: events.EventsTopic, Copy: events.CopiedEventsTopic}, {Name: events.AdjustmentsTopic, Copy: events.CopiedAdjustmentsTopic},
 		}}
 		p, err := c.Processor()
 		if err != nil {
@@ -89,7 +89,7 @@ func TestCounterAfterLoss(t *testing.T) {
 	copier := func(l processorstest.RemoteLink) stream.Processor {
 		registry = &StatusRegistry{}
 		c := Config{DC: "eu", Partitions: shards, Registry: registry, Peers: []Peer{{DC: "us", Kafka: l.Kafka}}, Topics: []Topic{
-			{events.EventsTopic, events.CopiedEventsTopic}, {events.AdjustmentsTopic, events.CopiedAdjustmentsTopic},
+			{Name: events.EventsTopic, Copy: events.CopiedEventsTopic}, {Name: events.AdjustmentsTopic, Copy: events.CopiedAdjustmentsTopic},
 		}}
 		p, err := c.Processor()
 		if err != nil {

@@ -43,6 +43,7 @@
 // # What it does not do
 //
 // It does not interpret what it copies: readers of the copies reject invalid records. A record that
-// is too large for a transaction here is copied without key, value and headers. Deletions of
+// is too large for a transaction here is copied without key, value and headers; in a compacted
+// topic its place is the key. Deletions of
 // records, settings of topics and offsets of groups are not copied. Nothing is written to a peer.
 package mirror

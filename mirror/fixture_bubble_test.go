@@ -41,7 +41,7 @@ type process struct {
 
 func topicsCopied() []Topic {
 	name := func(topic string) Topic {
-		return Topic{topic, func(dc string) string { return topic + ".from." + dc }}
+		return Topic{Name: topic, Copy: func(dc string) string { return topic + ".from." + dc }}
 	}
 	return []Topic{name("events"), name("refunds")}
 }

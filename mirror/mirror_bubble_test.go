@@ -49,7 +49,7 @@ func TestCopies(t *testing.T) {
 
 // TestOriginHeaderOfAProducer: a record cannot claim another place.
 func TestOriginHeaderOfAProducer(t *testing.T) {
-	err := inRuntime(t, 1, func(c *Config) { c.MaxRecord = 1000 }, func(x *fixture) {
+	err := inRuntime(t, 1, func(c *Config) { c.MaxRecord, c.Topics[1].Compacted = 1000, true }, func(x *fixture) {
 		x.start("a")
 		false1 := events.AppendOrigin(nil, events.Origin{Offset: 77, Previous: 76})
 		x.peers["us"].Produce("events", 0, stream.Message{Value: []byte("v"), Headers: []stream.Header{{Key: events.OriginHeader, Value: false1}, {Key: "h", Value: []byte("1")}}})
@@ -73,7 +73,16 @@ func TestOriginHeaderOfAProducer(t *testing.T) {
 		if o, ok := events.ParseOrigin(got[2].Headers[0].Value); !ok || o.Offset != 2 || o.Previous != 1 {
 			x.Errorf("origin %+v", o)
 		}
-		x.without["events.from.us"] = true
+		// A compacted topic takes no record without a key.
+		x.peers["us"].Produce("refunds", 0, stream.Message{Key: []byte("k"), Value: make([]byte, 2000)})
+		x.k.WaitFor("a copy with its place as the key", time.Minute, func() bool {
+			got = processorstest.ByPartition(x.k.Records("refunds.from.us"))[0]
+			return len(got) == 1
+		})
+		if o, ok := events.ParseOrigin(got[0].Key); !ok || o.Offset != 0 || len(got[0].Value) > 0 {
+			x.Errorf("the copy in a compacted topic: %+v", got[0])
+		}
+		x.without["events.from.us"], x.without["refunds.from.us"] = true, true
 	})
 	if err != nil {
 		t.Error(err)

@@ -13,6 +13,7 @@ package weirpb
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -954,6 +955,498 @@ func (x *Adjustment) GetOverRefunded() bool {
 	return false
 }
 
+type SetBudgetsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 1000, each of another account. A document without a version gets the next one, unless
+	// it has the content of the newest one.
+	Documents     []*structpb.Struct `protobuf:"bytes,1,rep,name=documents,proto3" json:"documents,omitempty"`
+	CheckOnly     bool               `protobuf:"varint,2,opt,name=check_only,json=checkOnly,proto3" json:"check_only,omitempty"` // write nothing
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetBudgetsRequest) Reset() {
+	*x = SetBudgetsRequest{}
+	mi := &file_weir_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetBudgetsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetBudgetsRequest) ProtoMessage() {}
+
+func (x *SetBudgetsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetBudgetsRequest.ProtoReflect.Descriptor instead.
+func (*SetBudgetsRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SetBudgetsRequest) GetDocuments() []*structpb.Struct {
+	if x != nil {
+		return x.Documents
+	}
+	return nil
+}
+
+func (x *SetBudgetsRequest) GetCheckOnly() bool {
+	if x != nil {
+		return x.CheckOnly
+	}
+	return false
+}
+
+type SetBudgetsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Results       []*BudgetResult        `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"` // in the order of the documents
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetBudgetsResponse) Reset() {
+	*x = SetBudgetsResponse{}
+	mi := &file_weir_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetBudgetsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetBudgetsResponse) ProtoMessage() {}
+
+func (x *SetBudgetsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetBudgetsResponse.ProtoReflect.Descriptor instead.
+func (*SetBudgetsResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SetBudgetsResponse) GetResults() []*BudgetResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+// BudgetResult is what became of a document.
+type BudgetResult struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Account         string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Version         uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`                                        // of the account, with this document
+	ReplacedVersion uint64                 `protobuf:"varint,3,opt,name=replaced_version,json=replacedVersion,proto3" json:"replaced_version,omitempty"` // the newest version before; 0: none
+	Unchanged       bool                   `protobuf:"varint,4,opt,name=unchanged,proto3" json:"unchanged,omitempty"`                                    // the account had this version already, or its content
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *BudgetResult) Reset() {
+	*x = BudgetResult{}
+	mi := &file_weir_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetResult) ProtoMessage() {}
+
+func (x *BudgetResult) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetResult.ProtoReflect.Descriptor instead.
+func (*BudgetResult) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *BudgetResult) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *BudgetResult) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *BudgetResult) GetReplacedVersion() uint64 {
+	if x != nil {
+		return x.ReplacedVersion
+	}
+	return 0
+}
+
+func (x *BudgetResult) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
+}
+
+type GetBudgetsRequest struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Account        string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	MaxStalenessMs int64                  `protobuf:"varint,2,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *GetBudgetsRequest) Reset() {
+	*x = GetBudgetsRequest{}
+	mi := &file_weir_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetBudgetsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetBudgetsRequest) ProtoMessage() {}
+
+func (x *GetBudgetsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetBudgetsRequest.ProtoReflect.Descriptor instead.
+func (*GetBudgetsRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *GetBudgetsRequest) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *GetBudgetsRequest) GetMaxStalenessMs() int64 {
+	if x != nil {
+		return x.MaxStalenessMs
+	}
+	return 0
+}
+
+type GetBudgetsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Versions      []*BudgetVersion       `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"` // ordered by version; the newest one may hold later
+	AsOf          *AsOf                  `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetBudgetsResponse) Reset() {
+	*x = GetBudgetsResponse{}
+	mi := &file_weir_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetBudgetsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetBudgetsResponse) ProtoMessage() {}
+
+func (x *GetBudgetsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetBudgetsResponse.ProtoReflect.Descriptor instead.
+func (*GetBudgetsResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GetBudgetsResponse) GetVersions() []*BudgetVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *GetBudgetsResponse) GetAsOf() *AsOf {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+// BudgetVersion is a version of the budgets of an account.
+type BudgetVersion struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Account         string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Version         uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	State           string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`                                               // in_force, scheduled: it holds later; replaced: a greater version is in force
+	EffectiveFromMs int64                  `protobuf:"varint,4,opt,name=effective_from_ms,json=effectiveFromMs,proto3" json:"effective_from_ms,omitempty"` // 0: at once
+	TimeZone        string                 `protobuf:"bytes,5,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	Currency        string                 `protobuf:"bytes,6,opt,name=currency,proto3" json:"currency,omitempty"`
+	Campaigns       int32                  `protobuf:"varint,7,opt,name=campaigns,proto3" json:"campaigns,omitempty"`
+	Shared          int32                  `protobuf:"varint,8,opt,name=shared,proto3" json:"shared,omitempty"`    // shared budgets
+	Document        *structpb.Struct       `protobuf:"bytes,9,opt,name=document,proto3" json:"document,omitempty"` // absent in lists
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *BudgetVersion) Reset() {
+	*x = BudgetVersion{}
+	mi := &file_weir_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetVersion) ProtoMessage() {}
+
+func (x *BudgetVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetVersion.ProtoReflect.Descriptor instead.
+func (*BudgetVersion) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *BudgetVersion) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *BudgetVersion) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *BudgetVersion) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *BudgetVersion) GetEffectiveFromMs() int64 {
+	if x != nil {
+		return x.EffectiveFromMs
+	}
+	return 0
+}
+
+func (x *BudgetVersion) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
+func (x *BudgetVersion) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *BudgetVersion) GetCampaigns() int32 {
+	if x != nil {
+		return x.Campaigns
+	}
+	return 0
+}
+
+func (x *BudgetVersion) GetShared() int32 {
+	if x != nil {
+		return x.Shared
+	}
+	return 0
+}
+
+func (x *BudgetVersion) GetDocument() *structpb.Struct {
+	if x != nil {
+		return x.Document
+	}
+	return nil
+}
+
+type ListBudgetsRequest struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Limit          int32                  `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`                                           // versions of a page: 1 to 1000, 0 for 100
+	PageToken      string                 `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`                   // next_page_token of the previous page; the rest of the request has to be the same
+	MaxStalenessMs int64                  `protobuf:"varint,3,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ListBudgetsRequest) Reset() {
+	*x = ListBudgetsRequest{}
+	mi := &file_weir_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListBudgetsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListBudgetsRequest) ProtoMessage() {}
+
+func (x *ListBudgetsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListBudgetsRequest.ProtoReflect.Descriptor instead.
+func (*ListBudgetsRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ListBudgetsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListBudgetsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListBudgetsRequest) GetMaxStalenessMs() int64 {
+	if x != nil {
+		return x.MaxStalenessMs
+	}
+	return 0
+}
+
+type ListBudgetsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Versions      []*BudgetVersion       `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
+	NextPageToken string                 `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"` // empty: this was the last page
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListBudgetsResponse) Reset() {
+	*x = ListBudgetsResponse{}
+	mi := &file_weir_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListBudgetsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListBudgetsResponse) ProtoMessage() {}
+
+func (x *ListBudgetsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListBudgetsResponse.ProtoReflect.Descriptor instead.
+func (*ListBudgetsResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ListBudgetsResponse) GetVersions() []*BudgetVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *ListBudgetsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 type TopSpendRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Day            string                 `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"`                                                // budget day, YYYY-MM-DD; empty: from and to
@@ -975,7 +1468,7 @@ type TopSpendRequest struct {
 
 func (x *TopSpendRequest) Reset() {
 	*x = TopSpendRequest{}
-	mi := &file_weir_proto_msgTypes[10]
+	mi := &file_weir_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +1480,7 @@ func (x *TopSpendRequest) String() string {
 func (*TopSpendRequest) ProtoMessage() {}
 
 func (x *TopSpendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[10]
+	mi := &file_weir_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1493,7 @@ func (x *TopSpendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopSpendRequest.ProtoReflect.Descriptor instead.
 func (*TopSpendRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{10}
+	return file_weir_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *TopSpendRequest) GetDay() string {
@@ -1079,7 +1572,7 @@ type TopSpendResponse struct {
 
 func (x *TopSpendResponse) Reset() {
 	*x = TopSpendResponse{}
-	mi := &file_weir_proto_msgTypes[11]
+	mi := &file_weir_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1584,7 @@ func (x *TopSpendResponse) String() string {
 func (*TopSpendResponse) ProtoMessage() {}
 
 func (x *TopSpendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[11]
+	mi := &file_weir_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1597,7 @@ func (x *TopSpendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopSpendResponse.ProtoReflect.Descriptor instead.
 func (*TopSpendResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{11}
+	return file_weir_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TopSpendResponse) GetRows() []*SpendRow {
@@ -1140,7 +1633,7 @@ type CurrencyTotal struct {
 
 func (x *CurrencyTotal) Reset() {
 	*x = CurrencyTotal{}
-	mi := &file_weir_proto_msgTypes[12]
+	mi := &file_weir_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1152,7 +1645,7 @@ func (x *CurrencyTotal) String() string {
 func (*CurrencyTotal) ProtoMessage() {}
 
 func (x *CurrencyTotal) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[12]
+	mi := &file_weir_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1165,7 +1658,7 @@ func (x *CurrencyTotal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrencyTotal.ProtoReflect.Descriptor instead.
 func (*CurrencyTotal) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{12}
+	return file_weir_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CurrencyTotal) GetCurrency() string {
@@ -1210,7 +1703,7 @@ type DaySpend struct {
 
 func (x *DaySpend) Reset() {
 	*x = DaySpend{}
-	mi := &file_weir_proto_msgTypes[13]
+	mi := &file_weir_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1715,7 @@ func (x *DaySpend) String() string {
 func (*DaySpend) ProtoMessage() {}
 
 func (x *DaySpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[13]
+	mi := &file_weir_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1728,7 @@ func (x *DaySpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaySpend.ProtoReflect.Descriptor instead.
 func (*DaySpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{13}
+	return file_weir_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DaySpend) GetDay() string {
@@ -1292,7 +1785,7 @@ type DcSpend struct {
 
 func (x *DcSpend) Reset() {
 	*x = DcSpend{}
-	mi := &file_weir_proto_msgTypes[14]
+	mi := &file_weir_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1797,7 @@ func (x *DcSpend) String() string {
 func (*DcSpend) ProtoMessage() {}
 
 func (x *DcSpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[14]
+	mi := &file_weir_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1810,7 @@ func (x *DcSpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DcSpend.ProtoReflect.Descriptor instead.
 func (*DcSpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{14}
+	return file_weir_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DcSpend) GetServingDc() string {
@@ -1364,7 +1857,7 @@ type AsOf struct {
 
 func (x *AsOf) Reset() {
 	*x = AsOf{}
-	mi := &file_weir_proto_msgTypes[15]
+	mi := &file_weir_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1376,7 +1869,7 @@ func (x *AsOf) String() string {
 func (*AsOf) ProtoMessage() {}
 
 func (x *AsOf) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[15]
+	mi := &file_weir_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1389,7 +1882,7 @@ func (x *AsOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsOf.ProtoReflect.Descriptor instead.
 func (*AsOf) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{15}
+	return file_weir_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AsOf) GetPartition() int32 {
@@ -1456,7 +1949,7 @@ type ServedBy struct {
 
 func (x *ServedBy) Reset() {
 	*x = ServedBy{}
-	mi := &file_weir_proto_msgTypes[16]
+	mi := &file_weir_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1961,7 @@ func (x *ServedBy) String() string {
 func (*ServedBy) ProtoMessage() {}
 
 func (x *ServedBy) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[16]
+	mi := &file_weir_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1974,7 @@ func (x *ServedBy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServedBy.ProtoReflect.Descriptor instead.
 func (*ServedBy) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{16}
+	return file_weir_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ServedBy) GetInstance() string {
@@ -1526,7 +2019,7 @@ type GetAccountRequest struct {
 
 func (x *GetAccountRequest) Reset() {
 	*x = GetAccountRequest{}
-	mi := &file_weir_proto_msgTypes[17]
+	mi := &file_weir_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +2031,7 @@ func (x *GetAccountRequest) String() string {
 func (*GetAccountRequest) ProtoMessage() {}
 
 func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[17]
+	mi := &file_weir_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +2044,7 @@ func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountRequest.ProtoReflect.Descriptor instead.
 func (*GetAccountRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{17}
+	return file_weir_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetAccountRequest) GetAccount() string {
@@ -1594,7 +2087,7 @@ type GetAccountResponse struct {
 
 func (x *GetAccountResponse) Reset() {
 	*x = GetAccountResponse{}
-	mi := &file_weir_proto_msgTypes[18]
+	mi := &file_weir_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +2099,7 @@ func (x *GetAccountResponse) String() string {
 func (*GetAccountResponse) ProtoMessage() {}
 
 func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[18]
+	mi := &file_weir_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +2112,7 @@ func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountResponse.ProtoReflect.Descriptor instead.
 func (*GetAccountResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{18}
+	return file_weir_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetAccountResponse) GetAccount() string {
@@ -1672,7 +2165,7 @@ type DatasetChoice struct {
 
 func (x *DatasetChoice) Reset() {
 	*x = DatasetChoice{}
-	mi := &file_weir_proto_msgTypes[19]
+	mi := &file_weir_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +2177,7 @@ func (x *DatasetChoice) String() string {
 func (*DatasetChoice) ProtoMessage() {}
 
 func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[19]
+	mi := &file_weir_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +2190,7 @@ func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatasetChoice.ProtoReflect.Descriptor instead.
 func (*DatasetChoice) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{19}
+	return file_weir_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DatasetChoice) GetShard() int32 {
@@ -1767,7 +2260,7 @@ type OriginTime struct {
 
 func (x *OriginTime) Reset() {
 	*x = OriginTime{}
-	mi := &file_weir_proto_msgTypes[20]
+	mi := &file_weir_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +2272,7 @@ func (x *OriginTime) String() string {
 func (*OriginTime) ProtoMessage() {}
 
 func (x *OriginTime) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[20]
+	mi := &file_weir_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +2285,7 @@ func (x *OriginTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginTime.ProtoReflect.Descriptor instead.
 func (*OriginTime) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{20}
+	return file_weir_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *OriginTime) GetDc() string {
@@ -1819,7 +2312,7 @@ type ListDatasetsRequest struct {
 
 func (x *ListDatasetsRequest) Reset() {
 	*x = ListDatasetsRequest{}
-	mi := &file_weir_proto_msgTypes[21]
+	mi := &file_weir_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1831,7 +2324,7 @@ func (x *ListDatasetsRequest) String() string {
 func (*ListDatasetsRequest) ProtoMessage() {}
 
 func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[21]
+	mi := &file_weir_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1844,7 +2337,7 @@ func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsRequest.ProtoReflect.Descriptor instead.
 func (*ListDatasetsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{21}
+	return file_weir_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListDatasetsRequest) GetAccount() string {
@@ -1871,7 +2364,7 @@ type ListDatasetsResponse struct {
 
 func (x *ListDatasetsResponse) Reset() {
 	*x = ListDatasetsResponse{}
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1883,7 +2376,7 @@ func (x *ListDatasetsResponse) String() string {
 func (*ListDatasetsResponse) ProtoMessage() {}
 
 func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1896,7 +2389,7 @@ func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsResponse.ProtoReflect.Descriptor instead.
 func (*ListDatasetsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{22}
+	return file_weir_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListDatasetsResponse) GetShards() []*ShardDatasets {
@@ -1923,7 +2416,7 @@ type ShardDatasets struct {
 
 func (x *ShardDatasets) Reset() {
 	*x = ShardDatasets{}
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2428,7 @@ func (x *ShardDatasets) String() string {
 func (*ShardDatasets) ProtoMessage() {}
 
 func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2441,7 @@ func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDatasets.ProtoReflect.Descriptor instead.
 func (*ShardDatasets) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{23}
+	return file_weir_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ShardDatasets) GetChoice() *DatasetChoice {
@@ -1990,7 +2483,7 @@ type Dataset struct {
 
 func (x *Dataset) Reset() {
 	*x = Dataset{}
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2495,7 @@ func (x *Dataset) String() string {
 func (*Dataset) ProtoMessage() {}
 
 func (x *Dataset) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2508,7 @@ func (x *Dataset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dataset.ProtoReflect.Descriptor instead.
 func (*Dataset) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{24}
+	return file_weir_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Dataset) GetDc() string {
@@ -2124,7 +2617,7 @@ type ListHealthRequest struct {
 
 func (x *ListHealthRequest) Reset() {
 	*x = ListHealthRequest{}
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2136,7 +2629,7 @@ func (x *ListHealthRequest) String() string {
 func (*ListHealthRequest) ProtoMessage() {}
 
 func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2149,7 +2642,7 @@ func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthRequest.ProtoReflect.Descriptor instead.
 func (*ListHealthRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{25}
+	return file_weir_proto_rawDescGZIP(), []int{33}
 }
 
 type ListHealthResponse struct {
@@ -2162,7 +2655,7 @@ type ListHealthResponse struct {
 
 func (x *ListHealthResponse) Reset() {
 	*x = ListHealthResponse{}
-	mi := &file_weir_proto_msgTypes[26]
+	mi := &file_weir_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2667,7 @@ func (x *ListHealthResponse) String() string {
 func (*ListHealthResponse) ProtoMessage() {}
 
 func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[26]
+	mi := &file_weir_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2680,7 @@ func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthResponse.ProtoReflect.Descriptor instead.
 func (*ListHealthResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{26}
+	return file_weir_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListHealthResponse) GetShards() []*ShardHealth {
@@ -2216,7 +2709,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_weir_proto_msgTypes[27]
+	mi := &file_weir_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2721,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[27]
+	mi := &file_weir_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2734,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{27}
+	return file_weir_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Gap) GetPartition() int32 {
@@ -2287,7 +2780,7 @@ type ShardHealth struct {
 
 func (x *ShardHealth) Reset() {
 	*x = ShardHealth{}
-	mi := &file_weir_proto_msgTypes[28]
+	mi := &file_weir_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2299,7 +2792,7 @@ func (x *ShardHealth) String() string {
 func (*ShardHealth) ProtoMessage() {}
 
 func (x *ShardHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[28]
+	mi := &file_weir_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2312,7 +2805,7 @@ func (x *ShardHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardHealth.ProtoReflect.Descriptor instead.
 func (*ShardHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{28}
+	return file_weir_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ShardHealth) GetWriterDc() string {
@@ -2430,7 +2923,7 @@ type OriginHealth struct {
 
 func (x *OriginHealth) Reset() {
 	*x = OriginHealth{}
-	mi := &file_weir_proto_msgTypes[29]
+	mi := &file_weir_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2442,7 +2935,7 @@ func (x *OriginHealth) String() string {
 func (*OriginHealth) ProtoMessage() {}
 
 func (x *OriginHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[29]
+	mi := &file_weir_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2455,7 +2948,7 @@ func (x *OriginHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginHealth.ProtoReflect.Descriptor instead.
 func (*OriginHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{29}
+	return file_weir_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *OriginHealth) GetDc() string {
@@ -2522,7 +3015,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2534,7 +3027,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2547,7 +3040,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{30}
+	return file_weir_proto_rawDescGZIP(), []int{38}
 }
 
 // GetClusterResponse has dc, dcs, topics, partitions and generation of the spend counter. All are
@@ -2569,7 +3062,7 @@ type GetClusterResponse struct {
 
 func (x *GetClusterResponse) Reset() {
 	*x = GetClusterResponse{}
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2581,7 +3074,7 @@ func (x *GetClusterResponse) String() string {
 func (*GetClusterResponse) ProtoMessage() {}
 
 func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2594,7 +3087,7 @@ func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterResponse.ProtoReflect.Descriptor instead.
 func (*GetClusterResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{31}
+	return file_weir_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetClusterResponse) GetBrokers() []string {
@@ -2675,7 +3168,7 @@ type LeaseSettings struct {
 
 func (x *LeaseSettings) Reset() {
 	*x = LeaseSettings{}
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2687,7 +3180,7 @@ func (x *LeaseSettings) String() string {
 func (*LeaseSettings) ProtoMessage() {}
 
 func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2700,7 +3193,7 @@ func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSettings.ProtoReflect.Descriptor instead.
 func (*LeaseSettings) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{32}
+	return file_weir_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *LeaseSettings) GetTable() string {
@@ -2748,7 +3241,7 @@ type CreateSavepointRequest struct {
 
 func (x *CreateSavepointRequest) Reset() {
 	*x = CreateSavepointRequest{}
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +3253,7 @@ func (x *CreateSavepointRequest) String() string {
 func (*CreateSavepointRequest) ProtoMessage() {}
 
 func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +3266,7 @@ func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointRequest.ProtoReflect.Descriptor instead.
 func (*CreateSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{33}
+	return file_weir_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CreateSavepointRequest) GetName() string {
@@ -2804,7 +3297,7 @@ type CreateSavepointResponse struct {
 
 func (x *CreateSavepointResponse) Reset() {
 	*x = CreateSavepointResponse{}
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2816,7 +3309,7 @@ func (x *CreateSavepointResponse) String() string {
 func (*CreateSavepointResponse) ProtoMessage() {}
 
 func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2829,7 +3322,7 @@ func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointResponse.ProtoReflect.Descriptor instead.
 func (*CreateSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{34}
+	return file_weir_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CreateSavepointResponse) GetApp() string {
@@ -2883,7 +3376,7 @@ type ListPartitionsRequest struct {
 
 func (x *ListPartitionsRequest) Reset() {
 	*x = ListPartitionsRequest{}
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2895,7 +3388,7 @@ func (x *ListPartitionsRequest) String() string {
 func (*ListPartitionsRequest) ProtoMessage() {}
 
 func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2908,7 +3401,7 @@ func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsRequest.ProtoReflect.Descriptor instead.
 func (*ListPartitionsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{35}
+	return file_weir_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListPartitionsRequest) GetApp() string {
@@ -2928,7 +3421,7 @@ type ListPartitionsResponse struct {
 
 func (x *ListPartitionsResponse) Reset() {
 	*x = ListPartitionsResponse{}
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2940,7 +3433,7 @@ func (x *ListPartitionsResponse) String() string {
 func (*ListPartitionsResponse) ProtoMessage() {}
 
 func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2953,7 +3446,7 @@ func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsResponse.ProtoReflect.Descriptor instead.
 func (*ListPartitionsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{36}
+	return file_weir_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ListPartitionsResponse) GetPartitions() []*Partition {
@@ -2981,7 +3474,7 @@ type WaitingRole struct {
 
 func (x *WaitingRole) Reset() {
 	*x = WaitingRole{}
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2993,7 +3486,7 @@ func (x *WaitingRole) String() string {
 func (*WaitingRole) ProtoMessage() {}
 
 func (x *WaitingRole) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3006,7 +3499,7 @@ func (x *WaitingRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRole.ProtoReflect.Descriptor instead.
 func (*WaitingRole) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{37}
+	return file_weir_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WaitingRole) GetInstance() string {
@@ -3049,7 +3542,7 @@ type Partition struct {
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3061,7 +3554,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3074,7 +3567,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{38}
+	return file_weir_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Partition) GetApp() string {
@@ -3200,7 +3693,7 @@ type PushStatus struct {
 
 func (x *PushStatus) Reset() {
 	*x = PushStatus{}
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3212,7 +3705,7 @@ func (x *PushStatus) String() string {
 func (*PushStatus) ProtoMessage() {}
 
 func (x *PushStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3225,7 +3718,7 @@ func (x *PushStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushStatus.ProtoReflect.Descriptor instead.
 func (*PushStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{39}
+	return file_weir_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PushStatus) GetTarget() string {
@@ -3311,7 +3804,7 @@ type CopyStatus struct {
 
 func (x *CopyStatus) Reset() {
 	*x = CopyStatus{}
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3323,7 +3816,7 @@ func (x *CopyStatus) String() string {
 func (*CopyStatus) ProtoMessage() {}
 
 func (x *CopyStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3336,7 +3829,7 @@ func (x *CopyStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyStatus.ProtoReflect.Descriptor instead.
 func (*CopyStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{40}
+	return file_weir_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CopyStatus) GetDc() string {
@@ -3428,7 +3921,7 @@ type CopyResume struct {
 
 func (x *CopyResume) Reset() {
 	*x = CopyResume{}
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3440,7 +3933,7 @@ func (x *CopyResume) String() string {
 func (*CopyResume) ProtoMessage() {}
 
 func (x *CopyResume) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3453,7 +3946,7 @@ func (x *CopyResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResume.ProtoReflect.Descriptor instead.
 func (*CopyResume) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{41}
+	return file_weir_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CopyResume) GetNext() int64 {
@@ -3489,7 +3982,7 @@ type UnreadableInput struct {
 
 func (x *UnreadableInput) Reset() {
 	*x = UnreadableInput{}
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3501,7 +3994,7 @@ func (x *UnreadableInput) String() string {
 func (*UnreadableInput) ProtoMessage() {}
 
 func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3514,7 +4007,7 @@ func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreadableInput.ProtoReflect.Descriptor instead.
 func (*UnreadableInput) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{42}
+	return file_weir_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *UnreadableInput) GetTopic() string {
@@ -3549,7 +4042,7 @@ type AppNotRunning struct {
 
 func (x *AppNotRunning) Reset() {
 	*x = AppNotRunning{}
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3561,7 +4054,7 @@ func (x *AppNotRunning) String() string {
 func (*AppNotRunning) ProtoMessage() {}
 
 func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3574,7 +4067,7 @@ func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppNotRunning.ProtoReflect.Descriptor instead.
 func (*AppNotRunning) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{43}
+	return file_weir_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *AppNotRunning) GetApp() string {
@@ -3600,7 +4093,7 @@ type SkippedRange struct {
 
 func (x *SkippedRange) Reset() {
 	*x = SkippedRange{}
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3612,7 +4105,7 @@ func (x *SkippedRange) String() string {
 func (*SkippedRange) ProtoMessage() {}
 
 func (x *SkippedRange) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3625,7 +4118,7 @@ func (x *SkippedRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedRange.ProtoReflect.Descriptor instead.
 func (*SkippedRange) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{44}
+	return file_weir_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SkippedRange) GetTopic() string {
@@ -3682,7 +4175,7 @@ type RestoreLeft struct {
 
 func (x *RestoreLeft) Reset() {
 	*x = RestoreLeft{}
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3694,7 +4187,7 @@ func (x *RestoreLeft) String() string {
 func (*RestoreLeft) ProtoMessage() {}
 
 func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3707,7 +4200,7 @@ func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreLeft.ProtoReflect.Descriptor instead.
 func (*RestoreLeft) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{45}
+	return file_weir_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *RestoreLeft) GetRecords() int64 {
@@ -3746,7 +4239,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3758,7 +4251,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3771,7 +4264,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{46}
+	return file_weir_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *GetStateRequest) GetApp() string {
@@ -3819,7 +4312,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3831,7 +4324,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3844,7 +4337,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{47}
+	return file_weir_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *GetStateResponse) GetEntry() *StateEntry {
@@ -3875,7 +4368,7 @@ type StateEntry struct {
 
 func (x *StateEntry) Reset() {
 	*x = StateEntry{}
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3887,7 +4380,7 @@ func (x *StateEntry) String() string {
 func (*StateEntry) ProtoMessage() {}
 
 func (x *StateEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3900,7 +4393,7 @@ func (x *StateEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
 func (*StateEntry) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{48}
+	return file_weir_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *StateEntry) GetPartition() int32 {
@@ -3962,7 +4455,7 @@ type ScanStateRequest struct {
 
 func (x *ScanStateRequest) Reset() {
 	*x = ScanStateRequest{}
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3974,7 +4467,7 @@ func (x *ScanStateRequest) String() string {
 func (*ScanStateRequest) ProtoMessage() {}
 
 func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3987,7 +4480,7 @@ func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
 func (*ScanStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{49}
+	return file_weir_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ScanStateRequest) GetApp() string {
@@ -4064,7 +4557,7 @@ type ScanStateResponse struct {
 
 func (x *ScanStateResponse) Reset() {
 	*x = ScanStateResponse{}
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4076,7 +4569,7 @@ func (x *ScanStateResponse) String() string {
 func (*ScanStateResponse) ProtoMessage() {}
 
 func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4089,7 +4582,7 @@ func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
 func (*ScanStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{50}
+	return file_weir_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ScanStateResponse) GetEntries() []*StateEntry {
@@ -4124,7 +4617,7 @@ type HashStateRequest struct {
 
 func (x *HashStateRequest) Reset() {
 	*x = HashStateRequest{}
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4136,7 +4629,7 @@ func (x *HashStateRequest) String() string {
 func (*HashStateRequest) ProtoMessage() {}
 
 func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4149,7 +4642,7 @@ func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
 func (*HashStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{51}
+	return file_weir_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *HashStateRequest) GetApp() string {
@@ -4182,7 +4675,7 @@ type HashStateResponse struct {
 
 func (x *HashStateResponse) Reset() {
 	*x = HashStateResponse{}
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4194,7 +4687,7 @@ func (x *HashStateResponse) String() string {
 func (*HashStateResponse) ProtoMessage() {}
 
 func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4207,7 +4700,7 @@ func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
 func (*HashStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{52}
+	return file_weir_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *HashStateResponse) GetPartitions() []*PartitionHash {
@@ -4227,7 +4720,7 @@ type PartitionHash struct {
 
 func (x *PartitionHash) Reset() {
 	*x = PartitionHash{}
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4239,7 +4732,7 @@ func (x *PartitionHash) String() string {
 func (*PartitionHash) ProtoMessage() {}
 
 func (x *PartitionHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4252,7 +4745,7 @@ func (x *PartitionHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
 func (*PartitionHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{53}
+	return file_weir_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *PartitionHash) GetAsOf() *AsOf {
@@ -4282,7 +4775,7 @@ type TableHash struct {
 
 func (x *TableHash) Reset() {
 	*x = TableHash{}
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4294,7 +4787,7 @@ func (x *TableHash) String() string {
 func (*TableHash) ProtoMessage() {}
 
 func (x *TableHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4307,7 +4800,7 @@ func (x *TableHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
 func (*TableHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{54}
+	return file_weir_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *TableHash) GetTable() uint32 {
@@ -4350,7 +4843,7 @@ var File_weir_proto protoreflect.FileDescriptor
 const file_weir_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"weir.proto\x12\aweir.v1\"\xb3\x01\n" +
+	"weir.proto\x12\aweir.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xb3\x01\n" +
 	"\x0fGetSpendRequest\x12\x1a\n" +
 	"\bcampaign\x18\x01 \x01(\tR\bcampaign\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\x12\x10\n" +
@@ -4446,7 +4939,42 @@ const file_weir_proto_rawDesc = "" +
 	" \x01(\x04R\n" +
 	"duplicates\x12\x1c\n" +
 	"\tconflicts\x18\v \x01(\x04R\tconflicts\x12#\n" +
-	"\rover_refunded\x18\f \x01(\bR\foverRefunded\"\xfe\x01\n" +
+	"\rover_refunded\x18\f \x01(\bR\foverRefunded\"i\n" +
+	"\x11SetBudgetsRequest\x125\n" +
+	"\tdocuments\x18\x01 \x03(\v2\x17.google.protobuf.StructR\tdocuments\x12\x1d\n" +
+	"\n" +
+	"check_only\x18\x02 \x01(\bR\tcheckOnly\"E\n" +
+	"\x12SetBudgetsResponse\x12/\n" +
+	"\aresults\x18\x01 \x03(\v2\x15.weir.v1.BudgetResultR\aresults\"\x8b\x01\n" +
+	"\fBudgetResult\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12)\n" +
+	"\x10replaced_version\x18\x03 \x01(\x04R\x0freplacedVersion\x12\x1c\n" +
+	"\tunchanged\x18\x04 \x01(\bR\tunchanged\"W\n" +
+	"\x11GetBudgetsRequest\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12(\n" +
+	"\x10max_staleness_ms\x18\x02 \x01(\x03R\x0emaxStalenessMs\"l\n" +
+	"\x12GetBudgetsResponse\x122\n" +
+	"\bversions\x18\x01 \x03(\v2\x16.weir.v1.BudgetVersionR\bversions\x12\"\n" +
+	"\x05as_of\x18\x02 \x01(\v2\r.weir.v1.AsOfR\x04asOf\"\xa9\x02\n" +
+	"\rBudgetVersion\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12*\n" +
+	"\x11effective_from_ms\x18\x04 \x01(\x03R\x0feffectiveFromMs\x12\x1b\n" +
+	"\ttime_zone\x18\x05 \x01(\tR\btimeZone\x12\x1a\n" +
+	"\bcurrency\x18\x06 \x01(\tR\bcurrency\x12\x1c\n" +
+	"\tcampaigns\x18\a \x01(\x05R\tcampaigns\x12\x16\n" +
+	"\x06shared\x18\b \x01(\x05R\x06shared\x123\n" +
+	"\bdocument\x18\t \x01(\v2\x17.google.protobuf.StructR\bdocument\"s\n" +
+	"\x12ListBudgetsRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\x12(\n" +
+	"\x10max_staleness_ms\x18\x03 \x01(\x03R\x0emaxStalenessMs\"q\n" +
+	"\x13ListBudgetsResponse\x122\n" +
+	"\bversions\x18\x01 \x03(\v2\x16.weir.v1.BudgetVersionR\bversions\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xfe\x01\n" +
 	"\x0fTopSpendRequest\x12\x10\n" +
 	"\x03day\x18\x01 \x01(\tR\x03day\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x18\n" +
@@ -4772,7 +5300,13 @@ const file_weir_proto_rawDesc = "" +
 	"GetAccount\x12\x1a.weir.v1.GetAccountRequest\x1a\x1b.weir.v1.GetAccountResponse\"\x03\x90\x02\x01\x12P\n" +
 	"\fListDatasets\x12\x1c.weir.v1.ListDatasetsRequest\x1a\x1d.weir.v1.ListDatasetsResponse\"\x03\x90\x02\x012n\n" +
 	"\x11AdjustmentService\x12Y\n" +
-	"\x0fListAdjustments\x12\x1f.weir.v1.ListAdjustmentsRequest\x1a .weir.v1.ListAdjustmentsResponse\"\x03\x90\x02\x012\x8a\x02\n" +
+	"\x0fListAdjustments\x12\x1f.weir.v1.ListAdjustmentsRequest\x1a .weir.v1.ListAdjustmentsResponse\"\x03\x90\x02\x012\xf1\x01\n" +
+	"\rBudgetService\x12E\n" +
+	"\n" +
+	"SetBudgets\x12\x1a.weir.v1.SetBudgetsRequest\x1a\x1b.weir.v1.SetBudgetsResponse\x12J\n" +
+	"\n" +
+	"GetBudgets\x12\x1a.weir.v1.GetBudgetsRequest\x1a\x1b.weir.v1.GetBudgetsResponse\"\x03\x90\x02\x01\x12M\n" +
+	"\vListBudgets\x12\x1b.weir.v1.ListBudgetsRequest\x1a\x1c.weir.v1.ListBudgetsResponse\"\x03\x90\x02\x012\x8a\x02\n" +
 	"\x0eClusterService\x12J\n" +
 	"\n" +
 	"GetCluster\x12\x1a.weir.v1.GetClusterRequest\x1a\x1b.weir.v1.GetClusterResponse\"\x03\x90\x02\x01\x12T\n" +
@@ -4795,7 +5329,7 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_weir_proto_goTypes = []any{
 	(*GetSpendRequest)(nil),         // 0: weir.v1.GetSpendRequest
 	(*GetSpendResponse)(nil),        // 1: weir.v1.GetSpendResponse
@@ -4807,133 +5341,154 @@ var file_weir_proto_goTypes = []any{
 	(*ListAdjustmentsRequest)(nil),  // 7: weir.v1.ListAdjustmentsRequest
 	(*ListAdjustmentsResponse)(nil), // 8: weir.v1.ListAdjustmentsResponse
 	(*Adjustment)(nil),              // 9: weir.v1.Adjustment
-	(*TopSpendRequest)(nil),         // 10: weir.v1.TopSpendRequest
-	(*TopSpendResponse)(nil),        // 11: weir.v1.TopSpendResponse
-	(*CurrencyTotal)(nil),           // 12: weir.v1.CurrencyTotal
-	(*DaySpend)(nil),                // 13: weir.v1.DaySpend
-	(*DcSpend)(nil),                 // 14: weir.v1.DcSpend
-	(*AsOf)(nil),                    // 15: weir.v1.AsOf
-	(*ServedBy)(nil),                // 16: weir.v1.ServedBy
-	(*GetAccountRequest)(nil),       // 17: weir.v1.GetAccountRequest
-	(*GetAccountResponse)(nil),      // 18: weir.v1.GetAccountResponse
-	(*DatasetChoice)(nil),           // 19: weir.v1.DatasetChoice
-	(*OriginTime)(nil),              // 20: weir.v1.OriginTime
-	(*ListDatasetsRequest)(nil),     // 21: weir.v1.ListDatasetsRequest
-	(*ListDatasetsResponse)(nil),    // 22: weir.v1.ListDatasetsResponse
-	(*ShardDatasets)(nil),           // 23: weir.v1.ShardDatasets
-	(*Dataset)(nil),                 // 24: weir.v1.Dataset
-	(*ListHealthRequest)(nil),       // 25: weir.v1.ListHealthRequest
-	(*ListHealthResponse)(nil),      // 26: weir.v1.ListHealthResponse
-	(*Gap)(nil),                     // 27: weir.v1.Gap
-	(*ShardHealth)(nil),             // 28: weir.v1.ShardHealth
-	(*OriginHealth)(nil),            // 29: weir.v1.OriginHealth
-	(*GetClusterRequest)(nil),       // 30: weir.v1.GetClusterRequest
-	(*GetClusterResponse)(nil),      // 31: weir.v1.GetClusterResponse
-	(*LeaseSettings)(nil),           // 32: weir.v1.LeaseSettings
-	(*CreateSavepointRequest)(nil),  // 33: weir.v1.CreateSavepointRequest
-	(*CreateSavepointResponse)(nil), // 34: weir.v1.CreateSavepointResponse
-	(*ListPartitionsRequest)(nil),   // 35: weir.v1.ListPartitionsRequest
-	(*ListPartitionsResponse)(nil),  // 36: weir.v1.ListPartitionsResponse
-	(*WaitingRole)(nil),             // 37: weir.v1.WaitingRole
-	(*Partition)(nil),               // 38: weir.v1.Partition
-	(*PushStatus)(nil),              // 39: weir.v1.PushStatus
-	(*CopyStatus)(nil),              // 40: weir.v1.CopyStatus
-	(*CopyResume)(nil),              // 41: weir.v1.CopyResume
-	(*UnreadableInput)(nil),         // 42: weir.v1.UnreadableInput
-	(*AppNotRunning)(nil),           // 43: weir.v1.AppNotRunning
-	(*SkippedRange)(nil),            // 44: weir.v1.SkippedRange
-	(*RestoreLeft)(nil),             // 45: weir.v1.RestoreLeft
-	(*GetStateRequest)(nil),         // 46: weir.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 47: weir.v1.GetStateResponse
-	(*StateEntry)(nil),              // 48: weir.v1.StateEntry
-	(*ScanStateRequest)(nil),        // 49: weir.v1.ScanStateRequest
-	(*ScanStateResponse)(nil),       // 50: weir.v1.ScanStateResponse
-	(*HashStateRequest)(nil),        // 51: weir.v1.HashStateRequest
-	(*HashStateResponse)(nil),       // 52: weir.v1.HashStateResponse
-	(*PartitionHash)(nil),           // 53: weir.v1.PartitionHash
-	(*TableHash)(nil),               // 54: weir.v1.TableHash
-	nil,                             // 55: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                             // 56: weir.v1.AsOf.NextOffsetsEntry
-	nil,                             // 57: weir.v1.Partition.NextOffsetsEntry
+	(*SetBudgetsRequest)(nil),       // 10: weir.v1.SetBudgetsRequest
+	(*SetBudgetsResponse)(nil),      // 11: weir.v1.SetBudgetsResponse
+	(*BudgetResult)(nil),            // 12: weir.v1.BudgetResult
+	(*GetBudgetsRequest)(nil),       // 13: weir.v1.GetBudgetsRequest
+	(*GetBudgetsResponse)(nil),      // 14: weir.v1.GetBudgetsResponse
+	(*BudgetVersion)(nil),           // 15: weir.v1.BudgetVersion
+	(*ListBudgetsRequest)(nil),      // 16: weir.v1.ListBudgetsRequest
+	(*ListBudgetsResponse)(nil),     // 17: weir.v1.ListBudgetsResponse
+	(*TopSpendRequest)(nil),         // 18: weir.v1.TopSpendRequest
+	(*TopSpendResponse)(nil),        // 19: weir.v1.TopSpendResponse
+	(*CurrencyTotal)(nil),           // 20: weir.v1.CurrencyTotal
+	(*DaySpend)(nil),                // 21: weir.v1.DaySpend
+	(*DcSpend)(nil),                 // 22: weir.v1.DcSpend
+	(*AsOf)(nil),                    // 23: weir.v1.AsOf
+	(*ServedBy)(nil),                // 24: weir.v1.ServedBy
+	(*GetAccountRequest)(nil),       // 25: weir.v1.GetAccountRequest
+	(*GetAccountResponse)(nil),      // 26: weir.v1.GetAccountResponse
+	(*DatasetChoice)(nil),           // 27: weir.v1.DatasetChoice
+	(*OriginTime)(nil),              // 28: weir.v1.OriginTime
+	(*ListDatasetsRequest)(nil),     // 29: weir.v1.ListDatasetsRequest
+	(*ListDatasetsResponse)(nil),    // 30: weir.v1.ListDatasetsResponse
+	(*ShardDatasets)(nil),           // 31: weir.v1.ShardDatasets
+	(*Dataset)(nil),                 // 32: weir.v1.Dataset
+	(*ListHealthRequest)(nil),       // 33: weir.v1.ListHealthRequest
+	(*ListHealthResponse)(nil),      // 34: weir.v1.ListHealthResponse
+	(*Gap)(nil),                     // 35: weir.v1.Gap
+	(*ShardHealth)(nil),             // 36: weir.v1.ShardHealth
+	(*OriginHealth)(nil),            // 37: weir.v1.OriginHealth
+	(*GetClusterRequest)(nil),       // 38: weir.v1.GetClusterRequest
+	(*GetClusterResponse)(nil),      // 39: weir.v1.GetClusterResponse
+	(*LeaseSettings)(nil),           // 40: weir.v1.LeaseSettings
+	(*CreateSavepointRequest)(nil),  // 41: weir.v1.CreateSavepointRequest
+	(*CreateSavepointResponse)(nil), // 42: weir.v1.CreateSavepointResponse
+	(*ListPartitionsRequest)(nil),   // 43: weir.v1.ListPartitionsRequest
+	(*ListPartitionsResponse)(nil),  // 44: weir.v1.ListPartitionsResponse
+	(*WaitingRole)(nil),             // 45: weir.v1.WaitingRole
+	(*Partition)(nil),               // 46: weir.v1.Partition
+	(*PushStatus)(nil),              // 47: weir.v1.PushStatus
+	(*CopyStatus)(nil),              // 48: weir.v1.CopyStatus
+	(*CopyResume)(nil),              // 49: weir.v1.CopyResume
+	(*UnreadableInput)(nil),         // 50: weir.v1.UnreadableInput
+	(*AppNotRunning)(nil),           // 51: weir.v1.AppNotRunning
+	(*SkippedRange)(nil),            // 52: weir.v1.SkippedRange
+	(*RestoreLeft)(nil),             // 53: weir.v1.RestoreLeft
+	(*GetStateRequest)(nil),         // 54: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 55: weir.v1.GetStateResponse
+	(*StateEntry)(nil),              // 56: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),        // 57: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),       // 58: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),        // 59: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),       // 60: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),           // 61: weir.v1.PartitionHash
+	(*TableHash)(nil),               // 62: weir.v1.TableHash
+	nil,                             // 63: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                             // 64: weir.v1.AsOf.NextOffsetsEntry
+	nil,                             // 65: weir.v1.Partition.NextOffsetsEntry
+	(*structpb.Struct)(nil),         // 66: google.protobuf.Struct
 }
 var file_weir_proto_depIdxs = []int32{
-	15, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
-	13, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	55, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
-	14, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
-	19, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
+	23, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
+	21, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
+	63, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	22, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
+	27, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
 	0,  // 5: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
 	1,  // 6: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
 	6,  // 7: weir.v1.ListSpendResponse.rows:type_name -> weir.v1.SpendRow
-	15, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
+	23, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
 	9,  // 9: weir.v1.ListAdjustmentsResponse.adjustments:type_name -> weir.v1.Adjustment
-	15, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
-	6,  // 11: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
-	15, // 12: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
-	12, // 13: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
-	56, // 14: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
-	16, // 15: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
-	19, // 16: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
-	6,  // 17: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
-	6,  // 18: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
-	20, // 19: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
-	23, // 20: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
-	19, // 21: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
-	24, // 22: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
-	6,  // 23: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
-	28, // 24: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
-	27, // 25: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
-	29, // 26: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
-	32, // 27: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
-	38, // 28: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	37, // 29: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
-	57, // 30: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	45, // 31: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	44, // 32: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
-	42, // 33: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
-	40, // 34: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
-	39, // 35: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
-	41, // 36: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
-	48, // 37: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	15, // 38: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	48, // 39: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	15, // 40: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	53, // 41: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	15, // 42: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	54, // 43: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 44: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	2,  // 45: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
-	4,  // 46: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
-	10, // 47: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
-	25, // 48: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	17, // 49: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
-	21, // 50: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
-	7,  // 51: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
-	30, // 52: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	33, // 53: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	35, // 54: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	46, // 55: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	49, // 56: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	51, // 57: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 58: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	3,  // 59: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
-	5,  // 60: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
-	11, // 61: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
-	26, // 62: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	18, // 63: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
-	22, // 64: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
-	8,  // 65: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
-	31, // 66: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	34, // 67: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	36, // 68: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	47, // 69: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	50, // 70: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	52, // 71: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	58, // [58:72] is the sub-list for method output_type
-	44, // [44:58] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	23, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
+	66, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
+	12, // 12: weir.v1.SetBudgetsResponse.results:type_name -> weir.v1.BudgetResult
+	15, // 13: weir.v1.GetBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
+	23, // 14: weir.v1.GetBudgetsResponse.as_of:type_name -> weir.v1.AsOf
+	66, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
+	15, // 16: weir.v1.ListBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
+	6,  // 17: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
+	23, // 18: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
+	20, // 19: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
+	64, // 20: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	24, // 21: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
+	27, // 22: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
+	6,  // 23: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
+	6,  // 24: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
+	28, // 25: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
+	31, // 26: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
+	27, // 27: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
+	32, // 28: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
+	6,  // 29: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
+	36, // 30: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
+	35, // 31: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
+	37, // 32: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
+	40, // 33: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
+	46, // 34: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	45, // 35: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
+	65, // 36: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	53, // 37: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	52, // 38: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	50, // 39: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	48, // 40: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
+	47, // 41: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
+	49, // 42: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
+	56, // 43: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	23, // 44: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	56, // 45: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	23, // 46: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	61, // 47: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	23, // 48: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	62, // 49: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 50: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,  // 51: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,  // 52: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	18, // 53: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	33, // 54: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	25, // 55: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
+	29, // 56: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
+	7,  // 57: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	10, // 58: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
+	13, // 59: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
+	16, // 60: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
+	38, // 61: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	41, // 62: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	43, // 63: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	54, // 64: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	57, // 65: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	59, // 66: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 67: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,  // 68: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,  // 69: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	19, // 70: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	34, // 71: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	26, // 72: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
+	30, // 73: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
+	8,  // 74: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	11, // 75: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
+	14, // 76: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
+	17, // 77: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
+	39, // 78: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	42, // 79: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	44, // 80: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	55, // 81: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	58, // 82: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	60, // 83: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	67, // [67:84] is the sub-list for method output_type
+	50, // [50:67] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -4941,20 +5496,20 @@ func file_weir_proto_init() {
 	if File_weir_proto != nil {
 		return
 	}
-	file_weir_proto_msgTypes[10].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[38].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[18].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[46].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[49].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[51].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[54].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[57].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[59].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   58,
+			NumMessages:   66,
 			NumExtensions: 0,
-			NumServices:   5,
+			NumServices:   6,
 		},
 		GoTypes:           file_weir_proto_goTypes,
 		DependencyIndexes: file_weir_proto_depIdxs,

@@ -49,6 +49,8 @@ func TestACLs(t *testing.T) {
 			switch r.Name {
 			case "spendcounter":
 				a.count(t, server, 1)
+			case "pacing":
+				expect(t, []string{"WEIR_SERVER=" + server}, 0, "set", "budget", "set", "acme", "--campaign", "spring", "--daily", "1", "--time-zone", "UTC", "--currency", "EUR")
 			case "push": // it is ready at once
 				pushing(t, a.as(acltest.Admin, more...))
 			}

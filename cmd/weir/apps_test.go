@@ -115,7 +115,7 @@ func TestApps(t *testing.T) {
 	t.Run("lag", func(t *testing.T) { testLag(t, env) })
 	t.Run("lease-only", func(t *testing.T) { testLeaseOnly(t, at) })
 	t.Run("dlq", func(t *testing.T) {
-		for _, app := range []string{"spendcounter", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer"} {
+		for _, app := range []string{"spendcounter", "pacing", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer"} {
 			rows(t, env, func(l []map[string]any) bool { return len(l) == 0 }, "dlq", "list", "--app", app)
 		}
 		expect(t, env, 64, "did you mean lease-balancer?", "dlq", "list", "--app", "balancer")
@@ -153,7 +153,7 @@ func testLag(t *testing.T, env []string) {
 		// The processes share the partitions: none moves any more.
 		return len(owners["lease-liberator"]) == 2 && len(owners["lease-dedup"]) == 2 && len(owners["lease-balancer"]) == 2
 	}, "lag")
-	want := []string{"spendcounter", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer", "lease-executor.eu", "lease-executor.us"}
+	want := []string{"spendcounter", "pacing", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer", "lease-executor.eu", "lease-executor.us"}
 	if !slices.Equal(apps, want) {
 		t.Errorf("the applications are %q, want %q", apps, want)
 	}
@@ -186,7 +186,7 @@ func testDoctor(t *testing.T, env []string) {
 	if err := json.Unmarshal([]byte(r.Stdout), &checks); err != nil {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	for _, app := range []string{"spendcounter", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer", "lease-executor.eu", "lease-executor.us"} {
+	for _, app := range []string{"spendcounter", "pacing", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer", "lease-executor.eu", "lease-executor.us"} {
 		ok := slices.ContainsFunc(checks, func(c struct{ Name, Detail string }) bool {
 			return c.Name == "partitions of "+app && regexp.MustCompile(`^all [1-9]\d* are running`).MatchString(c.Detail)
 		})

@@ -90,7 +90,7 @@ func TestMirror(t *testing.T) {
 		copying := func(r map[string]any) bool { return r["state"] == "copying" && r["lag"] == 0.0 }
 		return !slices.ContainsFunc(list, func(r map[string]any) bool { return !copying(r) })
 	}, "mirror", "status")
-	if len(list) != 4 || list[0]["dc"] != "us" || list[0]["topic"] != "ads.events" || list[3]["topic"] != "ads.adjustments" || list[3]["partition"] != 1.0 {
+	if len(list) != 6 || list[0]["dc"] != "us" || list[0]["topic"] != "ads.events" || list[3]["topic"] != "ads.adjustments" || list[3]["partition"] != 1.0 || list[5]["topic"] != "ads.budgets" {
 		t.Errorf("status %v", list)
 	}
 	expect(t, env, cli.ExitUsage, "did you mean us?", "mirror", "status", "--dc", "su")
@@ -108,7 +108,7 @@ func TestMirror(t *testing.T) {
 	rows(t, env, func(list []map[string]any) bool {
 		return !slices.ContainsFunc(list, func(r map[string]any) bool { return r["state"] != "waiting" || r["reason"] == "" })
 	}, "mirror", "status")
-	eventually(t, env, "mirror: 4 of 4 partitions of us wait", "lag")
+	eventually(t, env, "mirror: 6 of 6 partitions of us wait", "lag")
 
 	// The broker returns without its log.
 	_, port, err := net.SplitHostPort(usAddr)
@@ -139,7 +139,7 @@ func TestMirror(t *testing.T) {
 // testDatacentreChecks: weir doctor checks the topics of each other datacentre.
 func testDatacentreChecks(t *testing.T, env []string, own string) {
 	t.Helper()
-	expect(t, env, 0, "ok        datacentre us: it has ads.events and ads.adjustments with 2 partitions", "doctor")
+	expect(t, env, 0, "ok        datacentre us: it has ads.events and ads.adjustments and ads.budgets with 2 partitions", "doctor")
 	other := append(slices.Clone(env), "WEIR_SPEND_PARTITIONS=3")
 	_, addr := datacentre(t, append(other, "WEIR_DC=us", "WEIR_DCS="), 0)
 	with := func(ring string) []string { return append(slices.Clone(env), "WEIR_DCS="+ring) }
@@ -171,12 +171,12 @@ func TestMirrorAlone(t *testing.T) {
 	server := "WEIR_SERVER=" + regexp.MustCompile(`API http://([^,]+),`).FindStringSubmatch(ready)[1]
 	client := []string{"WEIR_SPEND_PARTITIONS=2", server, "WEIR_DATA_DIR=" + filepath.Join(t.TempDir(), "command")}
 	list := rows(t, client, func(list []map[string]any) bool {
-		return len(list) == 4 && !slices.ContainsFunc(list, func(r map[string]any) bool { return r["state"] != "waiting" || r["reason"] == "" })
+		return len(list) == 6 && !slices.ContainsFunc(list, func(r map[string]any) bool { return r["state"] != "waiting" || r["reason"] == "" })
 	}, "mirror", "status")
 	if lag, known := list[0]["lag_seconds"]; known {
 		t.Errorf("the lag is not known, and reported as %v", lag)
 	}
-	eventually(t, client, "mirror: 4 of 4 partitions of us wait", "lag", "--app", "mirror")
+	eventually(t, client, "mirror: 6 of 6 partitions of us wait", "lag", "--app", "mirror")
 }
 
 // TestMirrorWithoutTopics: without its topics the role mirror waits, and the spend counter of the
@@ -193,7 +193,7 @@ func TestMirrorWithoutTopics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broker, err := devbroker.Start(devbroker.Config{Topics: node.SpendCounter(cfg).Topics()})
+	broker, err := devbroker.Start(devbroker.Config{Topics: append(node.SpendCounter(cfg).Topics(), node.Pacing(cfg).Topics()...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestMirrorWithoutTopics(t *testing.T) {
 	eventually(t, client, "mirror.state", "lag", "--app", "spendcounter") // the reason why the role waits
 	expect(t, env, 0, "create topic mirror.state", "topics", "apply", "--for", "spend")
 	list := rows(t, client, func(list []map[string]any) bool {
-		return len(list) == 4 && !slices.ContainsFunc(list, func(r map[string]any) bool { return r["state"] != "copying" })
+		return len(list) == 6 && !slices.ContainsFunc(list, func(r map[string]any) bool { return r["state"] != "copying" })
 	}, "mirror", "status")
 	if list[0]["process"] != "a" {
 		t.Errorf("status %v", list)

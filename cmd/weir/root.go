@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirhq/weir/cmd/weir/internal/budget"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/dev"
 	"github.com/weirhq/weir/cmd/weir/internal/lease"
@@ -21,7 +22,7 @@ import (
 // commands returns every command below the root.
 func commands(a *cli.App) []*cobra.Command {
 	return slices.Concat(dev.Commands(a), ops.Commands(a), spend.Commands(a), state.Commands(a), topics.Commands(a), mirror.Commands(a),
-		push.Commands(a), lease.Commands(a), pacing.Commands(a))
+		push.Commands(a), lease.Commands(a), pacing.Commands(a), budget.Commands(a))
 }
 
 // newRoot returns the command tree.
@@ -55,7 +56,7 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"Run and try", []string{"dev", "run", "load", "dynamodb", "bench"}},
-		{"Ingest and query spend", []string{"ingest", "spend", "adjust", "state"}},
+		{"Ingest and query spend", []string{"ingest", "spend", "adjust", "budget", "state"}},
 		{"Lease resources", []string{"lease", "client", "pool", "resource", "region", "status", "dedup", "balancer", "bridge"}},
 		{"Set up", []string{"config", "topics", "table", "tls"}},
 		{"Operate", nil},

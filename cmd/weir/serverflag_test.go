@@ -15,7 +15,8 @@ import (
 )
 
 // arguments returns the arguments with which each command would ask the server of --server. FILE
-// stands for an empty file, CSV for one with a header. A command that is not there has none.
+// stands for an empty file, CSV for one with a header, DOCUMENT for one with budgets. A command
+// that is not there has none.
 func arguments() map[string]string {
 	const (
 		key       = "--client demo --pool demo --key mine"
@@ -27,6 +28,9 @@ func arguments() map[string]string {
 		"adjust import":     "CSV --amount-unit major " + adjusted,
 		"adjust list":       "--account acme",
 		"bridge scan":       oneRegion,
+		"budget get":        "acme",
+		"budget import":     "DOCUMENT",
+		"budget set":        "acme --campaign spring --daily 1",
 		"client create":     "demo",
 		"client delete":     "demo",
 		"client get":        "demo",
@@ -91,8 +95,8 @@ func leaves(c *cobra.Command) (list []*cobra.Command) {
 // with a sentence.
 func TestServerFlag(t *testing.T) {
 	dir := t.TempDir()
-	files := strings.NewReplacer("FILE", filepath.Join(dir, "empty"), "CSV", filepath.Join(dir, "csv"))
-	for name, text := range map[string]string{"FILE": "", "CSV": "reference_id,campaign,budget_day,amount\n"} {
+	files := strings.NewReplacer("FILE", filepath.Join(dir, "empty"), "CSV", filepath.Join(dir, "csv"), "DOCUMENT", filepath.Join(dir, "document"))
+	for name, text := range map[string]string{"FILE": "", "CSV": "reference_id,campaign,budget_day,amount\n", "DOCUMENT": `{"account":"a","time_zone":"UTC","currency":"EUR","campaigns":[{"campaign":"c","daily":"1"}]}`} {
 		if err := os.WriteFile(files.Replace(name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

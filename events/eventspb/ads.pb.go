@@ -88,6 +88,59 @@ func (EventType) EnumDescriptor() ([]byte, []int) {
 	return file_ads_proto_rawDescGZIP(), []int{0}
 }
 
+// BudgetKind is what the amount of a budget is. A reader rejects a number that it does not know.
+type BudgetKind int32
+
+const (
+	BudgetKind_BUDGET_KIND_UNSPECIFIED   BudgetKind = 0 // no budget of its own
+	BudgetKind_BUDGET_KIND_DAILY         BudgetKind = 1 // at most the amount on each budget day
+	BudgetKind_BUDGET_KIND_LIFETIME      BudgetKind = 2 // at most the amount in all flights together
+	BudgetKind_BUDGET_KIND_AVERAGE_DAILY BudgetKind = 3 // the amount a day on average over a calendar month, and at most cap_ppm of it on a day
+)
+
+// Enum value maps for BudgetKind.
+var (
+	BudgetKind_name = map[int32]string{
+		0: "BUDGET_KIND_UNSPECIFIED",
+		1: "BUDGET_KIND_DAILY",
+		2: "BUDGET_KIND_LIFETIME",
+		3: "BUDGET_KIND_AVERAGE_DAILY",
+	}
+	BudgetKind_value = map[string]int32{
+		"BUDGET_KIND_UNSPECIFIED":   0,
+		"BUDGET_KIND_DAILY":         1,
+		"BUDGET_KIND_LIFETIME":      2,
+		"BUDGET_KIND_AVERAGE_DAILY": 3,
+	}
+)
+
+func (x BudgetKind) Enum() *BudgetKind {
+	p := new(BudgetKind)
+	*p = x
+	return p
+}
+
+func (x BudgetKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BudgetKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_ads_proto_enumTypes[1].Descriptor()
+}
+
+func (BudgetKind) Type() protoreflect.EnumType {
+	return &file_ads_proto_enumTypes[1]
+}
+
+func (x BudgetKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BudgetKind.Descriptor instead.
+func (BudgetKind) EnumDescriptor() ([]byte, []int) {
+	return file_ads_proto_rawDescGZIP(), []int{1}
+}
+
 // AdEvent is one engagement. Topic ads.events, keyed by account. Fields with numbers below 16 have
 // tags of one byte.
 type AdEvent struct {
@@ -1402,6 +1455,406 @@ func (x *OriginHealth) GetRejected() uint64 {
 	return 0
 }
 
+// AccountBudgets is a version of the budgets of an account. Topic ads.budgets, in the partition of
+// the account. Each version has a key of its own, so that compaction never removes a newer version
+// for an older one that was written later.
+type AccountBudgets struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Account         string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Version         uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`                                          // >= 1; of two versions the greater one is right, in whatever order they are read
+	TimeZone        string                 `protobuf:"bytes,3,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`                         // IANA name, such as Europe/Berlin: budget days begin and end by it
+	Currency        string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`                                         // ISO 4217 code of all amounts
+	EffectiveFromMs int64                  `protobuf:"varint,5,opt,name=effective_from_ms,json=effectiveFromMs,proto3" json:"effective_from_ms,omitempty"` // this version holds from here on; 0: at once
+	Shared          []*SharedBudget        `protobuf:"bytes,6,rep,name=shared,proto3" json:"shared,omitempty"`                                             // ordered by id
+	Campaigns       []*CampaignBudget      `protobuf:"bytes,7,rep,name=campaigns,proto3" json:"campaigns,omitempty"`                                       // ordered by campaign
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *AccountBudgets) Reset() {
+	*x = AccountBudgets{}
+	mi := &file_ads_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountBudgets) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountBudgets) ProtoMessage() {}
+
+func (x *AccountBudgets) ProtoReflect() protoreflect.Message {
+	mi := &file_ads_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountBudgets.ProtoReflect.Descriptor instead.
+func (*AccountBudgets) Descriptor() ([]byte, []int) {
+	return file_ads_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *AccountBudgets) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *AccountBudgets) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *AccountBudgets) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
+func (x *AccountBudgets) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *AccountBudgets) GetEffectiveFromMs() int64 {
+	if x != nil {
+		return x.EffectiveFromMs
+	}
+	return 0
+}
+
+func (x *AccountBudgets) GetShared() []*SharedBudget {
+	if x != nil {
+		return x.Shared
+	}
+	return nil
+}
+
+func (x *AccountBudgets) GetCampaigns() []*CampaignBudget {
+	if x != nil {
+		return x.Campaigns
+	}
+	return nil
+}
+
+// BudgetLimit is a budget: an amount, and the flights in which it can be spent.
+type BudgetLimit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          BudgetKind             `protobuf:"varint,1,opt,name=kind,proto3,enum=weir.events.v1.BudgetKind" json:"kind,omitempty"`
+	Micros        int64                  `protobuf:"varint,2,opt,name=micros,proto3" json:"micros,omitempty"`               // >= 0
+	CapPpm        int32                  `protobuf:"varint,3,opt,name=cap_ppm,json=capPpm,proto3" json:"cap_ppm,omitempty"` // of the average, in parts per million: 1000000 to 2000000; only of an average
+	Flights       []*Flight              `protobuf:"bytes,4,rep,name=flights,proto3" json:"flights,omitempty"`              // in order, without a day in common; none: always
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BudgetLimit) Reset() {
+	*x = BudgetLimit{}
+	mi := &file_ads_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetLimit) ProtoMessage() {}
+
+func (x *BudgetLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_ads_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetLimit.ProtoReflect.Descriptor instead.
+func (*BudgetLimit) Descriptor() ([]byte, []int) {
+	return file_ads_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *BudgetLimit) GetKind() BudgetKind {
+	if x != nil {
+		return x.Kind
+	}
+	return BudgetKind_BUDGET_KIND_UNSPECIFIED
+}
+
+func (x *BudgetLimit) GetMicros() int64 {
+	if x != nil {
+		return x.Micros
+	}
+	return 0
+}
+
+func (x *BudgetLimit) GetCapPpm() int32 {
+	if x != nil {
+		return x.CapPpm
+	}
+	return 0
+}
+
+func (x *BudgetLimit) GetFlights() []*Flight {
+	if x != nil {
+		return x.Flights
+	}
+	return nil
+}
+
+// Flight is a range of budget days, both included.
+type Flight struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	BeginDay      int32                  `protobuf:"varint,1,opt,name=begin_day,json=beginDay,proto3" json:"begin_day,omitempty"` // YYYYMMDD
+	EndDay        int32                  `protobuf:"varint,2,opt,name=end_day,json=endDay,proto3" json:"end_day,omitempty"`       // YYYYMMDD; 99991231: without end
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Flight) Reset() {
+	*x = Flight{}
+	mi := &file_ads_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Flight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Flight) ProtoMessage() {}
+
+func (x *Flight) ProtoReflect() protoreflect.Message {
+	mi := &file_ads_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Flight.ProtoReflect.Descriptor instead.
+func (*Flight) Descriptor() ([]byte, []int) {
+	return file_ads_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Flight) GetBeginDay() int32 {
+	if x != nil {
+		return x.BeginDay
+	}
+	return 0
+}
+
+func (x *Flight) GetEndDay() int32 {
+	if x != nil {
+		return x.EndDay
+	}
+	return 0
+}
+
+// SharedBudget is a budget that campaigns of the account share, and other shared budgets.
+type SharedBudget struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`         // unique in the account
+	Parent        string                 `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"` // the shared budget above it; empty: none
+	Limit         *BudgetLimit           `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SharedBudget) Reset() {
+	*x = SharedBudget{}
+	mi := &file_ads_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SharedBudget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SharedBudget) ProtoMessage() {}
+
+func (x *SharedBudget) ProtoReflect() protoreflect.Message {
+	mi := &file_ads_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SharedBudget.ProtoReflect.Descriptor instead.
+func (*SharedBudget) Descriptor() ([]byte, []int) {
+	return file_ads_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SharedBudget) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SharedBudget) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *SharedBudget) GetLimit() *BudgetLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+// CampaignBudget is the budget of a campaign.
+type CampaignBudget struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Campaign      string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	Shared        string                 `protobuf:"bytes,2,opt,name=shared,proto3" json:"shared,omitempty"` // the shared budget above it; empty: none
+	Limit         *BudgetLimit           `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`   // without a kind: only the shared budget limits the campaign
+	Arms          []*ArmShare            `protobuf:"bytes,4,rep,name=arms,proto3" json:"arms,omitempty"`     // ordered by arm; none: no experiment
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CampaignBudget) Reset() {
+	*x = CampaignBudget{}
+	mi := &file_ads_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CampaignBudget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CampaignBudget) ProtoMessage() {}
+
+func (x *CampaignBudget) ProtoReflect() protoreflect.Message {
+	mi := &file_ads_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CampaignBudget.ProtoReflect.Descriptor instead.
+func (*CampaignBudget) Descriptor() ([]byte, []int) {
+	return file_ads_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *CampaignBudget) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *CampaignBudget) GetShared() string {
+	if x != nil {
+		return x.Shared
+	}
+	return ""
+}
+
+func (x *CampaignBudget) GetLimit() *BudgetLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *CampaignBudget) GetArms() []*ArmShare {
+	if x != nil {
+		return x.Arms
+	}
+	return nil
+}
+
+// ArmShare is the share of an experiment arm of the campaign's budget.
+type ArmShare struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Arm           string                 `protobuf:"bytes,1,opt,name=arm,proto3" json:"arm,omitempty"`
+	Ppm           int32                  `protobuf:"varint,2,opt,name=ppm,proto3" json:"ppm,omitempty"` // parts per million; those of a campaign add up to 1000000
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArmShare) Reset() {
+	*x = ArmShare{}
+	mi := &file_ads_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArmShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArmShare) ProtoMessage() {}
+
+func (x *ArmShare) ProtoReflect() protoreflect.Message {
+	mi := &file_ads_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArmShare.ProtoReflect.Descriptor instead.
+func (*ArmShare) Descriptor() ([]byte, []int) {
+	return file_ads_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ArmShare) GetArm() string {
+	if x != nil {
+		return x.Arm
+	}
+	return ""
+}
+
+func (x *ArmShare) GetPpm() int32 {
+	if x != nil {
+		return x.Ppm
+	}
+	return 0
+}
+
 var File_ads_proto protoreflect.FileDescriptor
 
 const file_ads_proto_rawDesc = "" +
@@ -1551,7 +2004,35 @@ const file_ads_proto_rawDesc = "" +
 	"\n" +
 	"offset_sum\x18\x06 \x01(\x03R\toffsetSum\x12\x12\n" +
 	"\x04lost\x18\a \x01(\x04R\x04lost\x12\x1a\n" +
-	"\brejected\x18\b \x01(\x04R\brejected*\xbf\x01\n" +
+	"\brejected\x18\b \x01(\x04R\brejected\"\x9d\x02\n" +
+	"\x0eAccountBudgets\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x1b\n" +
+	"\ttime_zone\x18\x03 \x01(\tR\btimeZone\x12\x1a\n" +
+	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12*\n" +
+	"\x11effective_from_ms\x18\x05 \x01(\x03R\x0feffectiveFromMs\x124\n" +
+	"\x06shared\x18\x06 \x03(\v2\x1c.weir.events.v1.SharedBudgetR\x06shared\x12<\n" +
+	"\tcampaigns\x18\a \x03(\v2\x1e.weir.events.v1.CampaignBudgetR\tcampaigns\"\xa0\x01\n" +
+	"\vBudgetLimit\x12.\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1a.weir.events.v1.BudgetKindR\x04kind\x12\x16\n" +
+	"\x06micros\x18\x02 \x01(\x03R\x06micros\x12\x17\n" +
+	"\acap_ppm\x18\x03 \x01(\x05R\x06capPpm\x120\n" +
+	"\aflights\x18\x04 \x03(\v2\x16.weir.events.v1.FlightR\aflights\">\n" +
+	"\x06Flight\x12\x1b\n" +
+	"\tbegin_day\x18\x01 \x01(\x05R\bbeginDay\x12\x17\n" +
+	"\aend_day\x18\x02 \x01(\x05R\x06endDay\"i\n" +
+	"\fSharedBudget\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06parent\x18\x02 \x01(\tR\x06parent\x121\n" +
+	"\x05limit\x18\x03 \x01(\v2\x1b.weir.events.v1.BudgetLimitR\x05limit\"\xa5\x01\n" +
+	"\x0eCampaignBudget\x12\x1a\n" +
+	"\bcampaign\x18\x01 \x01(\tR\bcampaign\x12\x16\n" +
+	"\x06shared\x18\x02 \x01(\tR\x06shared\x121\n" +
+	"\x05limit\x18\x03 \x01(\v2\x1b.weir.events.v1.BudgetLimitR\x05limit\x12,\n" +
+	"\x04arms\x18\x04 \x03(\v2\x18.weir.events.v1.ArmShareR\x04arms\".\n" +
+	"\bArmShare\x12\x10\n" +
+	"\x03arm\x18\x01 \x01(\tR\x03arm\x12\x10\n" +
+	"\x03ppm\x18\x02 \x01(\x05R\x03ppm*\xbf\x01\n" +
 	"\tEventType\x12\x1a\n" +
 	"\x16EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15EVENT_TYPE_IMPRESSION\x10\x01\x12\x14\n" +
@@ -1559,7 +2040,13 @@ const file_ads_proto_rawDesc = "" +
 	"\x15EVENT_TYPE_VIDEO_VIEW\x10\x03\x12\x15\n" +
 	"\x11EVENT_TYPE_FOLLOW\x10\x04\x12\x19\n" +
 	"\x15EVENT_TYPE_CONVERSION\x10\x05\x12\x18\n" +
-	"\x14EVENT_TYPE_HEARTBEAT\x10\x0fB(Z&github.com/weirhq/weir/events/eventspbb\x06proto3"
+	"\x14EVENT_TYPE_HEARTBEAT\x10\x0f*y\n" +
+	"\n" +
+	"BudgetKind\x12\x1b\n" +
+	"\x17BUDGET_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11BUDGET_KIND_DAILY\x10\x01\x12\x18\n" +
+	"\x14BUDGET_KIND_LIFETIME\x10\x02\x12\x1d\n" +
+	"\x19BUDGET_KIND_AVERAGE_DAILY\x10\x03B(Z&github.com/weirhq/weir/events/eventspbb\x06proto3"
 
 var (
 	file_ads_proto_rawDescOnce sync.Once
@@ -1573,37 +2060,51 @@ func file_ads_proto_rawDescGZIP() []byte {
 	return file_ads_proto_rawDescData
 }
 
-var file_ads_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_ads_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_ads_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_ads_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_ads_proto_goTypes = []any{
 	(EventType)(0),         // 0: weir.events.v1.EventType
-	(*AdEvent)(nil),        // 1: weir.events.v1.AdEvent
-	(*Adjustment)(nil),     // 2: weir.events.v1.Adjustment
-	(*Spend)(nil),          // 3: weir.events.v1.Spend
-	(*HourSpend)(nil),      // 4: weir.events.v1.HourSpend
-	(*SpendHour)(nil),      // 5: weir.events.v1.SpendHour
-	(*PartSpend)(nil),      // 6: weir.events.v1.PartSpend
-	(*SpendPart)(nil),      // 7: weir.events.v1.SpendPart
-	(*SpendByDC)(nil),      // 8: weir.events.v1.SpendByDC
-	(*TypeCount)(nil),      // 9: weir.events.v1.TypeCount
-	(*SpendHistogram)(nil), // 10: weir.events.v1.SpendHistogram
-	(*SpendAudit)(nil),     // 11: weir.events.v1.SpendAudit
-	(*OriginHealth)(nil),   // 12: weir.events.v1.OriginHealth
+	(BudgetKind)(0),        // 1: weir.events.v1.BudgetKind
+	(*AdEvent)(nil),        // 2: weir.events.v1.AdEvent
+	(*Adjustment)(nil),     // 3: weir.events.v1.Adjustment
+	(*Spend)(nil),          // 4: weir.events.v1.Spend
+	(*HourSpend)(nil),      // 5: weir.events.v1.HourSpend
+	(*SpendHour)(nil),      // 6: weir.events.v1.SpendHour
+	(*PartSpend)(nil),      // 7: weir.events.v1.PartSpend
+	(*SpendPart)(nil),      // 8: weir.events.v1.SpendPart
+	(*SpendByDC)(nil),      // 9: weir.events.v1.SpendByDC
+	(*TypeCount)(nil),      // 10: weir.events.v1.TypeCount
+	(*SpendHistogram)(nil), // 11: weir.events.v1.SpendHistogram
+	(*SpendAudit)(nil),     // 12: weir.events.v1.SpendAudit
+	(*OriginHealth)(nil),   // 13: weir.events.v1.OriginHealth
+	(*AccountBudgets)(nil), // 14: weir.events.v1.AccountBudgets
+	(*BudgetLimit)(nil),    // 15: weir.events.v1.BudgetLimit
+	(*Flight)(nil),         // 16: weir.events.v1.Flight
+	(*SharedBudget)(nil),   // 17: weir.events.v1.SharedBudget
+	(*CampaignBudget)(nil), // 18: weir.events.v1.CampaignBudget
+	(*ArmShare)(nil),       // 19: weir.events.v1.ArmShare
 }
 var file_ads_proto_depIdxs = []int32{
 	0,  // 0: weir.events.v1.AdEvent.type:type_name -> weir.events.v1.EventType
-	8,  // 1: weir.events.v1.Spend.by_dc:type_name -> weir.events.v1.SpendByDC
-	4,  // 2: weir.events.v1.Spend.hours:type_name -> weir.events.v1.HourSpend
-	4,  // 3: weir.events.v1.SpendHour.hour:type_name -> weir.events.v1.HourSpend
-	6,  // 4: weir.events.v1.SpendPart.part:type_name -> weir.events.v1.PartSpend
-	9,  // 5: weir.events.v1.SpendByDC.events:type_name -> weir.events.v1.TypeCount
+	9,  // 1: weir.events.v1.Spend.by_dc:type_name -> weir.events.v1.SpendByDC
+	5,  // 2: weir.events.v1.Spend.hours:type_name -> weir.events.v1.HourSpend
+	5,  // 3: weir.events.v1.SpendHour.hour:type_name -> weir.events.v1.HourSpend
+	7,  // 4: weir.events.v1.SpendPart.part:type_name -> weir.events.v1.PartSpend
+	10, // 5: weir.events.v1.SpendByDC.events:type_name -> weir.events.v1.TypeCount
 	0,  // 6: weir.events.v1.TypeCount.type:type_name -> weir.events.v1.EventType
-	12, // 7: weir.events.v1.SpendHistogram.origins:type_name -> weir.events.v1.OriginHealth
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	13, // 7: weir.events.v1.SpendHistogram.origins:type_name -> weir.events.v1.OriginHealth
+	17, // 8: weir.events.v1.AccountBudgets.shared:type_name -> weir.events.v1.SharedBudget
+	18, // 9: weir.events.v1.AccountBudgets.campaigns:type_name -> weir.events.v1.CampaignBudget
+	1,  // 10: weir.events.v1.BudgetLimit.kind:type_name -> weir.events.v1.BudgetKind
+	16, // 11: weir.events.v1.BudgetLimit.flights:type_name -> weir.events.v1.Flight
+	15, // 12: weir.events.v1.SharedBudget.limit:type_name -> weir.events.v1.BudgetLimit
+	15, // 13: weir.events.v1.CampaignBudget.limit:type_name -> weir.events.v1.BudgetLimit
+	19, // 14: weir.events.v1.CampaignBudget.arms:type_name -> weir.events.v1.ArmShare
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_ads_proto_init() }
@@ -1616,8 +2117,8 @@ func file_ads_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ads_proto_rawDesc), len(file_ads_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   12,
+			NumEnums:      2,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -9,8 +9,6 @@
 //	ad request ─▶ gate open, here and above ─▶ Coin below probability ─▶ bid × multiplier
 //	              Hierarchy, Arms, Reservations
 //
-//	budget of a month or of the life of a campaign ─▶ Period ─▶ budget of the day
-//
 // All controllers compare the effective spend (what was charged, and the expected cost of ads that
 // were shown and have not been charged yet) with a plan of the day. Money is in micros. A campaign
 // whose budget, prices and spend are multiplied by a number gets the same parameters.
@@ -42,8 +40,6 @@
 // A budget of fewer than TinyActions actions has no curve: the gate opens for one action after the
 // other, as the plan continues, and servers reserve what they show until the next observation.
 //
-// A Period has the budget of a month, or of the life of a campaign, and gives each day its part.
-//
 // # Invariants
 //
 //   - PACE-1: A probability is in [MinProbability, 1], a multiplier in (0, 1]. Neither is ever NaN,
@@ -61,12 +57,11 @@
 //   - PACE-9: The budgets of the arms of a campaign are in sum never above its budget. An arm
 //     spends at most the cost of one tick above its own, whatever other arms leave.
 //   - PACE-10: What servers have reserved is never above the allowance that they share.
-//   - PACE-11: The budgets of the days of a period, if none is exceeded, are in sum never above its
-//     limit, and none is above the cap.
 //
 // # What it does not do
 //
-// It knows no clock, no campaign and no topic. Package plan has the plan of a day. It does not
+// It knows no clock, no campaign and no topic. Package budget has the budget of a day, also that of
+// a month or of the life of a campaign, and package plan the plan of a day. It does not
 // know currencies: a caller leaves out spend in another currency than the budget, and reports it.
 // It does not know reserve prices, so Dual may bid below one: the campaign then takes part in
 // fewer auctions.

@@ -31,6 +31,8 @@ const (
 	SpendCacheServiceName = "weir.v1.SpendCacheService"
 	// AdjustmentServiceName is the fully-qualified name of the AdjustmentService service.
 	AdjustmentServiceName = "weir.v1.AdjustmentService"
+	// BudgetServiceName is the fully-qualified name of the BudgetService service.
+	BudgetServiceName = "weir.v1.BudgetService"
 	// ClusterServiceName is the fully-qualified name of the ClusterService service.
 	ClusterServiceName = "weir.v1.ClusterService"
 	// StateServiceName is the fully-qualified name of the StateService service.
@@ -64,6 +66,15 @@ const (
 	// AdjustmentServiceListAdjustmentsProcedure is the fully-qualified name of the AdjustmentService's
 	// ListAdjustments RPC.
 	AdjustmentServiceListAdjustmentsProcedure = "/weir.v1.AdjustmentService/ListAdjustments"
+	// BudgetServiceSetBudgetsProcedure is the fully-qualified name of the BudgetService's SetBudgets
+	// RPC.
+	BudgetServiceSetBudgetsProcedure = "/weir.v1.BudgetService/SetBudgets"
+	// BudgetServiceGetBudgetsProcedure is the fully-qualified name of the BudgetService's GetBudgets
+	// RPC.
+	BudgetServiceGetBudgetsProcedure = "/weir.v1.BudgetService/GetBudgets"
+	// BudgetServiceListBudgetsProcedure is the fully-qualified name of the BudgetService's ListBudgets
+	// RPC.
+	BudgetServiceListBudgetsProcedure = "/weir.v1.BudgetService/ListBudgets"
 	// ClusterServiceGetClusterProcedure is the fully-qualified name of the ClusterService's GetCluster
 	// RPC.
 	ClusterServiceGetClusterProcedure = "/weir.v1.ClusterService/GetCluster"
@@ -491,6 +502,148 @@ type UnimplementedAdjustmentServiceHandler struct{}
 
 func (UnimplementedAdjustmentServiceHandler) ListAdjustments(context.Context, *connect.Request[weirpb.ListAdjustmentsRequest]) (*connect.Response[weirpb.ListAdjustmentsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.AdjustmentService.ListAdjustments is not implemented"))
+}
+
+// BudgetServiceClient is a client for the weir.v1.BudgetService service.
+type BudgetServiceClient interface {
+	// SetBudgets checks documents, writes them, and returns when they are applied. If one of them is
+	// refused, none is written. Repeating a request changes nothing. InvalidArgument: a document is
+	// not valid; the message has each problem with the path of its field. Aborted (409): a version is
+	// not greater than the one that the account has; the message has both. Unavailable: the budgets
+	// may be written, and are not applied yet; repeat the request.
+	SetBudgets(context.Context, *connect.Request[weirpb.SetBudgetsRequest]) (*connect.Response[weirpb.SetBudgetsResponse], error)
+	// GetBudgets returns the versions of an account. NotFound: the account has no budgets.
+	GetBudgets(context.Context, *connect.Request[weirpb.GetBudgetsRequest]) (*connect.Response[weirpb.GetBudgetsResponse], error)
+	// ListBudgets returns a page of the versions of all accounts, without their campaigns. The pages
+	// are ordered by partition, account and version. Unavailable: a partition cannot be read.
+	ListBudgets(context.Context, *connect.Request[weirpb.ListBudgetsRequest]) (*connect.Response[weirpb.ListBudgetsResponse], error)
+}
+
+// NewBudgetServiceClient constructs a client for the weir.v1.BudgetService service. By default, it
+// uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and sends
+// uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC() or
+// connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewBudgetServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) BudgetServiceClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	budgetServiceMethods := weirpb.File_weir_proto.Services().ByName("BudgetService").Methods()
+	return &budgetServiceClient{
+		setBudgets: connect.NewClient[weirpb.SetBudgetsRequest, weirpb.SetBudgetsResponse](
+			httpClient,
+			baseURL+BudgetServiceSetBudgetsProcedure,
+			connect.WithSchema(budgetServiceMethods.ByName("SetBudgets")),
+			connect.WithClientOptions(opts...),
+		),
+		getBudgets: connect.NewClient[weirpb.GetBudgetsRequest, weirpb.GetBudgetsResponse](
+			httpClient,
+			baseURL+BudgetServiceGetBudgetsProcedure,
+			connect.WithSchema(budgetServiceMethods.ByName("GetBudgets")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listBudgets: connect.NewClient[weirpb.ListBudgetsRequest, weirpb.ListBudgetsResponse](
+			httpClient,
+			baseURL+BudgetServiceListBudgetsProcedure,
+			connect.WithSchema(budgetServiceMethods.ByName("ListBudgets")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// budgetServiceClient implements BudgetServiceClient.
+type budgetServiceClient struct {
+	setBudgets  *connect.Client[weirpb.SetBudgetsRequest, weirpb.SetBudgetsResponse]
+	getBudgets  *connect.Client[weirpb.GetBudgetsRequest, weirpb.GetBudgetsResponse]
+	listBudgets *connect.Client[weirpb.ListBudgetsRequest, weirpb.ListBudgetsResponse]
+}
+
+// SetBudgets calls weir.v1.BudgetService.SetBudgets.
+func (c *budgetServiceClient) SetBudgets(ctx context.Context, req *connect.Request[weirpb.SetBudgetsRequest]) (*connect.Response[weirpb.SetBudgetsResponse], error) {
+	return c.setBudgets.CallUnary(ctx, req)
+}
+
+// GetBudgets calls weir.v1.BudgetService.GetBudgets.
+func (c *budgetServiceClient) GetBudgets(ctx context.Context, req *connect.Request[weirpb.GetBudgetsRequest]) (*connect.Response[weirpb.GetBudgetsResponse], error) {
+	return c.getBudgets.CallUnary(ctx, req)
+}
+
+// ListBudgets calls weir.v1.BudgetService.ListBudgets.
+func (c *budgetServiceClient) ListBudgets(ctx context.Context, req *connect.Request[weirpb.ListBudgetsRequest]) (*connect.Response[weirpb.ListBudgetsResponse], error) {
+	return c.listBudgets.CallUnary(ctx, req)
+}
+
+// BudgetServiceHandler is an implementation of the weir.v1.BudgetService service.
+type BudgetServiceHandler interface {
+	// SetBudgets checks documents, writes them, and returns when they are applied. If one of them is
+	// refused, none is written. Repeating a request changes nothing. InvalidArgument: a document is
+	// not valid; the message has each problem with the path of its field. Aborted (409): a version is
+	// not greater than the one that the account has; the message has both. Unavailable: the budgets
+	// may be written, and are not applied yet; repeat the request.
+	SetBudgets(context.Context, *connect.Request[weirpb.SetBudgetsRequest]) (*connect.Response[weirpb.SetBudgetsResponse], error)
+	// GetBudgets returns the versions of an account. NotFound: the account has no budgets.
+	GetBudgets(context.Context, *connect.Request[weirpb.GetBudgetsRequest]) (*connect.Response[weirpb.GetBudgetsResponse], error)
+	// ListBudgets returns a page of the versions of all accounts, without their campaigns. The pages
+	// are ordered by partition, account and version. Unavailable: a partition cannot be read.
+	ListBudgets(context.Context, *connect.Request[weirpb.ListBudgetsRequest]) (*connect.Response[weirpb.ListBudgetsResponse], error)
+}
+
+// NewBudgetServiceHandler builds an HTTP handler from the service implementation. It returns the
+// path on which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewBudgetServiceHandler(svc BudgetServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	budgetServiceMethods := weirpb.File_weir_proto.Services().ByName("BudgetService").Methods()
+	budgetServiceSetBudgetsHandler := connect.NewUnaryHandler(
+		BudgetServiceSetBudgetsProcedure,
+		svc.SetBudgets,
+		connect.WithSchema(budgetServiceMethods.ByName("SetBudgets")),
+		connect.WithHandlerOptions(opts...),
+	)
+	budgetServiceGetBudgetsHandler := connect.NewUnaryHandler(
+		BudgetServiceGetBudgetsProcedure,
+		svc.GetBudgets,
+		connect.WithSchema(budgetServiceMethods.ByName("GetBudgets")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	budgetServiceListBudgetsHandler := connect.NewUnaryHandler(
+		BudgetServiceListBudgetsProcedure,
+		svc.ListBudgets,
+		connect.WithSchema(budgetServiceMethods.ByName("ListBudgets")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/weir.v1.BudgetService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case BudgetServiceSetBudgetsProcedure:
+			budgetServiceSetBudgetsHandler.ServeHTTP(w, r)
+		case BudgetServiceGetBudgetsProcedure:
+			budgetServiceGetBudgetsHandler.ServeHTTP(w, r)
+		case BudgetServiceListBudgetsProcedure:
+			budgetServiceListBudgetsHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedBudgetServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedBudgetServiceHandler struct{}
+
+func (UnimplementedBudgetServiceHandler) SetBudgets(context.Context, *connect.Request[weirpb.SetBudgetsRequest]) (*connect.Response[weirpb.SetBudgetsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.BudgetService.SetBudgets is not implemented"))
+}
+
+func (UnimplementedBudgetServiceHandler) GetBudgets(context.Context, *connect.Request[weirpb.GetBudgetsRequest]) (*connect.Response[weirpb.GetBudgetsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.BudgetService.GetBudgets is not implemented"))
+}
+
+func (UnimplementedBudgetServiceHandler) ListBudgets(context.Context, *connect.Request[weirpb.ListBudgetsRequest]) (*connect.Response[weirpb.ListBudgetsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.BudgetService.ListBudgets is not implemented"))
 }
 
 // ClusterServiceClient is a client for the weir.v1.ClusterService service.

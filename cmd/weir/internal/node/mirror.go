@@ -19,7 +19,7 @@ import (
 func mirrorRole() Role {
 	return Role{
 		Name: "mirror", Group: spendGroup(),
-		Summary: "copies the events and adjustments of the other datacentres (dcs) to this one",
+		Summary: "copies events, adjustments and budgets of the other datacentres (dcs) to this one",
 		Weight:  2, Memory: mirrorMemory,
 		Topics: mirrorTopics, Apps: mirrorApps, ACLs: mirrorACLs, Doctor: checkDatacentres,
 		Settings: []string{"dc", "dcs"}, Check: checkPeers,
@@ -43,12 +43,14 @@ func MirrorConfig(c *config.Config) mirror.Config {
 	topic := func(first string, copied func(dc string) string) mirror.Topic {
 		return mirror.Topic{Name: l.Name(first), Copy: func(dc string) string { return l.Name(copied(dc)) }}
 	}
+	budgets := topic(events.BudgetsTopic, events.CopiedBudgetsTopic)
+	budgets.Compacted = true
 	m := mirror.Config{
 		DC: c.DC, Partitions: l.Partitions(), Heartbeats: l.Name(events.EventsTopic),
 		App: l.Name(events.MirrorApp), State: l.Name(events.MirrorStateTopic), Control: l.Name(events.MirrorControlTopic),
 		DLQ: l.Name(events.MirrorDLQTopic),
 		Topics: []mirror.Topic{
-			topic(events.EventsTopic, events.CopiedEventsTopic), topic(events.AdjustmentsTopic, events.CopiedAdjustmentsTopic),
+			topic(events.EventsTopic, events.CopiedEventsTopic), topic(events.AdjustmentsTopic, events.CopiedAdjustmentsTopic), budgets,
 		},
 	}
 	for _, d := range c.Peers() {
@@ -65,7 +67,7 @@ func mirrorTopics(c *config.Config) (topics []stream.Topic) {
 	}
 	counter := SpendCounter(c)
 	topics = events.MirrorCatalog(counter.Layout)
-	for _, t := range counter.Topics() {
+	for _, t := range append(counter.Topics(), Pacing(c).Topics()...) {
 		if writtenByMirror(c, t.Name) {
 			topics = append(topics, t)
 		}

@@ -72,7 +72,7 @@ type Group struct {
 // Roles is the role table. Lists of roles are in this order.
 func Roles() []Role {
 	return []Role{
-		spendCounterRole(), mirrorRole(), pushRole(), spendCacheRole(),
+		spendCounterRole(), mirrorRole(), pushRole(), spendCacheRole(), pacingRole(),
 		bridgeRole(), liberatorRole(), dedupRole(), balancerRole(), executorRole(),
 	}
 }

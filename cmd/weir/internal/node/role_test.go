@@ -93,7 +93,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s: %v", r.Name, err)
 		}
 	}
-	if want := []string{"spendcounter.g2", "mirror.g2", "push.us.eu.g2", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer"}; len(applications) < 8 || !slices.Equal(applications[:7], want) {
+	if want := []string{"spendcounter.g2", "mirror.g2", "push.us.eu.g2", "pacing.g2", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer"}; len(applications) < 9 || !slices.Equal(applications[:8], want) {
 		t.Errorf("the applications are %q", applications)
 	}
 	var unknown *UnknownAppError
@@ -112,8 +112,10 @@ func catalog(c *config.Config) []stream.Topic {
 	layout := events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}
 	topics := append(events.Catalog(c.DC, layout), events.LeaseCatalog(regionNames(c), int32(c.Leases.Partitions))...)
 	topics = append(topics, events.MirrorCatalog(layout)...)
+	topics = append(topics, events.PacingCatalog(layout)...)
 	for _, peer := range c.PeerNames() {
 		topics = append(topics, events.CopiedTopics(peer, layout)...)
+		topics = append(topics, events.CopiedBudgets(peer, layout))
 	}
 	for _, writer := range c.PushWriters() {
 		topics = append(topics, events.PushCatalog(writer, c.DC, layout)...)
@@ -144,13 +146,13 @@ func TestRolePartsStandAlone(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	if got := strings.Join(RoleNames(), ","); got != "spend,spendcounter,mirror,push,spendcache,leases,bridge,liberator,dedup,balancer,executor" {
+	if got := strings.Join(RoleNames(), ","); got != "spend,spendcounter,mirror,push,spendcache,pacing,leases,bridge,liberator,dedup,balancer,executor" {
 		t.Errorf("--roles takes %s", got)
 	}
 	for names, want := range map[string]string{
 		"leases,spendcounter":                         "spendcounter,leases",
 		"mirror,spendcounter":                         "spendcounter,mirror",
-		"push,mirror,spendcache,spendcounter":         "spend",
+		"push,mirror,spendcache,pacing,spendcounter":  "spend",
 		"leases,mirror":                               "mirror,leases",
 		"leases,bridge":                               "leases",
 		"executor,bridge":                             "bridge,executor",

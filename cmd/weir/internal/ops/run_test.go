@@ -30,8 +30,8 @@ func TestRunHelpListsTheRoles(t *testing.T) {
 // Roles that do not exist are usage errors of every command with --roles.
 func TestUnknownRoles(t *testing.T) {
 	for _, tc := range []struct{ roles, want string }{
-		{"", "the roles are: spend, spendcounter, mirror, push, spendcache, leases, bridge"},
-		{"nonsense", "the roles are: spend, spendcounter, mirror, push, spendcache, leases, bridge"},
+		{"", "the roles are: spend, spendcounter, mirror, push, spendcache, pacing, leases, bridge"},
+		{"nonsense", "the roles are: spend, spendcounter, mirror, push, spendcache, pacing, leases, bridge"},
 		{"leases,balncer", "did you mean balancer?"},
 	} {
 		for _, command := range []string{"run", "config memory"} {

@@ -1,0 +1,121 @@
+package budget
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/weirhq/weir/events"
+)
+
+// TestLifetime: a campaign that spends its budget of each day spends its lifetime budget exactly,
+// and about as much per hour on each day.
+func TestLifetime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := genLimit(Lifetime).Draw(t, "limit")
+		loc, err := zone(rapid.SampledFrom(zones()).Draw(t, "zone"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &Document{Campaigns: []Campaign{{ID: "c", Limit: l}}}
+		n := len(l.Flights)
+		if n == 0 || l.Flights[n-1].End == NoEnd {
+			return
+		}
+		spent := int64(0)
+		for day := l.Flights[0].Begin; day <= l.Flights[n-1].End; day = addDays(day, 1) {
+			p, _ := d.Day("c", day, loc)
+			limit := p.Limits[0]
+			budget := limit.Budget(spent)
+			runs := false
+			for _, f := range l.Flights {
+				runs = runs || f.Begin <= day && day <= f.End
+			}
+			if limit.Running != runs || !runs && budget != 0 || budget < 0 || budget > l.Micros-spent {
+				t.Fatalf("%s: running %t, want %t; budget %d of %d left", day, limit.Running, runs, budget, l.Micros-spent)
+			}
+			spent += budget
+		}
+		if spent != l.Micros {
+			t.Fatalf("spent %d of %d", spent, l.Micros)
+		}
+		if late, _ := d.Day("c", l.Flights[n-1].End, loc); late.Limits[0].Budget(l.Micros+1) != 0 {
+			t.Fatal("a budget that is overspent has something left")
+		}
+	})
+}
+
+// TestAverage: no day has more than the cap, and no month more than its days in flights.
+func TestAverage(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := genLimit(AverageDaily).Draw(t, "limit")
+		d := &Document{Campaigns: []Campaign{{ID: "c", Limit: l}}}
+		month := events.Day(2026_00_01 + 100*rapid.IntRange(1, 12).Draw(t, "month"))
+		spent, days, all := int64(0), int64(0), int64(0)
+		for day := month; day/100 == month/100; day = addDays(day, 1) {
+			p, _ := d.Day("c", day, time.UTC)
+			limit := p.Limits[0]
+			if limit.Running {
+				days++
+			}
+			budget := limit.Budget(spent)
+			if most := l.Micros/PPM*int64(l.CapPPM) + l.Micros%PPM*int64(l.CapPPM)/PPM; budget < 0 || budget > most {
+				t.Fatalf("%s: budget %d, the cap is %d", day, budget, most)
+			}
+			all += limit.Budget(all)
+			// Some days spend nothing, and make room for others.
+			spent += budget * rapid.Int64Range(0, 1).Draw(t, "spends")
+		}
+		if spent > l.Micros*days || all != l.Micros*days {
+			t.Fatalf("spent %d, and %d if each day spends its budget, in %d days of %d", spent, all, days, l.Micros)
+		}
+	})
+	d := &Document{Campaigns: []Campaign{{ID: "c", Limit: Limit{Kind: AverageDaily, Micros: 100, CapPPM: 2 * PPM}}}}
+	for spent, want := range map[int64]int64{0: 148, 900: 100, 1900: 48, 2800: 0, 9000: 0, -5: 148} { // 19 days are left
+		if p, _ := d.Day("c", 20260210, time.UTC); p.Limits[0].Budget(spent) != want {
+			t.Errorf("after %d the budget is %d, want %d", spent, p.Limits[0].Budget(spent), want)
+		}
+	}
+	p, _ := d.Day("c", 20260228, time.UTC)
+	if l := p.Limits[0]; l.From != 20260201 || l.PeriodMicros != 2800 || l.Budget(2600) != 200 || l.Budget(2750) != 50 || l.Budget(0) != 200 {
+		t.Errorf("the last day of February: %+v", l)
+	}
+}
+
+// TestAncestors: a campaign has its own budget, then those above it from the nearest up; its arms
+// never have more than its budget.
+func TestAncestors(t *testing.T) {
+	d, err := Decode([]byte(valid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loc, err := d.Location()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, ok := d.Day("launch", 20261224, loc)
+	if !ok || len(p.Limits) != 3 || p.Limits[0].Campaign != "launch" || p.Limits[1].Shared != "brand" || p.Limits[2].Shared != "all" {
+		t.Fatalf("%t %+v", ok, p)
+	}
+	if left := p.Limits[0].Budget(19_000_000_000); left != 1_000_000_000 { // the last day of the last flight
+		t.Errorf("%d is left", left)
+	}
+	if p, _ := d.Day("launch", 20261201, loc); p.Limits[0].Running || p.Limits[0].Budget(0) != 0 || !p.Limits[1].Running {
+		t.Errorf("between flights: %+v", p.Limits)
+	}
+	if p, _ := d.Day("below", 20261201, loc); len(p.Limits) != 1 || p.Limits[0].Budget(1) != 89_999_999_999 {
+		t.Errorf("a campaign without a budget of its own: %+v", p.Limits)
+	}
+	if _, ok := d.Day("other", 20261201, loc); ok {
+		t.Error("a campaign that is not in the document has a budget")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		micros := rapid.Int64Range(0, 31*MaxMicros).Draw(t, "micros")
+		first := rapid.Int32Range(1, PPM-1).Draw(t, "share")
+		a, b := Arm{"a", first}.Budget(micros), Arm{"b", PPM - first}.Budget(micros)
+		if a < 0 || b < 0 || a+b > micros || a+b < micros-2 {
+			t.Fatalf("%d + %d of %d", a, b, micros)
+		}
+	})
+}
