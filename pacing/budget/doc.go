@@ -48,8 +48,8 @@
 //
 // # Invariants
 //
-//   - PACE-11: The budgets of the days of a month, or of a lifetime, if none is exceeded, are in sum
-//     never above its limit. None is above the cap.
+//   - PACE-11: The budgets of the days of a month, or of a lifetime, if none is exceeded, are in
+//     sum never above its limit. None is above the cap.
 //   - PACE-12: A document is valid as a whole, or its error has every problem with the path of its
 //     field. The encodings of a document, as JSON and as a record, give the same document.
 //   - PACE-13: Versions does not depend on the order in which documents are added, nor on

@@ -30,8 +30,8 @@ type DayLimit struct {
 	PeriodMicros int64 // of From and To together
 	DayMicros    int64 // the most of the day, whatever was spent before
 
-	// The day has part / whole of what is left of the period: milliseconds of a lifetime with an end,
-	// and days of a month. whole is 0 if all of it may be spent at once.
+	// The day has part / whole of what is left of the period: milliseconds of a lifetime with an
+	// end, and days of a month. whole is 0 if all of it may be spent at once.
 	part, whole int64
 }
 
@@ -94,8 +94,8 @@ func (l *Limit) day(p *Plan, loc *time.Location) DayLimit {
 // Budget returns the micros that may be spent on the day, if spent micros were spent in the days
 // from l.From to the day before. What is left of a month, or of a lifetime with an end, is spread
 // over the days that are left: what a day did not spend is spread over all later ones, and what it
-// overspent is missing on them. Compute it once, at the begin of a day: within a day it would change
-// with spend of earlier days that arrives late.
+// overspent is missing on them. Compute it once, at the begin of a day: within a day it would
+// change with spend of earlier days that arrives late.
 func (l *DayLimit) Budget(spent int64) int64 {
 	left := l.PeriodMicros
 	if spent > 0 {
