@@ -35,8 +35,8 @@
 //   - lifetime: at most the amount in all flights together. What is left is spread over the time
 //     that is left in the flights.
 //   - average_daily: the amount a day on average over a calendar month, and at most cap times the
-//     amount on one day. A month has the amount for each of its days in flights; what is left of
-//     it is spread over the days that are left. Source: the average daily budget of Google Ads
+//     amount on one day. A month has the amount for each of its days in flights. The rest of a
+//     month is spread over the days that are left. Source: the average daily budget of Google Ads
 //     (https://support.google.com/google-ads/answer/6385083), whose months have 30.4 days, and
 //     whose days cost up to twice the average. How it spreads a month is not public.
 //
