@@ -32,6 +32,9 @@ type budgetService struct {
 	source BudgetSource // nil: this process has no budgets
 	sink   BudgetSink
 	apps   *apps
+	// setting has the place of the one request that compares and writes: the second of two requests
+	// at this process sees the versions of the first.
+	setting chan struct{}
 }
 
 // available returns an error in a process without the role pacing.
@@ -61,6 +64,14 @@ func (s *budgetService) SetBudgets(ctx context.Context,
 	list, err := decodeBudgets(req.Msg.GetDocuments())
 	if err != nil {
 		return nil, err
+	}
+	if !req.Msg.GetCheckOnly() {
+		select {
+		case s.setting <- struct{}{}:
+			defer func() { <-s.setting }()
+		case <-ctx.Done():
+			return nil, errorf(connect.CodeUnavailable, "nothing was written: another request is being written: repeat the request")
+		}
 	}
 	if err := s.compare(ctx, list); err != nil {
 		return nil, err
@@ -138,7 +149,7 @@ func (s *budgetService) compare(ctx context.Context, list []setting) error {
 			if err != nil {
 				return sourceError(err, fmt.Sprintf("the budgets of account %q", x.Account))
 			}
-			x.choose(v)
+			x.choose(v, time.Now().UnixMilli())
 			return nil
 		})
 	}
@@ -158,7 +169,7 @@ func (s *budgetService) compare(ctx context.Context, list []setting) error {
 }
 
 // choose sets the version of the document, among the versions of its account.
-func (x *setting) choose(v budget.Versions) {
+func (x *setting) choose(v budget.Versions, nowMs int64) {
 	latest := v.Latest()
 	x.latest = latest
 	switch {
@@ -166,6 +177,14 @@ func (x *setting) choose(v budget.Versions) {
 		x.Version = max(1, x.Version)
 	case x.Version == 0 && budget.SameContent(x.Document, latest):
 		x.Version, x.unchanged = latest.Version, true
+	case x.Version == 0 && latest.EffectiveMs > nowMs && x.EffectiveMs <= latest.EffectiveMs: // it would end the scheduled one
+		if inForce := v.At(nowMs); inForce != nil && budget.SameContent(x.Document, inForce) {
+			x.Version, x.unchanged = inForce.Version, true
+			return
+		}
+		x.refused = fmt.Sprintf("account %q has version %d, which holds from %s on, and the document without a version would remove it: "+
+			"send version %d to remove it, or a document that holds later", x.Account, latest.Version,
+			time.UnixMilli(latest.EffectiveMs).UTC().Format(time.RFC3339), latest.Version+1)
 	case x.Version == 0 && latest.Version == budget.MaxVersion:
 		x.refused = fmt.Sprintf("account %q has version %d, which is the greatest: no version can follow it", x.Account, latest.Version)
 	case x.Version == 0:
@@ -181,11 +200,11 @@ func (x *setting) choose(v budget.Versions) {
 
 // write writes documents and returns when they are applied.
 func (s *budgetService) write(ctx context.Context, list []*budget.Document) error {
-	if err := s.sink.Produce(ctx, list); err != nil {
-		return errorf(connect.CodeUnavailable, "the budgets could not be written, or not all of them: repeat the request: %w", err)
-	}
 	limit, cancel := context.WithTimeout(ctx, budgetWait)
 	defer cancel()
+	if err := s.sink.Produce(limit, list); err != nil {
+		return errorf(connect.CodeUnavailable, "the budgets could not be written, or not all of them: repeat the request: %w", err)
+	}
 	g, limit := errgroup.WithContext(limit)
 	g.SetLimit(budgetReads)
 	for _, d := range list {
@@ -203,12 +222,12 @@ func (s *budgetService) await(ctx context.Context, d *budget.Document) error {
 			return sourceError(err, fmt.Sprintf("the budgets of account %q", d.Account))
 		}
 		if latest := v.Latest(); err == nil && latest != nil && latest.Version >= d.Version {
-			if latest.Version == d.Version && !holds(v, d) {
-				return errorf(connect.CodeAborted,
-					"another request has written version %d of account %q at the same time, and its document holds: read the budgets again",
-					d.Version, d.Account)
+			if holds(v, d) {
+				return nil
 			}
-			return nil
+			return errorf(connect.CodeAborted,
+				"version %d of account %q is not there, because another request has written version %d at the same time: read the budgets again",
+				d.Version, d.Account, latest.Version)
 		}
 		if !pause.For(ctx, wait) {
 			return errorf(connect.CodeUnavailable,

@@ -73,7 +73,8 @@
 //     open, for at most 5 % of the time. A page waits 100 ms for the first such read, and 2 s for
 //     all of its content.
 //   - API-15: Of a request with budgets nothing is written if one of its documents is refused, be
-//     it for its content or for its version. The answer comes when all of them are applied.
+//     it for its content or for its version. The answer comes when all of them are applied. Two
+//     processes do not wait for each other: see BudgetService in weir.proto.
 //
 // The package does not read Kafka or Pebble. It keeps nothing but the owners of partitions and what
 // was read in the background for pages. It changes nothing, except that one call takes a savepoint,

@@ -257,7 +257,8 @@ func (s *Server) dataHandler() http.Handler {
 			mux.Handle(weirpbconnect.NewSpendServiceHandler(none, opts...))
 			mux.Handle(weirpbconnect.NewAdjustmentServiceHandler(none, opts...))
 		}
-		mux.Handle(weirpbconnect.NewBudgetServiceHandler(&budgetService{s.cfg.Budgets, s.cfg.BudgetSink, s.apps}, opts...))
+		budgets := &budgetService{source: s.cfg.Budgets, sink: s.cfg.BudgetSink, apps: s.apps, setting: make(chan struct{}, 1)}
+		mux.Handle(weirpbconnect.NewBudgetServiceHandler(budgets, opts...))
 		mux.Handle(weirpbconnect.NewSpendCacheServiceHandler(&spendCacheService{s.cfg.SpendCache}, opts...))
 		s.addPages(mux)
 	}

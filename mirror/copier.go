@@ -205,10 +205,10 @@ func (c *copier) emit(out *stream.SourceBatch, log logreader.TopicID, r *logread
 	msg := stream.Message{Key: r.Key, Value: r.Value, TimeMs: max(r.TimeMs, 1)}
 	if size > c.m.cfg.MaxRecord {
 		msg.Key, msg.Value = nil, []byte{}
-		if c.compacted {
-			msg.Key = c.origin
-		}
 		c.headers = append(c.headers[:0], stream.Header{Key: OversizeHeader, Value: strconv.AppendInt(nil, int64(size), 10)})
+	}
+	if c.compacted && msg.Key == nil { // brokers refuse it, and with it the transaction
+		msg.Key = c.origin
 	}
 	c.headers = append(c.headers, stream.Header{Key: events.OriginHeader, Value: c.origin})
 	msg.Headers = c.headers

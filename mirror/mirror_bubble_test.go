@@ -75,10 +75,14 @@ func TestOriginHeaderOfAProducer(t *testing.T) {
 		}
 		// A compacted topic takes no record without a key.
 		x.peers["us"].Produce("refunds", 0, stream.Message{Key: []byte("k"), Value: make([]byte, 2000)})
-		x.k.WaitFor("a copy with its place as the key", time.Minute, func() bool {
+		x.peers["us"].Produce("refunds", 0, stream.Message{Value: []byte("without a key")})
+		x.k.WaitFor("copies with their places as keys", time.Minute, func() bool {
 			got = processorstest.ByPartition(x.k.Records("refunds.from.us"))[0]
-			return len(got) == 1
+			return len(got) == 2
 		})
+		if o, ok := events.ParseOrigin(got[1].Key); !ok || o.Offset != 1 || string(got[1].Value) != "without a key" {
+			x.Errorf("the copy of a record without a key: %+v", got[1])
+		}
 		if o, ok := events.ParseOrigin(got[0].Key); !ok || o.Offset != 0 || len(got[0].Value) > 0 {
 			x.Errorf("the copy in a compacted topic: %+v", got[0])
 		}

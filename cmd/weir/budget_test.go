@@ -57,17 +57,30 @@ func TestBudgets(t *testing.T) {
 	expect(t, us, 0, document, "budget", "get", "acme", "-o", "json")
 	expect(t, us, 0, "2026-12-01..", "budget", "get", "acme")
 	expect(t, us, 0, "unchanged", "budget", "set", "acme", "--file", file("same.json", document))
-	other := file("other.json", strings.Replace(document, "80.50", "81", 1))
-	expect(t, us, cli.ExitFailed, `account "acme" has version 2, and the document has version 2`, "budget", "set", "acme", "--file", other)
+	other := file("other.json", strings.NewReplacer("80.50", "81", `"version":2`, `"version":1`).Replace(document))
+	expect(t, us, cli.ExitFailed, `account "acme" has version 2, and the document has version 1`, "budget", "set", "acme", "--file", other)
 	expect(t, us, cli.ExitUsage, "is of account acme", "budget", "set", "bcme", "--file", other)
 
-	later := strings.NewReplacer("80.50", "82", `"version":2`, `"effective_from":"2999-01-01"`).Replace(document)
-	expect(t, us, 0, "set", "budget", "set", "acme", "--file", file("later.json", later))
+	later := strings.NewReplacer("80.50", "82", `"version":2`, `"version":2,"effective_from":"2999-01-01"`).Replace(document)
+	expect(t, us, 0, "set", "budget", "set", "acme", "--file", file("later.json", later)) // an edit of version 2 is version 3
+	unversioned := file("unversioned.jsonl", strings.Replace(document, `"version":2,`, "", 1))
+	expect(t, us, 0, `"unchanged": 1`, "budget", "import", unversioned, "-o", "json") // of what is in force
+	ending := file("ending.jsonl", strings.NewReplacer(`"version":2,`, "", "80.50", "83").Replace(document))
+	expect(t, us, cli.ExitData, "the document without a version would remove it: send version 4", "budget", "import", ending)
 	expect(t, us, 0, "version 3 is scheduled from 2998-12-31T23:00:00Z on", "budget", "get", "acme")
 	expect(t, us, 0, document, "budget", "get", "acme", "-o", "json")
 	expect(t, us, cli.ExitFailed, "version 3 of account acme holds later", append(slices.Clone(spring), "--dry-run")...)
 	expect(t, us, 0, `"version": 4`, "budget", "set", "acme", "--file", file("again.json", strings.Replace(document, `"version":2`, `"version":4`, 1)), "-o", "json")
 	document = strings.Replace(document, `"version":2`, `"version":4`, 1)
+
+	// Flags change what they name, and nothing else.
+	expect(t, us, 0, `"version": 5`, "budget", "set", "acme", "--campaign", "brand", "--average-daily", "81", "--cap", "1.2", "-o", "json")
+	changed := `{"campaign":"brand","average_daily":"81.00","cap":"1.2","flights":[{"begin":"2026-12-01"}]}`
+	expect(t, us, 0, changed, "budget", "get", "acme", "-o", "json")
+	expect(t, us, 0, `"version": 6`, "budget", "set", "acme", "--campaign", "brand", "--lifetime", "9", "--end", "2026-12-31", "--begin", "2026-12-02", "-o", "json")
+	expect(t, us, 0, `{"campaign":"brand","lifetime":"9.00","flights":[{"begin":"2026-12-02","end":"2026-12-31"}]}`, "budget", "get", "acme", "-o", "json")
+	document = strings.Replace(document, `"version":4`, `"version":7`, 1)
+	expect(t, us, 0, `"version": 7`, "budget", "set", "acme", "--file", file("back.json", document), "-o", "json")
 
 	// Of an import with a bad line nothing is written.
 	line := func(account, more, amount string) string {
@@ -76,7 +89,7 @@ func TestBudgets(t *testing.T) {
 	good := line("b1", "", "1") + "\n" + line("b2", "", "2")
 	expect(t, us, cli.ExitData, `line 4: campaigns[0].daily: the amount is negative`, "budget", "import", file("bad", good+line("b3", "", "-1")))
 	expect(t, us, cli.ExitData, `line 4: account "b1" is in line 1 too`, "budget", "import", file("twice", good+line("b1", "", "1")))
-	expect(t, us, cli.ExitData, `line 4: nothing was written: account "acme" has version 4, and the document has version 1`, "budget", "import", file("old", good+line("acme", `"version":1,`, "1")))
+	expect(t, us, cli.ExitData, `line 4: nothing was written: account "acme" has version 7, and the document has version 1`, "budget", "import", file("old", good+line("acme", `"version":1,`, "1")))
 	expect(t, us, 0, "dry run: nothing was written", "budget", "import", file("good", good), "--dry-run")
 	if list := rows(t, us, func([]map[string]any) bool { return true }, "budget", "list"); len(list) != 1 {
 		t.Errorf("after refused imports: %v", list)
@@ -87,7 +100,7 @@ func TestBudgets(t *testing.T) {
 
 	// The other datacentre has the copies, and a greater version of its own.
 	eventually(t, eu, document, "budget", "get", "acme", "-o", "json")
-	expect(t, eu, 0, `"version": 5`, "budget", "set", "acme", "--campaign", "spring", "--daily", "50", "-o", "json")
+	expect(t, eu, 0, `"version": 8`, "budget", "set", "acme", "--campaign", "spring", "--daily", "50", "-o", "json")
 	expect(t, eu, 0, "ads.budgets.from.us", "lag", "--app", "pacing")
 	list := rows(t, eu, func(list []map[string]any) bool { return len(list) == 3 }, "budget", "list")
 	if list[0]["state"] != "in_force" {

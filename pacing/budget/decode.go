@@ -144,10 +144,10 @@ func (o *object) each(name string, fn func(n node, path string)) {
 
 // rest adds a problem for each field that was not taken.
 func (o *object) rest() {
-	var reported []string
+	reported := map[string]bool{}
 	for _, name := range o.node.names {
-		if !slices.Contains(o.names, name) && !slices.Contains(reported, name) {
-			reported = append(reported, name)
+		if !slices.Contains(o.names, name) && !reported[name] {
+			reported[name] = true
 			o.r.fail(o.at(name), "the field is not known: use one of %s", strings.Join(o.names, ", "))
 		}
 	}

@@ -1,12 +1,12 @@
 package budget
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
@@ -130,8 +130,10 @@ func ParseKey(key []byte) (account string, version uint64, err error) {
 // not happen. The one that holds earlier is taken as the later, and then the one whose JSON is
 // greater, so that every datacentre takes the same one.
 func Compare(a, b *Document) int {
-	return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(b.EffectiveMs, a.EffectiveMs),
-		strings.Compare(string(a.Encode()), string(b.Encode())))
+	if c := cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(b.EffectiveMs, a.EffectiveMs)); c != 0 || a == b {
+		return c
+	}
+	return bytes.Compare(a.Encode(), b.Encode())
 }
 
 // SameContent reports whether two documents of an account differ in their version at most.

@@ -11,9 +11,11 @@ import (
 )
 
 // zone returns the time zone with an IANA name. Package time has two further names: "" for UTC, and
-// "Local" for the zone of the machine, which no other machine knows.
+// "Local" for the zone of the machine, which no other machine knows. The files of a machine have
+// more: links to its own zone, and the zones with leap seconds.
 func zone(name string) (*time.Location, error) {
-	if name == "" || strings.EqualFold(name, "local") {
+	switch first, _, _ := strings.Cut(strings.ToLower(name), "/"); first {
+	case "", "local", "localtime", "posixrules", "factory", "posix", "right":
 		return nil, fmt.Errorf("%q is not the name of a time zone", name)
 	}
 	return time.LoadLocation(name)
@@ -42,7 +44,7 @@ func (d *Document) validate(p *problems) {
 		p.add("campaigns", "the account has no campaign: to stop its campaigns, list them with an amount of 0")
 	}
 	if len(d.Campaigns) > MaxCampaigns || len(d.Shared) > MaxShared {
-		p.add("", "%d campaigns and %d shared budgets: the maximum is %d and %d: remove those that have ended", len(d.Campaigns),
+		p.add("", "%d campaigns and %d shared budgets: the maximum is %d and %d: remove those that have ended and are not below a shared budget", len(d.Campaigns),
 			len(d.Shared), MaxCampaigns, MaxShared)
 		return
 	}
@@ -122,7 +124,7 @@ func (l *Limit) validate(p *problems, path string) {
 		p.add(path+".cap", "a budget with average_daily needs a cap from 1.0 to 2.0: the most of a day, as a multiple of the average")
 	}
 	if len(l.Flights) > MaxFlights {
-		p.add(path+".flights", "%d flights: the maximum is %d: remove those that have ended", len(l.Flights), MaxFlights)
+		p.add(path+".flights", "%d flights: the maximum is %d: join some; to remove one from a lifetime budget, lower the amount by what it has spent", len(l.Flights), MaxFlights)
 		return
 	}
 	for i, f := range l.Flights {

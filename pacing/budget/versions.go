@@ -2,7 +2,8 @@ package budget
 
 import "slices"
 
-// HistoryMs is how long before the newest record a version is kept that is not in force any more.
+// HistoryMs is how long a version is kept at most that is not in force any more, by the time of
+// records. One that was replaced by a version without EffectiveMs is not kept.
 const HistoryMs = 48 * 60 * 60 * 1000
 
 // Versions are the versions of an account that are in force, or will be, from HorizonMs on. The

@@ -509,8 +509,10 @@ type BudgetServiceClient interface {
 	// SetBudgets checks documents, writes them, and returns when they are applied. If one of them is
 	// refused, none is written. Repeating a request changes nothing. InvalidArgument: a document is
 	// not valid; the message has each problem with the path of its field. Aborted (409): a version is
-	// not greater than the one that the account has; the message has both. Unavailable: the budgets
-	// may be written, and are not applied yet; repeat the request.
+	// not greater than the one that the account has, or a document without a version would end a
+	// scheduled one; the message has both. Also Aborted: another process has written the account at
+	// the same time; further documents of the request may be written. Unavailable: the budgets may be
+	// written, and are not applied yet; repeat the request.
 	SetBudgets(context.Context, *connect.Request[weirpb.SetBudgetsRequest]) (*connect.Response[weirpb.SetBudgetsResponse], error)
 	// GetBudgets returns the versions of an account. NotFound: the account has no budgets.
 	GetBudgets(context.Context, *connect.Request[weirpb.GetBudgetsRequest]) (*connect.Response[weirpb.GetBudgetsResponse], error)
@@ -580,8 +582,10 @@ type BudgetServiceHandler interface {
 	// SetBudgets checks documents, writes them, and returns when they are applied. If one of them is
 	// refused, none is written. Repeating a request changes nothing. InvalidArgument: a document is
 	// not valid; the message has each problem with the path of its field. Aborted (409): a version is
-	// not greater than the one that the account has; the message has both. Unavailable: the budgets
-	// may be written, and are not applied yet; repeat the request.
+	// not greater than the one that the account has, or a document without a version would end a
+	// scheduled one; the message has both. Also Aborted: another process has written the account at
+	// the same time; further documents of the request may be written. Unavailable: the budgets may be
+	// written, and are not applied yet; repeat the request.
 	SetBudgets(context.Context, *connect.Request[weirpb.SetBudgetsRequest]) (*connect.Response[weirpb.SetBudgetsResponse], error)
 	// GetBudgets returns the versions of an account. NotFound: the account has no budgets.
 	GetBudgets(context.Context, *connect.Request[weirpb.GetBudgetsRequest]) (*connect.Response[weirpb.GetBudgetsResponse], error)

@@ -111,7 +111,7 @@ func newListCmd(a *cli.App) *cobra.Command {
 		Use:   "list",
 		Short: "List the versions of the budgets of all accounts",
 		Long: "List the versions of the budgets of all accounts.\n\n" +
-			"in_force: the version that holds now. scheduled: it holds later. replaced: it is kept for two days.",
+			"in_force: the version that holds now. scheduled: it holds later. replaced: it is not kept long.",
 		Example: "  weir budget list --limit 1000 -o csv",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -59,7 +59,7 @@ func show(a *cli.App, list []*weirpb.BudgetVersion, version uint64) error {
 	if at < 0 {
 		return &cli.Failure{
 			Code: cli.ExitFailed, What: "not found", Why: fmt.Sprintf("the account has no version %d", version),
-			Do: "leave --version out; replaced versions are kept for two days",
+			Do: "leave --version out; a replaced version is kept for two days at most",
 		}
 	}
 	d, err := documentOf(list[at].GetDocument())

@@ -73,7 +73,12 @@ func set(cmd *cobra.Command, a *cli.App, x change, account string) error {
 		if err != nil {
 			return err
 		}
-		return withClient(a, func(client *api.Client) error { return x.send(cmd.Context(), a, client, d) })
+		return withClient(a, func(client *api.Client) error {
+			if err := follow(cmd.Context(), client, d); err != nil {
+				return err
+			}
+			return x.send(cmd.Context(), a, client, d)
+		})
 	}
 	return withClient(a, func(client *api.Client) error {
 		before, err := newest(cmd.Context(), client, account)
@@ -112,6 +117,30 @@ func (x *change) read(a *cli.App, account string) (*budget.Document, error) {
 		return nil, cli.UsageError("the document is of account "+d.Account+", and the command of "+account, "correct one of them")
 	}
 	return d, nil
+}
+
+// follow gives an edit of the newest document the next version: the file has the version that it
+// was made from.
+func follow(ctx context.Context, client *api.Client, d *budget.Document) error {
+	if d.Version == 0 {
+		return nil
+	}
+	res, err := client.GetBudgets(ctx, &weirpb.GetBudgetsRequest{Account: d.Account})
+	if rpc.CodeOf(err) == rpc.CodeNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	last := res.GetVersions()[len(res.GetVersions())-1]
+	if last.GetVersion() != d.Version {
+		return nil // the server refuses a smaller one
+	}
+	before, err := documentOf(last.GetDocument())
+	if err == nil && !budget.SameContent(before, d) {
+		d.Version++
+	}
+	return err
 }
 
 func refused(what string, err error) error {
@@ -160,16 +189,14 @@ func (x *change) apply(before *budget.Document, account string) (*budget.Documen
 		}
 	}
 	delete(doc, "effective_from") // the change holds at once
-	row := x.campaignOf()
+	row := map[string]any{"campaign": x.campaign}
 	at := slices.IndexFunc(campaigns, func(c any) bool { m, ok := c.(map[string]any); return ok && m["campaign"] == x.campaign })
 	if at < 0 {
 		campaigns = append(campaigns, row)
-	} else {
-		if old, ok := campaigns[at].(map[string]any); ok && old["arms"] != nil {
-			row["arms"] = old["arms"]
-		}
-		campaigns[at] = row
+	} else if old, ok := campaigns[at].(map[string]any); ok {
+		row = old
 	}
+	x.change(row)
 	doc["campaigns"], doc["version"] = campaigns, version
 	text, err := json.Marshal(doc)
 	if err != nil {
@@ -185,9 +212,14 @@ func (x *change) apply(before *budget.Document, account string) (*budget.Documen
 	return d, nil
 }
 
-// campaignOf returns the campaign of the flags.
-func (x *change) campaignOf() map[string]any {
-	row := map[string]any{"campaign": x.campaign}
+// change makes the changes of the flags in a campaign. What no flag names stays. An amount replaces
+// that of another kind, with its cap.
+func (x *change) change(row map[string]any) {
+	if x.daily+x.lifetime+x.average != "" {
+		for _, name := range []string{"daily", "lifetime", "average_daily", "cap"} {
+			delete(row, name)
+		}
+	}
 	for name, text := range map[string]string{
 		"daily": x.daily, "lifetime": x.lifetime, "average_daily": x.average, "cap": x.cap, "shared": x.shared,
 	} {
@@ -202,7 +234,6 @@ func (x *change) campaignOf() map[string]any {
 		}
 		row["flights"] = []any{flight}
 	}
-	return row
 }
 
 // send sends a document and prints what became of it.
