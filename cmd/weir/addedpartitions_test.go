@@ -52,7 +52,7 @@ func TestAddedPartitions(t *testing.T) {
 		running := func(r map[string]any) bool { return r["partition"].(float64) >= 6 || r["task"] == "running" }
 		list := rows(t, env, func(list []map[string]any) bool { // the process is ready before it has all partitions
 			return len(list) > 0 && !slices.ContainsFunc(list, func(r map[string]any) bool { return !running(r) })
-		}, "lag")
+		}, "lag", "--app", "spendcounter")
 		for _, r := range list {
 			is := r["topic"] == events.EventsTopic && r["partition"].(float64) >= 6
 			if strings.Contains(r["reason"].(string), added) != is {
