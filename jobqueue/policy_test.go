@@ -109,6 +109,36 @@ func TestStarvation(t *testing.T) {
 	}
 }
 
+// TestOldSegment: after 50 days and more in one segment, priorities count, a job is starving after
+// MaxPendingWait and not before, and a restored queue decides the same.
+func TestOldSegment(t *testing.T) {
+	const day = 24 * 3600 * 1000
+	q := newQueue(t, Config{MaxPendingWait: 1000 * time.Hour})
+	must(t)(q.Declare(0, "a", &Profile{}))
+	must(t)(q.Submit(0, 0, &Spec{Require: []string{"gpu"}}))
+	for id, now := ID(1), int64(day); now < 500*day; id, now = id+4, now+42*day {
+		must(t)(q.Submit(now, id, &Spec{}))
+		must(t)(q.Submit(now, id+1, &Spec{Priority: 15}))
+		restored, err := Restore(Config{MaxPendingWait: 1000 * time.Hour}, q.Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []*Queue{q, restored} {
+			if got, _ := poll(t, q, now, Poll{Agent: "a"}); !slices.Equal(got, []ID{id + 1}) {
+				t.Fatalf("day %d: got %v, want job %d, which is urgent", now/day, got, id+1)
+			}
+			must(t)(q.Submit(now+1000*3600*1000, id+2, &Spec{Priority: 15}))
+			if got, _ := poll(t, q, now+1000*3600*1000, Poll{Agent: "a"}); !slices.Equal(got, []ID{id + 2}) {
+				t.Fatalf("day %d: got %v after 1000 h, want job %d", now/day, got, id+2)
+			}
+			must(t)(q.Submit(now+1000*3600*1000+1, id+3, &Spec{Priority: 15}))
+			if got, _ := poll(t, q, now+1000*3600*1000+1, Poll{Agent: "a", N: 2}); !slices.Equal(got, []ID{id, id + 3}) {
+				t.Fatalf("day %d: got %v, want job %d, which is starving, and job %d", now/day, got, id, id+3)
+			}
+		}
+	}
+}
+
 // TestRetries: a failed job returns after a backoff, at its old place, until no try is left.
 func TestRetries(t *testing.T) {
 	q := newQueue(t, Config{MaxAttempts: 3, Backoff: time.Second, MaxBackoff: 1500 * time.Millisecond, Blacklist: -1})

@@ -239,7 +239,10 @@ func (h *history) step() error {
 }
 
 func (h *history) rare() error {
-	switch h.choose(6) {
+	switch h.choose(7) {
+	case 6:
+		h.now += int64(h.choose(2)*h.choose(50)) * 24 * 3600 * 1000
+		return nil
 	case 0:
 		ds, err := h.q.Pause(nil, h.now, h.choose(2) == 0)
 		if err != nil {

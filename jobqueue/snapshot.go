@@ -24,7 +24,7 @@ type Snapshot struct {
 // SegmentRow is a segment of 65,536 ids that begins at First.
 type SegmentRow struct {
 	First                    ID
-	Base                     int64 // of an open segment: time of its first job, Unix ms
+	Base                     int64 // of an open segment: a time not after those of its jobs, Unix ms
 	Closed                   bool
 	Failed, Canceled, Absent []uint16 // of a closed segment: positions. The others are Done
 }
