@@ -2,6 +2,7 @@ package jobqueue
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64"
@@ -14,7 +15,8 @@ type Snapshot struct {
 	Paused   bool
 	Filled   bool // there was a job
 	Last     ID
-	Gone     ID // see Evict
+	Gone     ID       // see Evict
+	Names    []string // of all resources that the queue had, ascending
 	Segments []SegmentRow
 	Jobs     []JobRow // of open segments
 	Agents   []AgentRow
@@ -66,6 +68,7 @@ type MeanRow struct {
 // Snapshot returns the state of q.
 func (q *Queue) Snapshot() *Snapshot {
 	s := &Snapshot{Now: q.now, Paused: q.paused, Filled: q.filled, Last: q.last, Gone: q.gone}
+	s.Names = slices.Sorted(slices.Values(q.sigs.names))
 	s.Segments = q.matrix.rows()
 	s.Jobs = q.jobRows()
 	for _, a := range q.agents {
@@ -169,6 +172,12 @@ func Restore(cfg Config, s *Snapshot) (*Queue, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
+	if err := q.sigs.room(s.Names); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	for _, name := range s.Names {
+		q.sigs.resource(name)
+	}
 	for i := range s.Agents {
 		row := &s.Agents[i]
 		if err := q.Apply(&Decision{Kind: AgentUp, Agent: row.Name, Profile: &row.Profile}); err != nil {
@@ -191,8 +200,11 @@ func Restore(cfg Config, s *Snapshot) (*Queue, error) {
 		q.restore(&s.Jobs[i])
 	}
 	for _, row := range s.Means {
-		n, _ := q.sigs.intern(row.Require, row.Prefer)
+		n := q.intern(row.Require, row.Prefer)
 		q.sigs.means[n] = row.Ms
+	}
+	if len(q.sigs.names) > len(s.Names) {
+		return nil, fmt.Errorf("snapshot: %w list of names: it lacks %q", ErrInvalid, q.sigs.names[len(s.Names):])
 	}
 	q.now, q.paused, q.filled, q.last, q.gone = s.Now, s.Paused, s.Filled, s.Last, s.Gone
 	q.matrix.flows = [states][states]uint64{}
@@ -201,6 +213,9 @@ func Restore(cfg Config, s *Snapshot) (*Queue, error) {
 
 // validate returns an error if a queue cannot have the state.
 func (s *Snapshot) validate() error {
+	if err := validNames(s.Names, math.MaxInt); err != nil {
+		return fmt.Errorf("resources: %w", err)
+	}
 	open := map[ID]bool{}
 	for i := range s.Segments {
 		row := &s.Segments[i]

@@ -5,6 +5,32 @@ import (
 	"testing"
 )
 
+// TestRestoreNames: the limit of resource names counts the names that no job and no agent has any
+// more, also in a restored queue.
+func TestRestoreNames(t *testing.T) {
+	cfg := Config{MaxResources: 2}
+	q := newQueue(t, cfg)
+	must(t)(q.Declare(0, "a", &Profile{Has: []string{"x"}}))
+	must(t)(q.Declare(0, "a", &Profile{}))
+	must(t)(q.Submit(0, 1, &Spec{Prefer: []string{"y"}}))
+	must(t)(q.Cancel(0, 1))
+	must(t)(q.Submit(0, segmentSize, &Spec{}))
+	must(t)(q.Evict(0, segmentSize))
+	restored, err := Restore(cfg, q.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, q := range map[string]*Queue{"live": q, "restored": restored} {
+		if _, err := q.Submit(0, segmentSize+1, &Spec{Require: []string{"z"}}); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: a third name: %v", name, err)
+		}
+		must(t)(q.Submit(0, segmentSize+2, &Spec{Require: []string{"x", "y"}}))
+	}
+	if _, err := Restore(Config{MaxResources: 1}, q.Snapshot()); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a snapshot with more names than the limit: %v", err)
+	}
+}
+
 // TestRestoreRefuses: a snapshot that no queue can have is refused.
 func TestRestoreRefuses(t *testing.T) {
 	for name, damage := range map[string]func(s *Snapshot){
@@ -18,6 +44,8 @@ func TestRestoreRefuses(t *testing.T) {
 		"a running job without its agent": func(s *Snapshot) { s.Agents = nil },
 		"a running job without attempt":   func(s *Snapshot) { s.Jobs[0].Attempt = 0 },
 		"a bad specification":             func(s *Snapshot) { s.Jobs[0].Spec.Priority = 16 },
+		"a name that is not listed":       func(s *Snapshot) { s.Jobs[0].Spec.Require = []string{"x"} },
+		"an empty name":                   func(s *Snapshot) { s.Names = []string{""} },
 		"a bad agent":                     func(s *Snapshot) { s.Agents[1].Profile.Slots = -1 },
 	} {
 		s := queueWith(t, Running).Snapshot()
