@@ -15,6 +15,9 @@ func (q *Queue) Apply(d *Decision) error {
 	if err := q.check(d); err != nil {
 		return err
 	}
+	if d.Kind == Nothing { // not even the time, as a log need not have it
+		return nil
+	}
 	q.now = q.at(d.At)
 	switch d.Kind {
 	case Submitted:
@@ -63,7 +66,7 @@ func (q *Queue) Apply(d *Decision) error {
 		q.paused = d.Kind == Paused
 	case Evicted:
 		q.evict(d.ID)
-	default: // Nothing
+	default:
 	}
 	return nil
 }
