@@ -206,31 +206,6 @@ func (q *Queue) intern(require, prefer []string) uint32 {
 	return n
 }
 
-// hold makes a job wait for others.
-func (q *Queue) hold(id ID, b blocked) {
-	q.block[id] = b
-	for _, x := range b.left {
-		q.waits[x] = append(q.waits[x], id)
-	}
-}
-
-// release takes a job that is Done from those that wait for it.
-func (q *Queue) release(done ID) {
-	for _, id := range q.waits[done] {
-		b, ok := q.block[id]
-		i, found := slices.BinarySearch(b.left, done)
-		if !ok || !found {
-			continue
-		}
-		b.left = slices.Delete(b.left, i, i+1)
-		if q.block[id] = b; len(b.left) == 0 {
-			delete(q.block, id)
-			q.wait(id, Blocked, b.notBefore)
-		}
-	}
-	delete(q.waits, done)
-}
-
 // wait makes a job Pending, or Delayed if until is in the future.
 func (q *Queue) wait(id ID, from State, until int64) {
 	if until > q.now {
@@ -289,11 +264,12 @@ func (q *Queue) cancel(id ID) {
 		q.stop(id)
 	case Delayed:
 		delete(q.due, id)
-	case Blocked:
-		delete(q.block, id)
 	default:
 	}
 	q.end(id, from, Canceled)
+	if from == Blocked {
+		q.abandon(id)
+	}
 }
 
 // end gives a job its final state.
@@ -303,9 +279,7 @@ func (q *Queue) end(id ID, from, to State) {
 	if from == Pending {
 		q.dequeue(id)
 	}
-	if number := uint64(id) >> segmentBits; number < uint64(q.gone)>>segmentBits {
-		q.close(number)
-	}
+	q.close(id)
 }
 
 func (q *Queue) declare(name string, p *Profile) {

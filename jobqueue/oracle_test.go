@@ -1,6 +1,7 @@
 package jobqueue
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,7 +42,7 @@ func newOracle(cfg Config) *oracle {
 	return &oracle{cfg: cfg, jobs: map[ID]*oracleJob{}, agents: map[string]*oracleAgent{}, means: map[string]int64{}}
 }
 
-func set(names []string) []string {
+func set[T cmp.Ordered](names []T) []T {
 	s := slices.Clone(names)
 	slices.Sort(s)
 	return slices.Compact(s)
@@ -341,7 +342,31 @@ func (o *oracle) compare(q *Queue) error {
 	if err := o.comparePending(q); err != nil {
 		return err
 	}
+	if err := o.compareWaits(q); err != nil {
+		return err
+	}
 	return o.compareAgents(q)
+}
+
+// compareWaits compares which jobs are awaited. They are Done later, so they are not closed.
+func (o *oracle) compareWaits(q *Queue) error {
+	awaited := map[ID]int{}
+	for _, j := range o.jobs {
+		if j.state == Blocked {
+			for _, x := range set(j.left) {
+				awaited[x]++
+			}
+		}
+	}
+	if len(q.waits) != len(awaited) {
+		return fmt.Errorf("awaited jobs %v, want %v", q.waits, awaited)
+	}
+	for x, n := range awaited {
+		if w := q.waits[x]; len(w.ids)-w.gone != n || q.matrix.segment(x).open == nil {
+			return fmt.Errorf("job %d is awaited by %+v, want %d jobs; its segment is %+v", x, w, n, q.matrix.segment(x))
+		}
+	}
+	return nil
 }
 
 func (o *oracle) comparePending(q *Queue) error {

@@ -218,7 +218,8 @@ func (q *Queue) Resume(nowMs int64) (Decision, error) {
 }
 
 // Evict forgets all of ended jobs with ids below before, except their states. It works on whole
-// segments of 65,536 ids: a job stays until all jobs of its segment have ended.
+// segments of 65,536 ids: a job stays until all jobs of its segment have ended, and no Blocked job
+// waits for a job of the segment.
 func (q *Queue) Evict(nowMs int64, before ID) (Decision, error) {
 	before -= before % segmentSize
 	if before <= q.gone {
