@@ -174,14 +174,7 @@ func (q *Queue) submit(id ID, s *Spec) {
 		q.keys[s.Key] = submission{id, fingerprint(s)}
 		c.keyed = append(c.keyed, keyed{id, s.Key})
 	}
-	if s.Group != "" {
-		g := q.groups[s.Group]
-		if g == nil {
-			g = roaring64.New()
-			q.groups[s.Group] = g
-		}
-		g.Add(uint64(id))
-	}
+	q.join(c, id, s.Group)
 	if len(s.After) > 0 {
 		left := slices.DeleteFunc(after(s), func(x ID) bool { return q.matrix.state(x) == Done })
 		if len(left) > 0 {
@@ -191,6 +184,22 @@ func (q *Queue) submit(id ID, s *Spec) {
 		}
 	}
 	q.wait(id, None, s.NotBefore)
+}
+
+// join adds a job to a group. No job of the group has a greater id.
+func (q *Queue) join(c *columns, id ID, group string) {
+	if group == "" {
+		return
+	}
+	g := q.groups[group]
+	if g == nil {
+		g = roaring64.New()
+		q.groups[group] = g
+	}
+	if g.IsEmpty() || g.Maximum()>>segmentBits < uint64(id)>>segmentBits {
+		c.groups = append(c.groups, group)
+	}
+	g.Add(uint64(id))
 }
 
 // intern returns the number of a signature, after showing a new one to the agents.

@@ -33,7 +33,8 @@ func (q *Queue) close(id ID) {
 	for _, k := range c.keyed {
 		delete(q.keys, k.key)
 	}
-	for name, g := range q.groups {
+	for _, name := range c.groups {
+		g := q.groups[name]
 		if g.RemoveRange(uint64(first), uint64(first)+segmentSize); g.IsEmpty() {
 			delete(q.groups, name)
 		}

@@ -3,6 +3,7 @@ package jobqueue
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -308,6 +309,29 @@ func TestOrderFastest(t *testing.T) {
 	must(t)(q.Complete(10, "a", 1, 1))
 	must(t)(q.Complete(9000, "a", 0, 1))
 	start(t, q, "a", 3)
+}
+
+// TestDownAmongMany: an agent that goes down loses its jobs, in ascending order. Those of other
+// agents are not copied.
+func TestDownAmongMany(t *testing.T) {
+	q := newQueue(t, Config{})
+	must(t)(q.Declare(0, "a", &Profile{}))
+	must(t)(q.Declare(0, "b", &Profile{}))
+	for id := range ID(20_000) {
+		must(t)(q.Submit(0, id, &Spec{}))
+	}
+	poll(t, q, 0, Poll{Agent: "b", N: 2})
+	poll(t, q, 0, Poll{Agent: "a", N: 20_000})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	ds, err := q.Down(nil, 0, "b")
+	runtime.ReadMemStats(&after)
+	if err != nil || len(ds) != 3 || ds[0].ID != 0 || ds[1].ID != 1 || ds[2].Kind != AgentDown {
+		t.Errorf("down: %+v, %v", ds, err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 100_000 {
+		t.Errorf("%d bytes were allocated", n)
+	}
 }
 
 // TestLastAttempt: the number of attempts does not wrap around.

@@ -50,6 +50,7 @@ type columns struct {
 	base    int64                                // Unix ms; see setSince
 	live    int                                  // jobs that have not ended
 	keyed   []keyed
+	groups  []string // that have jobs in the segment
 }
 
 // bitVector has a bit for each position of a segment.

@@ -114,10 +114,10 @@ func (s *signatures) intern(require, prefer []string) (number uint32, added bool
 func (s *signatures) remove(number uint32) {
 	row := &s.rows[number]
 	for _, r := range row.require {
-		s.require[r].clear(number)
+		s.require[r] = s.require[r].without(number)
 	}
 	for _, r := range row.prefer {
-		s.prefer[r].clear(number)
+		s.prefer[r] = s.prefer[r].without(number)
 	}
 	s.open.clear(number)
 	s.taken.clear(number)

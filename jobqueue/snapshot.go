@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 )
 
 // Snapshot is the state of a queue as data. Equal states have equal snapshots: it has no number
@@ -279,12 +277,7 @@ func (q *Queue) restore(row *JobRow) {
 		q.keys[row.Spec.Key] = submission{row.ID, row.Hash}
 		c.keyed = append(c.keyed, keyed{row.ID, row.Spec.Key})
 	}
-	if row.Spec.Group != "" {
-		if q.groups[row.Spec.Group] == nil {
-			q.groups[row.Spec.Group] = roaring64.New()
-		}
-		q.groups[row.Spec.Group].Add(uint64(row.ID))
-	}
+	q.join(c, row.ID, row.Spec.Group)
 	q.matrix.move(row.ID, None, row.State)
 	switch row.State {
 	case Pending:
