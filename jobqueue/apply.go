@@ -73,7 +73,8 @@ func (q *Queue) Apply(d *Decision) error {
 
 // check returns an error if the state does not permit d.
 func (q *Queue) check(d *Decision) error {
-	if e, ok := d.Kind.event(); ok {
+	e, ok := d.Kind.event()
+	if ok {
 		r := request{id: d.ID, event: e, attempt: d.Attempt}
 		changes, err := q.permit(r)
 		if err != nil {
@@ -100,9 +101,9 @@ func (q *Queue) check(d *Decision) error {
 			err = &Error{d.ID, q.matrix.state(d.ID), Complete, d.Attempt, d.Attempt, ErrStale}
 		}
 		return err
-	case Redone:
+	case Retried, Returned, Redone: // another attempt follows
 		if q.attempt(d.ID) == math.MaxUint8 {
-			return &Error{d.ID, q.matrix.state(d.ID), Redo, 0, math.MaxUint8, ErrAttempts}
+			return &Error{d.ID, q.matrix.state(d.ID), e, d.Attempt, math.MaxUint8, ErrAttempts}
 		}
 	case BecameDue:
 		if s := q.matrix.state(d.ID); s != Delayed {

@@ -192,6 +192,18 @@ func TestJitter(t *testing.T) {
 			t.Fatalf("a late backoff is %d ms", b)
 		}
 	}
+	for _, tc := range []Config{{Backoff: 1000 * time.Hour}, {MaxBackoff: 1000 * time.Hour}, {Backoff: 900 * time.Hour, MaxBackoff: 1000 * time.Hour}} {
+		cfg, err := tc.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for try := range 200 {
+			most := min(cfg.MaxBackoff.Milliseconds(), cfg.Backoff.Milliseconds()<<min(try, 22))
+			if b := cfg.backoff(1, uint8(try+1), try+1); b < most/2 || b > most {
+				t.Errorf("backoff %v to %v: try %d waits %d ms, want half of %d ms at least", cfg.Backoff, cfg.MaxBackoff, try+1, b, most)
+			}
+		}
+	}
 	if len(seen) < 700 || cfg.backoff(7, 1, 1) != 632 {
 		t.Errorf("%d different backoffs; the one of job 7 is %d", len(seen), cfg.backoff(7, 1, 1))
 	}
@@ -311,6 +323,15 @@ func TestOrderFastest(t *testing.T) {
 	start(t, q, "a", 3)
 }
 
+// TestRoom: a name that a job has twice, or requires and prefers, counts once.
+func TestRoom(t *testing.T) {
+	q := newQueue(t, Config{MaxResources: 2})
+	must(t)(q.Submit(0, 1, &Spec{Require: []string{"x", "x", "y"}, Prefer: []string{"y", "x"}}))
+	if _, err := q.Submit(0, 2, &Spec{Require: []string{"z", "z"}}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a third name: %v", err)
+	}
+}
+
 // TestDownAmongMany: an agent that goes down loses its jobs, in ascending order. Those of other
 // agents are not copied.
 func TestDownAmongMany(t *testing.T) {
@@ -344,6 +365,11 @@ func TestLastAttempt(t *testing.T) {
 		must(t)(q.Return(0, "a", 1, uint8(n+1)))
 	}
 	start(t, q, "a", 1)
+	for _, k := range []Kind{Retried, Returned} {
+		if err := q.Apply(&Decision{Kind: k, ID: 1, Attempt: 255}); !errors.Is(err, ErrAttempts) || q.State(1) != Running {
+			t.Fatalf("decision of kind %d after attempt 255: %v", k, err)
+		}
+	}
 	if d := must(t)(q.Return(0, "a", 1, 255)); d.Kind != Exhausted || q.State(1) != Failed {
 		t.Fatalf("attempt 255 was returned: %+v", d)
 	}
