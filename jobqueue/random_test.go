@@ -286,7 +286,11 @@ func (h *history) end() error {
 			return fmt.Errorf("the replay refuses %+v: %w", h.log[i], err)
 		}
 	}
-	for name, other := range map[string]*Queue{"replay from zero": replay, "snapshot and tail": h.restore} {
+	last, err := Restore(h.cfg, h.q.Snapshot())
+	if err != nil {
+		return fmt.Errorf("restore at the end: %w", err)
+	}
+	for name, other := range map[string]*Queue{"replay from zero": replay, "snapshot and tail": h.restore, "last snapshot": last} {
 		if other == nil {
 			continue
 		}

@@ -2,7 +2,6 @@ package jobqueue
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -32,7 +31,7 @@ type SegmentRow struct {
 // JobRow is a job in an open segment.
 type JobRow struct {
 	ID      ID
-	Spec    Spec // After has the jobs that are not Done
+	Spec    Spec // of a Blocked job: After has the jobs that are not Done
 	Hash    uint64
 	State   State
 	Attempt uint8
@@ -207,46 +206,6 @@ func Restore(cfg Config, s *Snapshot) (*Queue, error) {
 	q.now, q.paused, q.filled, q.last, q.gone = s.Now, s.Paused, s.Filled, s.Last, s.Gone
 	q.matrix.flows = [states][states]uint64{}
 	return q, nil
-}
-
-// validate returns an error if a queue cannot have the state.
-func (s *Snapshot) validate() error {
-	if err := validNames(s.Names, math.MaxInt); err != nil {
-		return fmt.Errorf("resources: %w", err)
-	}
-	open := map[ID]bool{}
-	for i := range s.Segments {
-		row := &s.Segments[i]
-		ascends := i == 0 || row.First > s.Segments[i-1].First && row.First-s.Segments[i-1].First <= maxStep
-		if row.First%segmentSize != 0 || row.First > s.Last || !ascends {
-			return fmt.Errorf("%w segment at %d: segments must ascend, and begin at a multiple of %d", ErrInvalid, row.First, segmentSize)
-		}
-		open[row.First] = !row.Closed
-	}
-	agents := map[string]bool{}
-	for i := range s.Agents {
-		agents[s.Agents[i].Name] = true
-	}
-	for i := range s.Jobs {
-		row := &s.Jobs[i]
-		running := row.State == Running
-		valid := row.State != None && row.State < states && running == (row.Agent != "")
-		if running {
-			valid = valid && row.Attempt > 0 && agents[row.Agent]
-		}
-		switch {
-		case row.ID > s.Last || i > 0 && row.ID <= s.Jobs[i-1].ID:
-			return fmt.Errorf("%w job %d: jobs must ascend to the last, %d", ErrInvalid, row.ID, s.Last)
-		case !open[row.ID-row.ID%segmentSize]:
-			return fmt.Errorf("%w job %d: no open segment has it", ErrInvalid, row.ID)
-		case !valid:
-			return fmt.Errorf("%w job %d: state %d with agent %q and attempt %d", ErrInvalid, row.ID, row.State, row.Agent, row.Attempt)
-		}
-		if err := row.Spec.validate(); err != nil {
-			return fmt.Errorf("job %d: %w", row.ID, err)
-		}
-	}
-	return nil
 }
 
 func (m *matrix) restore(row *SegmentRow) {

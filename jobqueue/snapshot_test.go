@@ -46,9 +46,31 @@ func TestRestoreRefuses(t *testing.T) {
 		"a bad specification":             func(s *Snapshot) { s.Jobs[0].Spec.Priority = 16 },
 		"a name that is not listed":       func(s *Snapshot) { s.Jobs[0].Spec.Require = []string{"x"} },
 		"an empty name":                   func(s *Snapshot) { s.Names = []string{""} },
-		"a bad agent":                     func(s *Snapshot) { s.Agents[1].Profile.Slots = -1 },
+		"more spared attempts than tries": func(s *Snapshot) { s.Jobs[0].Spared = s.Jobs[0].Attempt },
+		"spared attempts before any":      func(s *Snapshot) { s.Jobs[1].Spared = 1 },
+		"no segment":                      func(s *Snapshot) { s.Segments, s.Jobs = nil, nil },
+		"jobs of a queue without a job":   func(s *Snapshot) { s.Filled = false },
+		"an eviction before any job":      func(s *Snapshot) { *s = Snapshot{Gone: segmentSize} },
+		"an eviction of a part":           func(s *Snapshot) { s.Gone = 1 },
+		"a closed segment that is not evicted": func(s *Snapshot) {
+			s.Segments[0].Closed, s.Jobs = true, nil
+		},
+		"a position in two lists": func(s *Snapshot) {
+			s.Segments[0].Failed, s.Segments[0].Absent = []uint16{1, 2}, []uint16{2}
+		},
+		"positions that do not ascend":   func(s *Snapshot) { s.Segments[0].Failed = []uint16{2, 1} },
+		"a blocked job without a reason": func(s *Snapshot) { s.Jobs[1].Spec.After = nil },
+		"a job blocked by itself":        func(s *Snapshot) { s.Jobs[1].Spec.After = []ID{2} },
+		"a job blocked by no job":        func(s *Snapshot) { s.Jobs[1].Spec.After = []ID{0} },
+		"a job blocked twice by another": func(s *Snapshot) { s.Jobs[1].Spec.After = []ID{1, 1} },
+		"a job blocked by one that is Done": func(s *Snapshot) {
+			s.Jobs[0].State, s.Jobs[0].Agent = Done, ""
+		},
+		"a bad agent": func(s *Snapshot) { s.Agents[1].Profile.Slots = -1 },
 	} {
-		s := queueWith(t, Running).Snapshot()
+		q := queueWith(t, Running)
+		must(t)(q.Submit(0, 2, &Spec{After: []ID{1}}))
+		s := q.Snapshot()
 		damage(s)
 		if _, err := Restore(Config{}, s); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
