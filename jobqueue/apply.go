@@ -15,6 +15,9 @@ func (q *Queue) Apply(d *Decision) error {
 	if err := q.check(d); err != nil {
 		return err
 	}
+	if d.Kind == Nothing { // not even the time, as a log need not have it
+		return nil
+	}
 	q.now = q.at(d.At)
 	switch d.Kind {
 	case Submitted:
@@ -63,14 +66,15 @@ func (q *Queue) Apply(d *Decision) error {
 		q.paused = d.Kind == Paused
 	case Evicted:
 		q.evict(d.ID)
-	default: // Nothing
+	default:
 	}
 	return nil
 }
 
 // check returns an error if the state does not permit d.
 func (q *Queue) check(d *Decision) error {
-	if e, ok := d.Kind.event(); ok {
+	e, ok := d.Kind.event()
+	if ok {
 		r := request{id: d.ID, event: e, attempt: d.Attempt}
 		changes, err := q.permit(r)
 		if err != nil {
@@ -97,9 +101,9 @@ func (q *Queue) check(d *Decision) error {
 			err = &Error{d.ID, q.matrix.state(d.ID), Complete, d.Attempt, d.Attempt, ErrStale}
 		}
 		return err
-	case Redone:
+	case Retried, Returned, Redone: // another attempt follows
 		if q.attempt(d.ID) == math.MaxUint8 {
-			return &Error{d.ID, q.matrix.state(d.ID), Redo, 0, math.MaxUint8, ErrAttempts}
+			return &Error{d.ID, q.matrix.state(d.ID), e, d.Attempt, math.MaxUint8, ErrAttempts}
 		}
 	case BecameDue:
 		if s := q.matrix.state(d.ID); s != Delayed {
@@ -171,14 +175,7 @@ func (q *Queue) submit(id ID, s *Spec) {
 		q.keys[s.Key] = submission{id, fingerprint(s)}
 		c.keyed = append(c.keyed, keyed{id, s.Key})
 	}
-	if s.Group != "" {
-		g := q.groups[s.Group]
-		if g == nil {
-			g = roaring64.New()
-			q.groups[s.Group] = g
-		}
-		g.Add(uint64(id))
-	}
+	q.join(c, id, s.Group)
 	if len(s.After) > 0 {
 		left := slices.DeleteFunc(after(s), func(x ID) bool { return q.matrix.state(x) == Done })
 		if len(left) > 0 {
@@ -188,6 +185,22 @@ func (q *Queue) submit(id ID, s *Spec) {
 		}
 	}
 	q.wait(id, None, s.NotBefore)
+}
+
+// join adds a job to a group. No job of the group has a greater id.
+func (q *Queue) join(c *columns, id ID, group string) {
+	if group == "" {
+		return
+	}
+	g := q.groups[group]
+	if g == nil {
+		g = roaring64.New()
+		q.groups[group] = g
+	}
+	if g.IsEmpty() || g.Maximum()>>segmentBits < uint64(id)>>segmentBits {
+		c.groups = append(c.groups, group)
+	}
+	g.Add(uint64(id))
 }
 
 // intern returns the number of a signature, after showing a new one to the agents.
@@ -201,31 +214,6 @@ func (q *Queue) intern(require, prefer []string) uint32 {
 		}
 	}
 	return n
-}
-
-// hold makes a job wait for others.
-func (q *Queue) hold(id ID, b blocked) {
-	q.block[id] = b
-	for _, x := range b.left {
-		q.waits[x] = append(q.waits[x], id)
-	}
-}
-
-// release takes a job that is Done from those that wait for it.
-func (q *Queue) release(done ID) {
-	for _, id := range q.waits[done] {
-		b, ok := q.block[id]
-		i, found := slices.BinarySearch(b.left, done)
-		if !ok || !found {
-			continue
-		}
-		b.left = slices.Delete(b.left, i, i+1)
-		if q.block[id] = b; len(b.left) == 0 {
-			delete(q.block, id)
-			q.wait(id, Blocked, b.notBefore)
-		}
-	}
-	delete(q.waits, done)
 }
 
 // wait makes a job Pending, or Delayed if until is in the future.
@@ -286,11 +274,12 @@ func (q *Queue) cancel(id ID) {
 		q.stop(id)
 	case Delayed:
 		delete(q.due, id)
-	case Blocked:
-		delete(q.block, id)
 	default:
 	}
 	q.end(id, from, Canceled)
+	if from == Blocked {
+		q.abandon(id)
+	}
 }
 
 // end gives a job its final state.
@@ -300,9 +289,7 @@ func (q *Queue) end(id ID, from, to State) {
 	if from == Pending {
 		q.dequeue(id)
 	}
-	if number := uint64(id) >> segmentBits; number < uint64(q.gone)>>segmentBits {
-		q.close(number)
-	}
+	q.close(id)
 }
 
 func (q *Queue) declare(name string, p *Profile) {

@@ -14,10 +14,25 @@ func (v *vector) set(n uint32) {
 	(*v)[n>>6] |= 1 << (n & 63)
 }
 
-func (v vector) clear(n uint32) {
-	if int(n>>6) < len(v) {
-		v[n>>6] &^= 1 << (n & 63)
+// clear clears a bit. It trims zero words from the end.
+func (v *vector) clear(n uint32) {
+	s := *v
+	if int(n>>6) >= len(s) {
+		return
 	}
+	s[n>>6] &^= 1 << (n & 63)
+	for len(s) > 0 && s[len(s)-1] == 0 {
+		s = s[:len(s)-1]
+	}
+	*v = s
+}
+
+// without clears a bit of v and returns v, or nil if v has no other bit: it frees the memory.
+func (v vector) without(n uint32) vector {
+	if v.clear(n); len(v) == 0 {
+		return nil
+	}
+	return v
 }
 
 func (v vector) word(i int) uint64 {

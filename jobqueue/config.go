@@ -85,10 +85,11 @@ func (c Config) withDefaults() (Config, error) {
 // backoff returns the wait before the retry after a failed try, in ms. It hashes the jitter from id
 // and attempt, so that jobs that failed together do not return together.
 func (c *Config) backoff(id ID, attempt uint8, try int) int64 {
-	longest := c.MaxBackoff.Milliseconds()
-	if shift := try - 1; shift < 40 {
-		longest = min(longest, c.Backoff.Milliseconds()<<shift)
+	longest, most := c.Backoff.Milliseconds(), c.MaxBackoff.Milliseconds()
+	for ; try > 1 && longest < most; try-- {
+		longest *= 2
 	}
+	longest = min(longest, most)
 	x := uint64(id)<<8 | uint64(attempt)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9 // SplitMix64
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -61,8 +61,17 @@
 //     that make a job pending or change agents.
 //  6. It calls Down for an agent that is gone. Without that, the leases of its jobs end one by one.
 //  7. It calls Evict from time to time: a job that ended takes about 10 bytes until then, and less
-//     than a quarter of a bit afterwards.
+//     than a quarter of a bit afterwards, if most jobs are Done and most ids have a job. If more
+//     than an eighth of the ids of a segment failed, were canceled or have no job, each of its ids
+//     takes 2 bits. So ids with many gaps cost memory for the gaps. A segment stays open while a
+//     Blocked job waits for one of its jobs.
 //  8. It stores payloads, results and errors: the queue has none.
+//  9. It checks its clock. Time does not go back, also in a replay: after one decision with a time
+//     an hour ahead the time of the queue stands still for an hour, so that no lease ends and no
+//     delay is over. The queue does not limit a jump, as it cannot distinguish it from an hour
+//     without decisions.
+//  10. It refuses requests of agents without a name. For Complete, Fail, FailForGood, Return and
+//     Heartbeat an empty name is any agent: only the attempt is checked.
 //
 // # What it does not do
 //

@@ -1,23 +1,27 @@
 package jobqueue
 
+import "math/bits"
+
 // evict closes the segments below before in which all jobs have ended.
 func (q *Queue) evict(before ID) {
 	q.gone = max(q.gone, before)
 	d := q.matrix.dir.Load()
 	q.closed = max(q.closed, d.first)
 	for number := q.closed; number < uint64(before)>>segmentBits; number++ {
-		q.close(number)
+		q.close(ID(number << segmentBits))
 		if s := q.matrix.segment(ID(number << segmentBits)); number == q.closed && (s == nil || s.open == nil) {
 			q.closed++
 		}
 	}
 }
 
-// close closes a segment if all its jobs have ended.
-func (q *Queue) close(number uint64) {
+// close closes the segment of a job if it is below the bound of Evict and all its jobs have ended,
+// unless a job that can be redone is awaited.
+func (q *Queue) close(id ID) {
+	number := uint64(id) >> segmentBits
 	first := ID(number << segmentBits)
 	s := q.matrix.segment(first)
-	if s == nil || s.open == nil || s.open.live > 0 {
+	if first >= q.gone || s == nil || s.open == nil || s.open.live > 0 || q.holds(first, s.open) {
 		return
 	}
 	c := s.open
@@ -29,12 +33,31 @@ func (q *Queue) close(number uint64) {
 	for _, k := range c.keyed {
 		delete(q.keys, k.key)
 	}
-	for name, g := range q.groups {
+	for _, name := range c.groups {
+		g := q.groups[name]
 		if g.RemoveRange(uint64(first), uint64(first)+segmentSize); g.IsEmpty() {
 			delete(q.groups, name)
 		}
 	}
 	q.matrix.close(number)
+}
+
+// holds reports whether a job of an open segment, in which all have ended, is awaited and not Done.
+// Such a job can be redone.
+func (q *Queue) holds(first ID, c *columns) bool {
+	if len(q.waits) == 0 {
+		return false
+	}
+	for _, s := range []State{Failed, Canceled} {
+		for i := range len(bitVector{}) {
+			for w := c.word(s, i); w != 0; w &= w - 1 {
+				if q.awaited(first + ID(i<<6|bits.TrailingZeros64(w))) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // drop takes a job from its signature, and removes a signature without jobs.

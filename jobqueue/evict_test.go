@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
 )
 
 // finish submits n jobs from id on, starts them all and ends them: each 10th fails, each 100th is
@@ -115,6 +118,21 @@ func TestEvict(t *testing.T) {
 	}
 }
 
+// TestEvictGroups: a segment that closes leaves its groups, and no other group is looked at.
+func TestEvictGroups(t *testing.T) {
+	q := newQueue(t, Config{})
+	for id, group := range []string{"x", "y", "x", ""} {
+		must(t)(q.Submit(0, ID(id), &Spec{Group: group}))
+		must(t)(q.Cancel(0, ID(id)))
+	}
+	must(t)(q.Submit(0, segmentSize, &Spec{Group: "y"}))
+	q.groups["elsewhere"] = roaring64.New() // empty, so a visit would remove it
+	must(t)(q.Evict(0, segmentSize))
+	if got := q.Groups(); !slices.Equal(got, []string{"elsewhere", "y"}) || q.GroupCounts("y") != [8]uint64{Pending: 1} {
+		t.Errorf("groups %v; y: %v", got, q.GroupCounts("y"))
+	}
+}
+
 // TestReaders: other goroutines read states while the queue works. Each job is in a state that may
 // follow the one that was read before, also when its segment is closed.
 func TestReaders(t *testing.T) {
@@ -164,6 +182,13 @@ func TestSignatureExplosion(t *testing.T) {
 	}
 	must(t)(q.Submit(0, segmentSize, &Spec{Require: []string{"0"}}))
 	must(t)(q.Evict(0, segmentSize))
+	words := 0
+	for _, list := range slices.Concat(q.sigs.require, q.sigs.prefer) {
+		words += cap(list)
+	}
+	if words > 1000 || len(q.sigs.taken) > 0 {
+		t.Errorf("the inverted lists have %d words, and %d those that are taken", words, len(q.sigs.taken))
+	}
 	if len(q.sigs.byKey) != 1 || len(q.sigs.free) != jobs {
 		t.Errorf("%d signatures remain, %d are free", len(q.sigs.byKey), len(q.sigs.free))
 	}

@@ -214,6 +214,16 @@ func TestApplyRefuses(t *testing.T) {
 	}
 }
 
+// TestApplyNothing: a decision that changes nothing does not change the time, so a log may have it
+// or not.
+func TestApplyNothing(t *testing.T) {
+	q := queueWith(t, Running)
+	before := q.Snapshot()
+	if err := q.Apply(&Decision{At: 9_000_000}); err != nil || !reflect.DeepEqual(before, q.Snapshot()) {
+		t.Errorf("Nothing changed the state: %v", err)
+	}
+}
+
 func TestConfig(t *testing.T) {
 	for _, cfg := range []Config{
 		{Lease: -1}, {Lease: 2000 * time.Hour}, {MaxAttempts: 201}, {MaxAttempts: -1}, {Associations: -1}, {Order: 2}, {Backoff: time.Microsecond},

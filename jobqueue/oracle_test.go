@@ -1,6 +1,7 @@
 package jobqueue
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,7 +42,7 @@ func newOracle(cfg Config) *oracle {
 	return &oracle{cfg: cfg, jobs: map[ID]*oracleJob{}, agents: map[string]*oracleAgent{}, means: map[string]int64{}}
 }
 
-func set(names []string) []string {
+func set[T cmp.Ordered](names []T) []T {
 	s := slices.Clone(names)
 	slices.Sort(s)
 	return slices.Compact(s)
@@ -341,7 +342,31 @@ func (o *oracle) compare(q *Queue) error {
 	if err := o.comparePending(q); err != nil {
 		return err
 	}
+	if err := o.compareWaits(q); err != nil {
+		return err
+	}
 	return o.compareAgents(q)
+}
+
+// compareWaits compares which jobs are awaited. They are Done later, so they are not closed.
+func (o *oracle) compareWaits(q *Queue) error {
+	awaited := map[ID]int{}
+	for _, j := range o.jobs {
+		if j.state == Blocked {
+			for _, x := range set(j.left) {
+				awaited[x]++
+			}
+		}
+	}
+	if len(q.waits) != len(awaited) {
+		return fmt.Errorf("awaited jobs %v, want %v", q.waits, awaited)
+	}
+	for x, n := range awaited {
+		if w := q.waits[x]; len(w.ids)-w.gone != n || q.matrix.segment(x).open == nil {
+			return fmt.Errorf("job %d is awaited by %+v, want %d jobs; its segment is %+v", x, w, n, q.matrix.segment(x))
+		}
+	}
+	return nil
 }
 
 func (o *oracle) comparePending(q *Queue) error {
@@ -366,7 +391,7 @@ func (o *oracle) comparePending(q *Queue) error {
 			if l.sets[sig].n != len(ids) || l.nonempty.has(uint32(sig)) != (len(ids) > 0) {
 				return fmt.Errorf("priority %d, signature %d: %d pending, want %v", n, sig, l.sets[sig].n, ids)
 			}
-			if len(ids) > 0 && (l.heads[sig] != ids[0] || l.since[sig] != o.jobs[ids[0]].since || l.oldest > l.since[sig]) {
+			if len(ids) > 0 && (l.heads[sig] != ids[0] || !o.equalTimes(l.since[sig], o.jobs[ids[0]].since) || l.oldest > l.since[sig]) {
 				return fmt.Errorf("priority %d, signature %d: head %d since %d, want %d since %d", n, sig, l.heads[sig], l.since[sig],
 					ids[0], o.jobs[ids[0]].since)
 			}
@@ -377,6 +402,9 @@ func (o *oracle) comparePending(q *Queue) error {
 	}
 	return nil
 }
+
+// equalTimes reports whether a and b are equal, or both before all times that a queue keeps.
+func (o *oracle) equalTimes(a, b int64) bool { return a == b || max(a, b) <= o.now-sinceRange }
 
 func (o *oracle) compareAgents(q *Queue) error {
 	if len(q.byName) != len(o.agents) {

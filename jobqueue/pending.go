@@ -8,18 +8,20 @@ import (
 
 // pending is the set of pending jobs of one priority and signature. Most jobs enter it in ascending
 // order and leave it from the front, so it is a queue of differences, of 1 to 3 bytes each. The
-// others, which were delayed or return for a retry, are in a bitmap.
+// others, which were delayed, return for a retry or are avoided by an agent, are in a bitmap.
 //
-// Nothing is removed from the middle: the set may have jobs that are not pending any more, and a
-// job twice. Reading skips what is not pending by the matrix.
+// Nothing is removed from the middle of the queue: it may have jobs that are not pending any more,
+// and jobs that are in the bitmap too. Reading drops them at the front. If most of a queue is not
+// pending, remove copies the others to a new one.
 type pending struct {
 	n      int // jobs that are pending
 	filled bool
-	first  ID // of the queue
-	last   ID // of the queue
+	queued int // ids in the queue, with first
+	first  ID  // of the queue
+	last   ID  // of the queue
 	off    int
-	chunks [][]byte // differences to the preceding id, from off in the first chunk on
-	early  *roaring64.Bitmap
+	chunks [][]byte          // differences to the preceding id, from off in the first chunk on
+	early  *roaring64.Bitmap // pending jobs that are not in the queue, or in its middle
 }
 
 const chunkSize = 512
@@ -27,22 +29,21 @@ const chunkSize = 512
 // add adds a job that is pending by the matrix.
 func (p *pending) add(id ID) {
 	p.n++
-	switch {
-	case !p.filled:
-		p.first, p.last, p.filled = id, id, true
-		p.chunks, p.off = nil, 0
-	case id > p.last:
-		p.push(uint64(id - p.last))
-		p.last = id
-	default:
-		if p.early == nil {
-			p.early = roaring64.New()
-		}
-		p.early.Add(uint64(id))
+	if !p.filled || id > p.last {
+		p.push(id)
+	} else {
+		p.keep(id)
 	}
 }
 
-func (p *pending) push(diff uint64) {
+// push puts id at the end of the queue.
+func (p *pending) push(id ID) {
+	p.queued++
+	if !p.filled {
+		p.first, p.last, p.filled = id, id, true
+		p.chunks, p.off = nil, 0
+		return
+	}
 	n := len(p.chunks)
 	if n == 0 || len(p.chunks[n-1]) > chunkSize-binary.MaxVarintLen64 {
 		p.chunks = append(p.chunks, nil)
@@ -51,11 +52,13 @@ func (p *pending) push(diff uint64) {
 		}
 		n++
 	}
-	p.chunks[n-1] = binary.AppendUvarint(p.chunks[n-1], diff)
+	p.chunks[n-1] = binary.AppendUvarint(p.chunks[n-1], uint64(id-p.last))
+	p.last = id
 }
 
 // pop removes the first id of the queue.
 func (p *pending) pop() {
+	p.queued--
 	if len(p.chunks) == 0 {
 		p.filled = false
 		return
@@ -68,65 +71,71 @@ func (p *pending) pop() {
 	}
 }
 
-// head returns the lowest pending id, and forgets what is not pending in front of it.
+// keep puts id into the bitmap.
+func (p *pending) keep(id ID) {
+	if p.early == nil {
+		p.early = roaring64.New()
+	}
+	p.early.Add(uint64(id))
+}
+
+// remove removes a job that is not pending any more by the matrix.
+func (p *pending) remove(m *matrix, id ID) {
+	if p.n--; p.n == 0 {
+		*p = pending{}
+		return
+	}
+	if p.early != nil {
+		if p.early.Remove(uint64(id)); p.early.IsEmpty() {
+			p.early = nil
+		}
+	}
+	if p.queued <= 2*p.n+chunkSize {
+		return
+	}
+	old := *p
+	for *p = (pending{n: p.n, early: p.early}); old.filled; old.pop() {
+		if m.state(old.first) == Pending {
+			p.push(old.first)
+		}
+	}
+}
+
+// head returns the lowest pending id.
 func (p *pending) head(m *matrix) (ID, bool) {
 	for p.filled && m.state(p.first) != Pending {
 		p.pop()
 	}
-	for p.early != nil {
-		if p.early.IsEmpty() {
-			p.early = nil
-			break
-		}
-		low := ID(p.early.Minimum())
-		if m.state(low) == Pending {
-			return min(low, p.firstOr(low)), true
-		}
-		p.early.Remove(uint64(low))
-	}
-	return p.first, p.filled
-}
-
-func (p *pending) firstOr(id ID) ID {
-	if p.filled {
-		return p.first
-	}
-	return id
-}
-
-// find returns the lowest pending id for which ok returns true.
-func (p *pending) find(m *matrix, ok func(ID) bool) (best ID, found bool) {
-	for q := *p; q.filled; q.skip() {
-		if m.state(q.first) == Pending && ok(q.first) {
-			best, found = q.first, true
-			break
-		}
-	}
 	if p.early == nil {
-		return best, found
+		return p.first, p.filled
 	}
-	for it := p.early.Iterator(); it.HasNext(); {
-		id := ID(it.Next())
-		if found && id >= best {
-			break
-		}
-		if m.state(id) == Pending && ok(id) {
-			return id, true
-		}
+	if low := ID(p.early.Minimum()); !p.filled || low < p.first {
+		return low, true
 	}
-	return best, found
+	return p.first, true
 }
 
-// skip is pop on a copy of the queue, of which it must not change the chunks.
-func (p *pending) skip() {
-	if len(p.chunks) == 0 {
-		p.filled = false
-		return
+// find returns the lowest pending id for which ok returns true. Jobs at the front of the queue for
+// which it returns false go to the bitmap, so that the next call does not step over the jobs that
+// were behind them and have started since.
+func (p *pending) find(m *matrix, ok func(ID) bool) (best ID, found bool) {
+	if p.early != nil {
+		for it := p.early.Iterator(); it.HasNext() && !found; {
+			id := ID(it.Next())
+			best, found = id, ok(id)
+		}
 	}
-	diff, n := binary.Uvarint(p.chunks[0][p.off:])
-	p.first += ID(diff)
-	p.off += n
-	if p.off == len(p.chunks[0]) {
-		p.chunks, p.off = p.chunks[1:], 0
+	for ; p.filled && (!found || p.first < best); p.pop() {
+		if m.state(p.first) != Pending {
+			continue
+		}
+		if ok(p.first) {
+			return p.first, true
+		}
+		p.keep(p.first)
 	}
+	if !found {
+		return 0, false
+	}
+	return best, true
 }

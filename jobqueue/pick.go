@@ -81,8 +81,7 @@ func (q *Queue) dequeue(id ID) {
 	sig, priority := q.class(id)
 	l := q.levels[priority]
 	p := &l.sets[sig]
-	if p.n--; p.n == 0 {
-		*p = pending{}
+	if p.remove(q.matrix, id); p.n == 0 {
 		l.nonempty.clear(sig)
 	} else if l.heads[sig] == id {
 		next, _ := p.head(q.matrix)

@@ -3,6 +3,7 @@ package jobqueue
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -109,6 +110,36 @@ func TestStarvation(t *testing.T) {
 	}
 }
 
+// TestOldSegment: after 50 days and more in one segment, priorities count, a job is starving after
+// MaxPendingWait and not before, and a restored queue decides the same.
+func TestOldSegment(t *testing.T) {
+	const day = 24 * 3600 * 1000
+	q := newQueue(t, Config{MaxPendingWait: 1000 * time.Hour})
+	must(t)(q.Declare(0, "a", &Profile{}))
+	must(t)(q.Submit(0, 0, &Spec{Require: []string{"gpu"}}))
+	for id, now := ID(1), int64(day); now < 500*day; id, now = id+4, now+42*day {
+		must(t)(q.Submit(now, id, &Spec{}))
+		must(t)(q.Submit(now, id+1, &Spec{Priority: 15}))
+		restored, err := Restore(Config{MaxPendingWait: 1000 * time.Hour}, q.Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []*Queue{q, restored} {
+			if got, _ := poll(t, q, now, Poll{Agent: "a"}); !slices.Equal(got, []ID{id + 1}) {
+				t.Fatalf("day %d: got %v, want job %d, which is urgent", now/day, got, id+1)
+			}
+			must(t)(q.Submit(now+1000*3600*1000, id+2, &Spec{Priority: 15}))
+			if got, _ := poll(t, q, now+1000*3600*1000, Poll{Agent: "a"}); !slices.Equal(got, []ID{id + 2}) {
+				t.Fatalf("day %d: got %v after 1000 h, want job %d", now/day, got, id+2)
+			}
+			must(t)(q.Submit(now+1000*3600*1000+1, id+3, &Spec{Priority: 15}))
+			if got, _ := poll(t, q, now+1000*3600*1000+1, Poll{Agent: "a", N: 2}); !slices.Equal(got, []ID{id, id + 3}) {
+				t.Fatalf("day %d: got %v, want job %d, which is starving, and job %d", now/day, got, id, id+3)
+			}
+		}
+	}
+}
+
 // TestRetries: a failed job returns after a backoff, at its old place, until no try is left.
 func TestRetries(t *testing.T) {
 	q := newQueue(t, Config{MaxAttempts: 3, Backoff: time.Second, MaxBackoff: 1500 * time.Millisecond, Blacklist: -1})
@@ -159,6 +190,18 @@ func TestJitter(t *testing.T) {
 		seen[cfg.backoff(id, 3, 3)] = true
 		if b := cfg.backoff(id, 200, 200); b < 150_000 || b > 300_000 {
 			t.Fatalf("a late backoff is %d ms", b)
+		}
+	}
+	for _, tc := range []Config{{Backoff: 1000 * time.Hour}, {MaxBackoff: 1000 * time.Hour}, {Backoff: 900 * time.Hour, MaxBackoff: 1000 * time.Hour}} {
+		cfg, err := tc.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for try := range 200 {
+			most := min(cfg.MaxBackoff.Milliseconds(), cfg.Backoff.Milliseconds()<<min(try, 22))
+			if b := cfg.backoff(1, uint8(try+1), try+1); b < most/2 || b > most {
+				t.Errorf("backoff %v to %v: try %d waits %d ms, want half of %d ms at least", cfg.Backoff, cfg.MaxBackoff, try+1, b, most)
+			}
 		}
 	}
 	if len(seen) < 700 || cfg.backoff(7, 1, 1) != 632 {
@@ -280,6 +323,38 @@ func TestOrderFastest(t *testing.T) {
 	start(t, q, "a", 3)
 }
 
+// TestRoom: a name that a job has twice, or requires and prefers, counts once.
+func TestRoom(t *testing.T) {
+	q := newQueue(t, Config{MaxResources: 2})
+	must(t)(q.Submit(0, 1, &Spec{Require: []string{"x", "x", "y"}, Prefer: []string{"y", "x"}}))
+	if _, err := q.Submit(0, 2, &Spec{Require: []string{"z", "z"}}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a third name: %v", err)
+	}
+}
+
+// TestDownAmongMany: an agent that goes down loses its jobs, in ascending order. Those of other
+// agents are not copied.
+func TestDownAmongMany(t *testing.T) {
+	q := newQueue(t, Config{})
+	must(t)(q.Declare(0, "a", &Profile{}))
+	must(t)(q.Declare(0, "b", &Profile{}))
+	for id := range ID(20_000) {
+		must(t)(q.Submit(0, id, &Spec{}))
+	}
+	poll(t, q, 0, Poll{Agent: "b", N: 2})
+	poll(t, q, 0, Poll{Agent: "a", N: 20_000})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	ds, err := q.Down(nil, 0, "b")
+	runtime.ReadMemStats(&after)
+	if err != nil || len(ds) != 3 || ds[0].ID != 0 || ds[1].ID != 1 || ds[2].Kind != AgentDown {
+		t.Errorf("down: %+v, %v", ds, err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 100_000 {
+		t.Errorf("%d bytes were allocated", n)
+	}
+}
+
 // TestLastAttempt: the number of attempts does not wrap around.
 func TestLastAttempt(t *testing.T) {
 	q := newQueue(t, Config{MaxAttempts: 200, Blacklist: -1, Lease: 1000 * time.Hour})
@@ -290,6 +365,11 @@ func TestLastAttempt(t *testing.T) {
 		must(t)(q.Return(0, "a", 1, uint8(n+1)))
 	}
 	start(t, q, "a", 1)
+	for _, k := range []Kind{Retried, Returned} {
+		if err := q.Apply(&Decision{Kind: k, ID: 1, Attempt: 255}); !errors.Is(err, ErrAttempts) || q.State(1) != Running {
+			t.Fatalf("decision of kind %d after attempt 255: %v", k, err)
+		}
+	}
 	if d := must(t)(q.Return(0, "a", 1, 255)); d.Kind != Exhausted || q.State(1) != Failed {
 		t.Fatalf("attempt 255 was returned: %+v", d)
 	}

@@ -21,7 +21,7 @@ type Queue struct {
 	runs   map[ID]run         // of Running jobs
 	due    map[ID]int64       // of Delayed jobs: when they become Pending, Unix ms
 	block  map[ID]blocked     // of Blocked jobs
-	waits  map[ID][]ID        // by job: the jobs that are, or were, blocked by it
+	waits  map[ID]waiters     // by job: the jobs that are blocked by it
 	spared map[ID]uint8       // by job: attempts that are not charged as tries
 	keys   map[string]submission
 	groups map[string]*roaring64.Bitmap // members in open segments
@@ -53,6 +53,12 @@ type blocked struct {
 	notBefore int64
 }
 
+// waiters are the jobs that wait for another one.
+type waiters struct {
+	ids  []ID // with jobs that were canceled
+	gone int  // ids that were canceled, at most half of all
+}
+
 // submission is the first job with an idempotency key.
 type submission struct {
 	id   ID
@@ -67,7 +73,7 @@ func New(cfg Config) (*Queue, error) {
 	}
 	return &Queue{
 		cfg: cfg, matrix: &matrix{}, sigs: newSignatures(cfg.MaxResources), byName: map[string]int{}, runs: map[ID]run{},
-		due: map[ID]int64{}, block: map[ID]blocked{}, waits: map[ID][]ID{}, spared: map[ID]uint8{}, keys: map[string]submission{},
+		due: map[ID]int64{}, block: map[ID]blocked{}, waits: map[ID]waiters{}, spared: map[ID]uint8{}, keys: map[string]submission{},
 		groups: map[string]*roaring64.Bitmap{},
 	}, nil
 }
@@ -139,7 +145,7 @@ func (q *Queue) permit(r request) (changes bool, err error) {
 	}
 	var why error
 	switch {
-	case s.Terminal() && r.id < q.gone:
+	case s.Terminal() && r.id < q.gone && (r.event != Redo || !q.awaited(r.id)):
 		why = ErrEvicted
 	case v == legal:
 		return true, nil

@@ -239,7 +239,10 @@ func (h *history) step() error {
 }
 
 func (h *history) rare() error {
-	switch h.choose(6) {
+	switch h.choose(7) {
+	case 6:
+		h.now += int64(h.choose(2)*h.choose(50)) * 24 * 3600 * 1000
+		return nil
 	case 0:
 		ds, err := h.q.Pause(nil, h.now, h.choose(2) == 0)
 		if err != nil {
@@ -283,7 +286,11 @@ func (h *history) end() error {
 			return fmt.Errorf("the replay refuses %+v: %w", h.log[i], err)
 		}
 	}
-	for name, other := range map[string]*Queue{"replay from zero": replay, "snapshot and tail": h.restore} {
+	last, err := Restore(h.cfg, h.q.Snapshot())
+	if err != nil {
+		return fmt.Errorf("restore at the end: %w", err)
+	}
+	for name, other := range map[string]*Queue{"replay from zero": replay, "snapshot and tail": h.restore, "last snapshot": last} {
 		if other == nil {
 			continue
 		}

@@ -162,24 +162,23 @@ func (q *Queue) Down(dst []Decision, nowMs int64, agent string) ([]Decision, err
 	if !ok {
 		return dst, fmt.Errorf("agent %q: %w", agent, ErrAgent)
 	}
-	for _, id := range q.running() {
-		if q.runs[id].agent == n {
-			d, err := q.apply(q.ended(q.at(nowMs), id, AgentLost))
-			if err != nil {
-				return dst, err
-			}
-			dst = append(dst, d)
+	for _, id := range q.running(func(r run) bool { return r.agent == n }) {
+		d, err := q.apply(q.ended(q.at(nowMs), id, AgentLost))
+		if err != nil {
+			return dst, err
 		}
+		dst = append(dst, d)
 	}
 	d, err := q.apply(Decision{Kind: AgentDown, At: q.at(nowMs), Agent: agent})
 	return append(dst, d), err
 }
 
-// running returns the running jobs in ascending order.
-func (q *Queue) running() []ID {
-	ids := make([]ID, 0, len(q.runs))
-	for id := range q.runs {
-		ids = append(ids, id)
+// running returns the running jobs for which ok returns true, in ascending order.
+func (q *Queue) running(ok func(run) bool) (ids []ID) {
+	for id, r := range q.runs {
+		if ok(r) {
+			ids = append(ids, id)
+		}
 	}
 	slices.Sort(ids)
 	return ids
@@ -199,7 +198,7 @@ func (q *Queue) Pause(dst []Decision, nowMs int64, pullback bool) ([]Decision, e
 	if !pullback {
 		return dst, nil
 	}
-	for _, id := range q.running() {
+	for _, id := range q.running(func(run) bool { return true }) {
 		d, err := q.apply(q.returned(at, id, Pullback))
 		if err != nil {
 			return dst, err
@@ -218,7 +217,8 @@ func (q *Queue) Resume(nowMs int64) (Decision, error) {
 }
 
 // Evict forgets all of ended jobs with ids below before, except their states. It works on whole
-// segments of 65,536 ids: a job stays until all jobs of its segment have ended.
+// segments of 65,536 ids: a job stays until all jobs of its segment have ended, and no Blocked job
+// waits for a job of the segment.
 func (q *Queue) Evict(nowMs int64, before ID) (Decision, error) {
 	before -= before % segmentSize
 	if before <= q.gone {

@@ -12,6 +12,9 @@ const (
 	perWord     = 16               // states in a word
 	// maxStep limits the distance of an id to the last one, and so the growth of the directory.
 	maxStep = 1 << 32
+	// sinceRange is how far back times of pending jobs are kept when a base is raised, in ms: 45
+	// days, more than the longest MaxPendingWait.
+	sinceRange = 45 * 24 * 3600 * 1000
 )
 
 // matrix is the state machines of all jobs, as the seed's bit matrix: one bit vector per state, for
@@ -44,9 +47,10 @@ type columns struct {
 	class   []uint32                             // signature << 4 | priority
 	since   []uint32                             // time at which the job became Pending, ms after base
 	attempt []uint8                              // last attempt; nil before the first one in the segment
-	base    int64                                // Unix ms
+	base    int64                                // Unix ms; see setSince
 	live    int                                  // jobs that have not ended
 	keyed   []keyed
+	groups  []string // that have jobs in the segment
 }
 
 // bitVector has a bit for each position of a segment.
@@ -150,8 +154,23 @@ func (c *columns) setAttempt(at uint32, n uint8) {
 
 func (c *columns) sinceOf(at uint32) int64 { return c.base + int64(c.since[at]) }
 
+// setSince sets the time at which a job became Pending. A segment may be open for longer than the
+// 49.7 days that since can hold: then the base is raised.
 func (c *columns) setSince(at uint32, ms int64) {
-	c.since[at] = uint32(min(max(ms-c.base, 0), math.MaxUint32))
+	if ms-c.base > math.MaxUint32 {
+		c.rebase(ms - sinceRange)
+	}
+	c.since[at] = uint32(max(ms-c.base, 0))
+}
+
+// rebase raises the base. Times before the new base become the base. They were at least sinceRange
+// ago, so a job that is pending since then is starving with either time.
+func (c *columns) rebase(base int64) {
+	by := base - c.base
+	for i, x := range c.since {
+		c.since[i] = uint32(max(int64(x)-by, 0))
+	}
+	c.base = base
 }
 
 // move changes the state of id. A reader sees the state before or after, never another one.

@@ -40,17 +40,19 @@ func newSignatures(most int) *signatures {
 
 // room returns an error if the resources of lists would be too many.
 func (s *signatures) room(lists ...[]string) error {
-	added := 0
+	var added []string
 	for _, names := range lists {
 		for _, n := range names {
 			if _, ok := s.numbers[n]; !ok {
-				added++
+				added = append(added, n)
 			}
 		}
 	}
-	if added > 0 && len(s.names)+added > s.max {
+	slices.Sort(added)
+	added = slices.Compact(added)
+	if len(added) > 0 && len(s.names)+len(added) > s.max {
 		return fmt.Errorf("%w resource names: the queue would have %d, more than its limit of %d: use fewer different names, or raise MaxResources",
-			ErrInvalid, len(s.names)+added, s.max)
+			ErrInvalid, len(s.names)+len(added), s.max)
 	}
 	return nil
 }
@@ -114,10 +116,10 @@ func (s *signatures) intern(require, prefer []string) (number uint32, added bool
 func (s *signatures) remove(number uint32) {
 	row := &s.rows[number]
 	for _, r := range row.require {
-		s.require[r].clear(number)
+		s.require[r] = s.require[r].without(number)
 	}
 	for _, r := range row.prefer {
-		s.prefer[r].clear(number)
+		s.prefer[r] = s.prefer[r].without(number)
 	}
 	s.open.clear(number)
 	s.taken.clear(number)

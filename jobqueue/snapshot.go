@@ -3,8 +3,6 @@ package jobqueue
 import (
 	"fmt"
 	"slices"
-
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 )
 
 // Snapshot is the state of a queue as data. Equal states have equal snapshots: it has no number
@@ -14,7 +12,8 @@ type Snapshot struct {
 	Paused   bool
 	Filled   bool // there was a job
 	Last     ID
-	Gone     ID // see Evict
+	Gone     ID       // see Evict
+	Names    []string // of all resources that the queue had, ascending
 	Segments []SegmentRow
 	Jobs     []JobRow // of open segments
 	Agents   []AgentRow
@@ -24,7 +23,7 @@ type Snapshot struct {
 // SegmentRow is a segment of 65,536 ids that begins at First.
 type SegmentRow struct {
 	First                    ID
-	Base                     int64 // of an open segment: time of its first job, Unix ms
+	Base                     int64 // of an open segment: a time not after those of its jobs, Unix ms
 	Closed                   bool
 	Failed, Canceled, Absent []uint16 // of a closed segment: positions. The others are Done
 }
@@ -32,7 +31,7 @@ type SegmentRow struct {
 // JobRow is a job in an open segment.
 type JobRow struct {
 	ID      ID
-	Spec    Spec // After has the jobs that are not Done
+	Spec    Spec // of a Blocked job: After has the jobs that are not Done
 	Hash    uint64
 	State   State
 	Attempt uint8
@@ -66,6 +65,7 @@ type MeanRow struct {
 // Snapshot returns the state of q.
 func (q *Queue) Snapshot() *Snapshot {
 	s := &Snapshot{Now: q.now, Paused: q.paused, Filled: q.filled, Last: q.last, Gone: q.gone}
+	s.Names = slices.Sorted(slices.Values(q.sigs.names))
 	s.Segments = q.matrix.rows()
 	s.Jobs = q.jobRows()
 	for _, a := range q.agents {
@@ -169,6 +169,12 @@ func Restore(cfg Config, s *Snapshot) (*Queue, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
+	if err := q.sigs.room(s.Names); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	for _, name := range s.Names {
+		q.sigs.resource(name)
+	}
 	for i := range s.Agents {
 		row := &s.Agents[i]
 		if err := q.Apply(&Decision{Kind: AgentUp, Agent: row.Name, Profile: &row.Profile}); err != nil {
@@ -191,49 +197,15 @@ func Restore(cfg Config, s *Snapshot) (*Queue, error) {
 		q.restore(&s.Jobs[i])
 	}
 	for _, row := range s.Means {
-		n, _ := q.sigs.intern(row.Require, row.Prefer)
+		n := q.intern(row.Require, row.Prefer)
 		q.sigs.means[n] = row.Ms
+	}
+	if len(q.sigs.names) > len(s.Names) {
+		return nil, fmt.Errorf("snapshot: %w list of names: it lacks %q", ErrInvalid, q.sigs.names[len(s.Names):])
 	}
 	q.now, q.paused, q.filled, q.last, q.gone = s.Now, s.Paused, s.Filled, s.Last, s.Gone
 	q.matrix.flows = [states][states]uint64{}
 	return q, nil
-}
-
-// validate returns an error if a queue cannot have the state.
-func (s *Snapshot) validate() error {
-	open := map[ID]bool{}
-	for i := range s.Segments {
-		row := &s.Segments[i]
-		ascends := i == 0 || row.First > s.Segments[i-1].First && row.First-s.Segments[i-1].First <= maxStep
-		if row.First%segmentSize != 0 || row.First > s.Last || !ascends {
-			return fmt.Errorf("%w segment at %d: segments must ascend, and begin at a multiple of %d", ErrInvalid, row.First, segmentSize)
-		}
-		open[row.First] = !row.Closed
-	}
-	agents := map[string]bool{}
-	for i := range s.Agents {
-		agents[s.Agents[i].Name] = true
-	}
-	for i := range s.Jobs {
-		row := &s.Jobs[i]
-		running := row.State == Running
-		valid := row.State != None && row.State < states && running == (row.Agent != "")
-		if running {
-			valid = valid && row.Attempt > 0 && agents[row.Agent]
-		}
-		switch {
-		case row.ID > s.Last || i > 0 && row.ID <= s.Jobs[i-1].ID:
-			return fmt.Errorf("%w job %d: jobs must ascend to the last, %d", ErrInvalid, row.ID, s.Last)
-		case !open[row.ID-row.ID%segmentSize]:
-			return fmt.Errorf("%w job %d: no open segment has it", ErrInvalid, row.ID)
-		case !valid:
-			return fmt.Errorf("%w job %d: state %d with agent %q and attempt %d", ErrInvalid, row.ID, row.State, row.Agent, row.Attempt)
-		}
-		if err := row.Spec.validate(); err != nil {
-			return fmt.Errorf("job %d: %w", row.ID, err)
-		}
-	}
-	return nil
 }
 
 func (m *matrix) restore(row *SegmentRow) {
@@ -264,12 +236,7 @@ func (q *Queue) restore(row *JobRow) {
 		q.keys[row.Spec.Key] = submission{row.ID, row.Hash}
 		c.keyed = append(c.keyed, keyed{row.ID, row.Spec.Key})
 	}
-	if row.Spec.Group != "" {
-		if q.groups[row.Spec.Group] == nil {
-			q.groups[row.Spec.Group] = roaring64.New()
-		}
-		q.groups[row.Spec.Group].Add(uint64(row.ID))
-	}
+	q.join(c, row.ID, row.Spec.Group)
 	q.matrix.move(row.ID, None, row.State)
 	switch row.State {
 	case Pending:
