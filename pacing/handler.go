@@ -22,7 +22,7 @@ const (
 	ReasonWrongKey       = "wrong_key"              // compaction could remove a greater version for it
 )
 
-// MaxValueBytes is the maximum size of a record. It leaves room for fields of later versions.
+// MaxValueBytes is the maximum size of a record. It leaves room for other encodings of its fields.
 const MaxValueBytes = 2 * budget.MaxBytes
 
 // handler folds the records of budgets. It is used by all tasks.
