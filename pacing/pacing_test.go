@@ -50,10 +50,8 @@ func record(t testing.TB, version uint64, effectiveHour, micros int64) stream.Re
 // rows returns the state as text.
 func rows(r *streamtest.Runner) string {
 	var list []string
-	for _, table := range []byte{TableBudgets, TableHorizons} {
-		for k, v := range r.Table(table) {
-			list = append(list, fmt.Sprintf("%d %q %q", table, k, v))
-		}
+	for k, v := range r.Table(TableBudgets) {
+		list = append(list, fmt.Sprintf("%q %q", k, v))
 	}
 	slices.Sort(list)
 	return strings.Join(list, "\n")
@@ -137,7 +135,7 @@ func latest(t testing.TB, r *streamtest.Runner) string {
 		if err := proto.Unmarshal(value, m); err != nil {
 			t.Fatal(err)
 		}
-		v = v.Add(budget.FromStored(m), 0)
+		v = v.Add(budget.FromStored(m))
 	}
 	if v.Latest() == nil {
 		return ""
