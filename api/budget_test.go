@@ -69,11 +69,11 @@ func (f *fakeBudgets) Produce(_ context.Context, list []*budget.Document) error 
 		f.accounts = map[string]budget.Versions{}
 	}
 	if f.other != nil {
-		f.accounts[f.other.Account] = f.accounts[f.other.Account].Add(f.other, 0)
+		f.accounts[f.other.Account] = f.accounts[f.other.Account].Add(f.other)
 	}
 	f.written += len(list)
 	for _, d := range list {
-		f.accounts[d.Account] = f.accounts[d.Account].Add(d, 0)
+		f.accounts[d.Account] = f.accounts[d.Account].Add(d)
 	}
 	return f.produce
 }
@@ -121,6 +121,40 @@ func TestSetBudgets(t *testing.T) {
 		if written += c.more; f.written != written {
 			t.Fatalf("%d: %d documents written, want %d", i, f.written, written)
 		}
+	}
+}
+
+// TestScheduledVersions: an account has 100 versions that hold later at most, and the text of the
+// refusal has what to do. A version that was replaced long ago is not among those of the account.
+func TestScheduledVersions(t *testing.T) {
+	f := &fakeBudgets{accounts: map[string]budget.Versions{}}
+	now := time.Now()
+	var v budget.Versions
+	for i := range uint64(budget.MaxScheduled + 2) {
+		at := time.Duration(i) * time.Hour
+		if i < 2 { // replaced 50 hours ago, and in force
+			at = [...]time.Duration{-100 * time.Hour, -50 * time.Hour}[i]
+		}
+		v = v.Add(&budget.Document{Account: "a", Version: i + 1, Zone: "UTC", Currency: "EUR", EffectiveMs: now.Add(at).UnixMilli()})
+	}
+	f.accounts["a"] = v
+	cfg := config()
+	cfg.Budgets, cfg.BudgetSink = f, f
+	h := mustNew(t, cfg).dataHandler()
+	at := func(d time.Duration) string {
+		return fmt.Sprintf(`"effective_from":%q,`, now.Add(d).UTC().Format(time.RFC3339))
+	}
+	if status, answer := post(t, h, setBudgets, request(document("a", "1", at(1000*time.Hour)))); status != 409 || f.written != 0 ||
+		!strings.Contains(answer, `account \"a\": it would have 101 versions that hold later, and the maximum is 100`) {
+		t.Errorf("%d %s", status, answer)
+	}
+	if status, answer := post(t, h, "/weir.v1.BudgetService/GetBudgets", `{"account":"a"}`); status != 200 ||
+		strings.Contains(answer, `"version":"1",`) || !strings.Contains(answer, `"version":"2",`) || !strings.Contains(answer, `"version":"102",`) {
+		t.Errorf("%d %.300s", status, answer)
+	}
+	earlier := document("a", "1", `"version":200,`+at(50*time.Hour))
+	if status, answer := post(t, h, setBudgets, request(earlier)); status != 200 || f.written != 1 {
+		t.Errorf("%d %s", status, answer)
 	}
 }
 
@@ -192,7 +226,7 @@ func TestListBudgets(t *testing.T) {
 		}
 	}
 	res, err := c.GetBudgets(t.Context(), &weirpb.GetBudgetsRequest{Account: "a00"})
-	if err != nil || len(res.Versions) != 3 || res.Versions[1].State != "in_force" || res.Versions[1].Document.Fields["version"].GetNumberValue() != 2 {
+	if err != nil || len(res.Versions) != 2 || res.Versions[0].State != "in_force" || res.Versions[0].Document.Fields["version"].GetNumberValue() != 2 {
 		t.Errorf("%v, %v", res, err)
 	}
 	for _, req := range []*weirpb.GetBudgetsRequest{{}, {Account: "none"}, {Account: "a\x00"}, {Account: "a", MaxStalenessMs: -1}} {

@@ -24,6 +24,7 @@ const MaxBudgets = 1000
 const (
 	budgetReads    = 16               // accounts of a request that are read at once
 	budgetWait     = 10 * time.Second // for documents that were written to be applied
+	budgetHistory  = 48 * time.Hour   // for which GetBudgets has a version that was replaced
 	shownDocuments = 20               // refused documents in the text of an error
 )
 
@@ -149,7 +150,14 @@ func (s *budgetService) compare(ctx context.Context, list []setting) error {
 			if err != nil {
 				return sourceError(err, fmt.Sprintf("the budgets of account %q", x.Account))
 			}
-			x.choose(v, time.Now().UnixMilli())
+			now := time.Now().UnixMilli()
+			x.choose(v, now)
+			if x.refused != "" || x.unchanged {
+				return nil
+			}
+			if why := v.Full(x.Document, now); why != "" {
+				x.refused = fmt.Sprintf("account %q: %s", x.Account, why)
+			}
 			return nil
 		})
 	}
@@ -236,7 +244,7 @@ func (s *budgetService) await(ctx context.Context, d *budget.Document) error {
 	}
 }
 
-// GetBudgets returns the versions of an account.
+// GetBudgets returns the versions of an account, but for those that were replaced long ago.
 func (s *budgetService) GetBudgets(ctx context.Context,
 	req *connect.Request[weirpb.GetBudgetsRequest],
 ) (*connect.Response[weirpb.GetBudgetsResponse], error) {
@@ -265,7 +273,11 @@ func (s *budgetService) GetBudgets(ctx context.Context,
 	out := &weirpb.GetBudgetsResponse{AsOf: at}
 	now := time.Now().UnixMilli()
 	for i, d := range v.List {
-		row := newBudgetVersion(d, sameAccount(v.List, i), now)
+		next := sameAccount(v.List, i)
+		if next != nil && next.EffectiveMs <= now-budgetHistory.Milliseconds() {
+			continue
+		}
+		row := newBudgetVersion(d, next, now)
 		row.Document = &structpb.Struct{}
 		if err := protojson.Unmarshal(d.Encode(), row.Document); err != nil {
 			return nil, sourceBug("version %d of account %q is not JSON: %v", d.Version, account, err)

@@ -5,9 +5,11 @@
 //	                                     └─▶ pacing.dlq    refused records, with their problems
 //
 // A record is a version of the budgets of an account, a document of package budget. Of each account
-// the state has the versions that are in force, or will be: budget.Versions. Records may come in
-// any order, repeated, and from several datacentres. All datacentres that have read the same
-// records have the same state.
+// the state has the versions that were in force, are, or will be: budget.Versions. Records may come
+// in any order, repeated, and from several datacentres. All datacentres that have accepted the same
+// records have the same state. One with an older version of weir, or with other time zones, may
+// refuse a record that another one has accepted, such as one with a field that it does not know: it
+// lacks this version of the account until it is updated and its dead letter is replayed.
 //
 // # Invariants
 //

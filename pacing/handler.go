@@ -22,14 +22,13 @@ const (
 	ReasonWrongKey       = "wrong_key"              // compaction could remove a greater version for it
 )
 
-// MaxValueBytes is the maximum size of a record. It leaves room for fields of later versions.
+// MaxValueBytes is the maximum size of a record. It leaves room for other encodings of its fields.
 const MaxValueBytes = 2 * budget.MaxBytes
 
 // handler folds the records of budgets. It is used by all tasks.
 type handler struct {
-	shards   int32
-	budgets  *state.Table[[]byte, *eventspb.AccountBudgets]
-	horizons *state.Table[string, int64]
+	shards  int32
+	budgets *state.Table[[]byte, *eventspb.AccountBudgets]
 }
 
 // fold adds a record to the versions of its account.
@@ -42,7 +41,7 @@ func (h handler) fold(c *stream.Context, r *stream.Record) error {
 	if err != nil {
 		return err
 	}
-	after := before.Add(d, r.TimeMs)
+	after := before.Add(d)
 	for _, old := range before.List {
 		if !slices.Contains(after.List, old) {
 			h.budgets.Delete(c, budget.AppendKey(nil, d.Account, old.Version))
@@ -50,9 +49,6 @@ func (h handler) fold(c *stream.Context, r *stream.Record) error {
 	}
 	if slices.Contains(after.List, d) { // behind the deletions: a conflict has one key
 		h.budgets.Put(c, budget.AppendKey(nil, d.Account, d.Version), d.Record())
-	}
-	if after.HorizonMs != before.HorizonMs {
-		h.horizons.Put(c, d.Account, after.HorizonMs)
 	}
 	return nil
 }
@@ -89,9 +85,5 @@ func (h handler) versions(c *stream.Context, account string) (v budget.Versions,
 		v.List = append(v.List, budget.FromStored(m))
 		return nil
 	})
-	if err != nil {
-		return v, err
-	}
-	v.HorizonMs, _, err = h.horizons.Get(c, account)
 	return v, err
 }

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
 
 	"github.com/weirhq/weir/events"
@@ -48,10 +50,8 @@ func record(t testing.TB, version uint64, effectiveHour, micros int64) stream.Re
 // rows returns the state as text.
 func rows(r *streamtest.Runner) string {
 	var list []string
-	for _, table := range []byte{TableBudgets, TableHorizons} {
-		for k, v := range r.Table(table) {
-			list = append(list, fmt.Sprintf("%d %q %q", table, k, v))
-		}
+	for k, v := range r.Table(TableBudgets) {
+		list = append(list, fmt.Sprintf("%q %q", k, v))
 	}
 	slices.Sort(list)
 	return strings.Join(list, "\n")
@@ -135,12 +135,17 @@ func latest(t testing.TB, r *streamtest.Runner) string {
 		if err := proto.Unmarshal(value, m); err != nil {
 			t.Fatal(err)
 		}
-		v = v.Add(budget.FromStored(m), 0)
+		v = v.Add(budget.FromStored(m))
 	}
 	if v.Latest() == nil {
 		return ""
 	}
 	return string(v.Latest().Encode())
+}
+
+// later adds a field of a later version to a message.
+func later(m protoreflect.Message) {
+	m.SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 7))
 }
 
 // TestRejects: a record that is not valid as a whole is a dead letter with its reason, and changes
@@ -177,6 +182,24 @@ func TestRejects(t *testing.T) {
 		{change(func(m *eventspb.AccountBudgets) { m.Campaigns[0].Limit.Micros = -1 }), ReasonInvalid, "campaigns[0].daily: the amount is negative"},
 		{change(func(m *eventspb.AccountBudgets) { m.Campaigns = nil }), ReasonInvalid, "campaigns: the account has no campaign"},
 		{change(func(m *eventspb.AccountBudgets) { m.Version = 0 }), ReasonInvalid, "version: "},
+		{change(func(m *eventspb.AccountBudgets) { later(m.ProtoReflect()) }), ReasonInvalid, "update this datacentre"},
+		{
+			change(func(m *eventspb.AccountBudgets) { later(m.Campaigns[0].Limit.ProtoReflect()) }), ReasonInvalid,
+			"campaigns[0].limit: a field that this version of weir does not know",
+		},
+		{
+			change(func(m *eventspb.AccountBudgets) {
+				m.Campaigns[0].Arms = []*eventspb.ArmShare{{Arm: "a", Ppm: budget.PPM}}
+				later(m.Campaigns[0].Arms[0].ProtoReflect())
+			}), ReasonInvalid, "campaigns[0].arms[0]: a field",
+		},
+		{
+			change(func(m *eventspb.AccountBudgets) {
+				flights := []*eventspb.Flight{{BeginDay: 20260101, EndDay: 20260102}, {BeginDay: 20260201, EndDay: 20260202}}
+				m.Shared = []*eventspb.SharedBudget{{Id: "s", Limit: &eventspb.BudgetLimit{Kind: 1, Flights: flights}}}
+				later(flights[1].ProtoReflect())
+			}), ReasonInvalid, "shared[0].limit.flights[1]: a field",
+		},
 	} {
 		r.AppendTo(copied(), c.rec)
 		r.FoldAll()

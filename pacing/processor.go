@@ -18,7 +18,7 @@ type ProcessorConfig struct {
 // Processor returns the processor. Inputs: ads.budgets and its copies. Changelog: pacing.state.
 func (p ProcessorConfig) Processor() (stream.Processor, error) {
 	l := p.Layout
-	h := handler{shards: l.Partitions(), budgets: budgetTable(), horizons: horizonTable()}
+	h := handler{shards: l.Partitions(), budgets: budgetTable()}
 	on := []stream.Callback{stream.OnBytes(l.Name(events.BudgetsTopic), h.fold)}
 	for _, dc := range p.Peers {
 		if err := events.ValidateDC(dc); err != nil {

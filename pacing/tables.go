@@ -12,21 +12,16 @@ import (
 
 // State tables.
 const (
-	TableBudgets  byte = 1 // budget.AppendKey -> eventspb.AccountBudgets
-	TableHorizons byte = 2 // account -> budget.Versions.HorizonMs
+	TableBudgets byte = 1 // budget.AppendKey -> eventspb.AccountBudgets
 )
 
 func budgetTable() *state.Table[[]byte, *eventspb.AccountBudgets] {
 	return state.NewTable(TableBudgets, state.Bytes{}, state.Proto[*eventspb.AccountBudgets]{})
 }
 
-func horizonTable() *state.Table[string, int64] {
-	return state.NewTable(TableHorizons, state.String{}, state.Varint{})
-}
-
 // tables describes the tables to people. shards is the number of partitions.
 func tables(shards int32) []stream.TableInfo {
-	budgets, horizons := budgetTable().Describe("budgets"), horizonTable().Describe("horizons")
+	budgets := budgetTable().Describe("budgets")
 	budgets.Key = func(key []byte) ([]byte, error) {
 		account, version, err := budget.ParseKey(key)
 		if err != nil {
@@ -41,6 +36,5 @@ func tables(shards int32) []stream.TableInfo {
 		account, _, err := budget.ParseKey(key)
 		return events.Shard(account, shards), err == nil
 	}
-	horizons.Partition = func(key []byte) (int32, bool) { return events.ShardBytes(key, shards), true }
-	return []stream.TableInfo{budgets, horizons}
+	return []stream.TableInfo{budgets}
 }

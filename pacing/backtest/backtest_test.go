@@ -145,6 +145,103 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// TestParent: the plan of a new campaign is learnt from up to 14 budget days of all campaigns, of
+// which none decides by its size, its name, or its short time.
+func TestParent(t *testing.T) {
+	r := &Recording{}
+	const hour = 3_600_000
+	for day := range int64(6) {
+		for h := range int64(24) {
+			at := begin + (day*24+h)*hour
+			r.Add("huge", Row{at, 1e9, 0})                        // even
+			r.Add("z-short", Row{begin + (day*24+3)*hour, 50, 0}) // 03:00 alone, which it fills
+			for i := range 20 {
+				r.Add(fmt.Sprintf("small-%02d", i), Row{at, 100 * float64(h+1), 0}) // rises
+			}
+		}
+	}
+	for h := range int64(24) {
+		r.Add("new", Row{begin + (5*24+h)*hour, 1, 0})
+	}
+	days, err := r.Days(Config{Slot: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range days {
+		if d.Campaign != "new" {
+			continue
+		}
+		// By hand: 20 of 21 campaigns have (h+1)/300 in hour h, the other one 1/24. 3 uniform days
+		// count for 3 days beside the 5 that were.
+		want, sum := 0.0, 0.0
+		for h := range 23 { // the plan ends at 23:00
+			share := (20*float64(h+1)/300 + 1.0/24) / 21
+			if h < 12 {
+				want += (5*share + 3.0/24) / 8
+			}
+			sum += (5*share + 3.0/24) / 8
+		}
+		if got := d.Plan.Share(begin + (5*24+12)*hour); math.Abs(got-want/sum) > 0.01 {
+			t.Errorf("%.4f of the budget by noon, want %.4f", got, want/sum)
+		}
+		return
+	}
+	t.Fatal("no day of the new campaign")
+}
+
+// TestLongSlots: hours learn the same from slots of any length in which the spend is even, and a
+// slot that goes beyond a day is of both days in part.
+func TestLongSlots(t *testing.T) {
+	kolkata, err := time.LoadLocation("Asia/Kolkata") // 5.5 h ahead
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, loc := range []*time.Location{time.UTC, kolkata} {
+		var want []Day
+		for _, slot := range []time.Duration{10 * time.Second, 90 * time.Second, time.Hour, 6 * time.Hour, 24 * time.Hour} {
+			r := &Recording{}
+			for at := int64(0); at < 72*3_600_000; at += slot.Milliseconds() {
+				r.Add("c", Row{begin + at, slot.Seconds(), slot.Seconds()})
+			}
+			days, err := r.Days(Config{Slot: slot, Location: loc})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = days
+			}
+			if len(days) != len(want) {
+				t.Fatalf("%s %s: %d days, want %d", loc, slot, len(days), len(want))
+			}
+			for i, d := range days {
+				if d.Day != want[i].Day || d.Window != want[i].Window || math.Abs(d.Could-want[i].Could) > 1e-6 {
+					t.Errorf("%s %s: %s %+v %.1f, want %s %+v %.1f", loc, slot, d.Day, d.Window, d.Could, want[i].Day, want[i].Window, want[i].Could)
+				}
+				a, b := d.hours(loc), want[i].hours(loc)
+				for h := range a.Hours {
+					if math.Abs(a.Hours[h].Micros-b.Hours[h].Micros) > 1e-6 || math.Abs(a.Hours[h].Minutes-b.Hours[h].Minutes) > 1e-6 {
+						t.Errorf("%s %s: hour %d has %+v, want %+v", loc, slot, h, a.Hours[h], b.Hours[h])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestValueWithin: the value is that of the spend within the budget: what overspend has bought does
+// not count.
+func TestValueWithin(t *testing.T) {
+	r := &Recording{}
+	r.Add("c", Row{begin, 1000, 500})
+	days, err := r.Days(Config{Slot: 10 * time.Second, BudgetMicros: 300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asap := Run(days, Contenders()[1]); math.Abs(asap.Overspend-700/300.0) > 1e-9 || math.Abs(asap.Value-0.5e6) > 1e-3 {
+		t.Error(text(&asap))
+	}
+}
+
 // TestProperties: whatever was recorded, no more is spent than could be, and the budget is exceeded
 // by one tick at most. The order of rows, the unit of money and the date change nothing.
 func TestProperties(t *testing.T) {

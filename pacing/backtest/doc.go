@@ -16,12 +16,13 @@
 //     is stricter than the day was.
 //   - Spend is proportional to the probability, and evenly spread over a slot: prices and
 //     competitors do not react, and there is no chance in a tick. So errors are smaller than in
-//     operation.
+//     operation. A slot that goes beyond its budget day is of both days in part.
 //   - The begin and the end of a day are known beforehand: the first and the last slot with a row,
 //     or with Config.WholeDays the whole day between the first and the last row of the campaign. A
 //     charge is known at the next tick.
 //   - The plan of a day is learnt from earlier days of the recording alone: the campaign's own,
-//     moved towards those of all campaigns. The first day has a uniform plan.
+//     moved towards those of all campaigns. A day of all campaigns is their sum, scaled so that
+//     none of them decides by its size. The first day has a uniform plan.
 //   - The budget is known beforehand: a share of what was recorded on that day, or a fixed amount.
 //
 // # What it does not do

@@ -84,7 +84,7 @@ type Day struct {
 	Plan     plan.Plan
 	Budget   float64 // micros
 	Could    float64 // what could be spent, micros
-	slots    []Row   // by time; those without spend are left out
+	slots    []Row   // by time; those without spend are left out, and one may be of two days in part
 	slotMs   int64
 }
 
@@ -141,8 +141,8 @@ func bySlot(rows []Row, slotMs int64) (slots []Row) {
 func (c *Config) split(campaign string, slots []Row) (days []Day, err error) {
 	slotMs := c.Slot.Milliseconds()
 	flight := plan.Window{BeginMs: slots[0].AtMs, EndMs: slots[len(slots)-1].AtMs + slotMs}
-	for len(slots) > 0 {
-		d := Day{Campaign: campaign, Day: events.DayOf(slots[0].AtMs, c.Location), slotMs: slotMs}
+	for from := flight.BeginMs; len(slots) > 0; {
+		d := Day{Campaign: campaign, Day: events.DayOf(from, c.Location), slotMs: slotMs}
 		w, ok := plan.DayWindow(d.Day, c.Location)
 		if !ok {
 			return nil, fmt.Errorf("%w: campaign %s has a row outside the years 1970 to 9999", ErrInput, campaign)
@@ -152,13 +152,20 @@ func (c *Config) split(campaign string, slots []Row) (days []Day, err error) {
 		for n < len(slots) && slots[n].AtMs < w.EndMs {
 			n++
 		}
-		for _, slot := range slots[:n] {
-			d.Could += slot.Micros
-		}
+		end := slots[n-1].AtMs + slotMs
 		if !c.WholeDays {
-			d.Window = d.Window.Cut(plan.Window{BeginMs: slots[0].AtMs, EndMs: slots[n-1].AtMs + slotMs})
+			d.Window = d.Window.Cut(plan.Window{BeginMs: slots[0].AtMs, EndMs: end})
 		}
-		d.slots, slots = slots[:n], slots[n:]
+		d.slots = slots[:n]
+		if end > w.EndMs && w.EndMs > from { // the rest of the slot is of the next day
+			n, from = n-1, w.EndMs
+		} else if n < len(slots) {
+			from = slots[n].AtMs
+		}
+		slots = slots[n:]
+		for _, slot := range d.slots {
+			d.Could += slot.Micros * d.part(slot.AtMs, d.Window)
+		}
 		d.Budget = c.BudgetShare * d.Could
 		if c.BudgetMicros > 0 {
 			d.Budget = c.BudgetMicros
@@ -170,38 +177,66 @@ func (c *Config) split(campaign string, slots []Row) (days []Day, err error) {
 	return days, nil
 }
 
+// part returns the share of the slot at a time that is in a window.
+func (d *Day) part(atMs int64, w plan.Window) float64 {
+	in := plan.Window{BeginMs: atMs, EndMs: atMs + d.slotMs}.Cut(w)
+	return float64(in.EndMs-in.BeginMs) / float64(d.slotMs)
+}
+
 // learn sets the plans of days, each from the days before it.
 func (c *Config) learn(days []Day) {
 	own := map[string][]plan.Day{}
-	var all []plan.Day
+	var all []plan.Day // one for each budget day: the sum of its campaigns
 	for from := 0; from < len(days); {
+		parent, sum := plan.Learn(all, plan.Uniform()), plan.Day{Actions: plan.FullActions}
 		to := from
 		for ; to < len(days) && days[to].Day == days[from].Day; to++ {
 			d := &days[to]
-			s := plan.Learn(own[d.Campaign], plan.Learn(all, plan.Uniform()))
-			d.Plan = plan.New(s, d.Window, plan.Config{Location: c.Location})
+			d.Plan = plan.New(plan.Learn(own[d.Campaign], parent), d.Window, plan.Config{Location: c.Location})
 		}
 		for i := from; i < to; i++ {
 			h := days[i].hours(c.Location)
 			own[days[i].Campaign] = append(own[days[i].Campaign], h)
-			all = append(all, h)
+			add(&sum, &h, &parent)
 		}
+		all = append(all, sum)
 		from = to
 	}
 }
 
-// hours returns what a plan learns from a day. The number of actions is not recorded: every day
-// counts in full.
+// add adds a campaign day to the sum of its budget day. It is scaled to what the parent has for its
+// minutes, so that a campaign with a large budget, or one that ran for an hour, counts for no more
+// of an hour than any other.
+func add(sum, h *plan.Day, parent *plan.Shape) {
+	spent, of := 0.0, 0.0
+	for hour, x := range h.Hours {
+		spent += x.Micros
+		of += parent[hour] * x.Minutes
+	}
+	if !(spent > 0) {
+		return
+	}
+	for hour, x := range h.Hours {
+		sum.Add(hour, x.Micros*(of/spent), x.Minutes)
+	}
+}
+
+// hours returns what a plan learns from a day. The spend of a slot is spread over its time, of
+// which the part in the window counts. The number of actions is not recorded: every day counts in
+// full.
 func (d *Day) hours(loc *time.Location) plan.Day {
 	h := plan.Day{Actions: plan.FullActions}
 	next := 0
-	const minute = 60_000
-	for ms := d.Window.BeginMs; ms < d.Window.EndMs; ms += minute {
-		hour := time.UnixMilli(ms).In(loc).Hour()
-		h.Add(hour, 0, 1)
-		for ; next < len(d.slots) && d.slots[next].AtMs < ms+minute; next++ {
-			h.Add(hour, d.slots[next].Micros, 0)
+	for ms := d.Window.BeginMs; ms < d.Window.EndMs; ms += tickMs {
+		tick := plan.Window{BeginMs: ms, EndMs: min(ms+tickMs, d.Window.EndMs)}
+		for next < len(d.slots) && d.slots[next].AtMs+d.slotMs <= ms {
+			next++
 		}
+		micros := 0.0
+		if next < len(d.slots) {
+			micros = d.slots[next].Micros * d.part(d.slots[next].AtMs, tick)
+		}
+		h.Add(time.UnixMilli(ms).In(loc).Hour(), micros, float64(tick.EndMs-tick.BeginMs)/60_000)
 	}
 	return h
 }

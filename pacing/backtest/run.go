@@ -40,7 +40,7 @@ type Result struct {
 	Utilisation float64 // spend within budgets, share of all budgets
 	AvgErr      float64 // deviation from the plan in slots of 15 minutes, share of the mean slot
 	KS          float64 // greatest distance between spend and plan, share of the budget
-	Value       float64 // of what was bought, for a million micros of spend within budgets
+	Value       float64 // of what was bought within budgets, for a million micros of that spend
 	Step        float64 // mean change of the logarithm of the probability in a step
 	Scarce      int     // campaign days whose budget is scarce
 
@@ -124,9 +124,11 @@ func (x *run) run() {
 			x.params = control.Params{Open: true, Probability: min(max(want, 0), 1)}
 		}
 		if x.params.Open && x.spent < x.Budget {
-			x.spent += micros * x.params.Probability
-			x.value += value * x.params.Probability
-			x.cost += micros * x.params.Probability
+			cost := micros * x.params.Probability
+			within := min(1, (x.Budget-x.spent)/max(cost, math.SmallestNonzeroFloat64))
+			x.value += value * x.params.Probability * within
+			x.spent += cost
+			x.cost += cost
 		}
 		tick++
 		if end := ms + tickMs; (end-x.Window.BeginMs)%pointMs == 0 || end >= x.Window.EndMs {

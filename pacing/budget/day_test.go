@@ -83,6 +83,33 @@ func TestAverage(t *testing.T) {
 	}
 }
 
+// TestWithinMonth: an amount that is new or changed within a month counts for all of it, and that
+// of a flight from its begin on.
+func TestWithinMonth(t *testing.T) {
+	limit := Limit{Kind: AverageDaily, Micros: 100, CapPPM: 2 * PPM}
+	for _, c := range []struct {
+		flights         []Flight
+		micros, at      int64
+		spent, want, to int64
+	}{
+		{nil, 100, 20260920, 0, 200, 20260930}, // new: the cap
+		{[]Flight{{20260920, NoEnd}}, 100, 20260920, 0, 100, 20260930},
+		{[]Flight{{20260920, NoEnd}}, 100, 20261001, 0, 100, 20261031},
+		{nil, 200, 20260916, 1500, 300, 20260930}, // doubled on the 16th
+	} {
+		limit.Micros, limit.Flights = c.micros, c.flights
+		d := &Document{Campaigns: []Campaign{{ID: "c", Limit: limit}}}
+		spent := c.spent
+		for day := events.Day(c.at); day <= events.Day(c.to); day = addDays(day, 1) {
+			p, _ := d.Day("c", day, time.UTC)
+			if got := p.Limits[0].Budget(spent); got != c.want {
+				t.Errorf("%+v on %s: %d, want %d", c, day, got, c.want)
+			}
+			spent += c.want
+		}
+	}
+}
+
 // TestAncestors: a campaign has its own budget, then those above it from the nearest up; its arms
 // never have more than its budget.
 func TestAncestors(t *testing.T) {

@@ -38,13 +38,16 @@
 //     amount on one day. A month has the amount for each of its days in flights. The rest of a
 //     month is spread over the days that are left. Source: the average daily budget of Google Ads
 //     (https://support.google.com/google-ads/answer/6385083), whose months have 30.4 days, and
-//     whose days cost up to twice the average. How it spreads a month is not public.
+//     whose days cost up to twice the average. How it spreads a month is not public. An amount
+//     counts for the whole month, also one that was changed within it, or is new in it: a day after
+//     the change has up to cap times the amount. Only flights begin within a month.
 //
 // # Versions
 //
-// A version with an effective_from in the future does not end the one in force. Versions keeps all
-// versions that can still be in force. A version replaces all smaller ones that would begin after
-// it.
+// A version with an effective_from in the future does not end the one in force. A version replaces
+// all smaller ones that begin with it or after it. Versions keeps all others, also those that are
+// not in force any more: it knows no time. So an account whose documents all have an effective_from
+// has one more with each of them, until one without it replaces all: see MaxVersions.
 //
 // # Invariants
 //

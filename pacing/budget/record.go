@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
@@ -57,10 +59,12 @@ func FromStored(m *eventspb.AccountBudgets) *Document {
 }
 
 // FromRecord returns the document of a record. Its error is of type Problems: a record is checked
-// as a document of a person is, and needs a version.
+// as a document of a person is, needs a version, and has no field that this version of weir does
+// not know: it may be a limit, which would be lost.
 func FromRecord(m *eventspb.AccountBudgets) (*Document, error) {
 	d := fromRecord(m)
 	var p problems
+	unknown(&p, "", m.ProtoReflect())
 	if d.Version == 0 {
 		p.add("version", "it is 0: the record needs a version of 1 or more")
 	}
@@ -73,6 +77,28 @@ func FromRecord(m *eventspb.AccountBudgets) (*Document, error) {
 		return nil, Problems{{Text: fmt.Sprintf("the record has %d bytes: the maximum is %d", n, MaxBytes)}}
 	}
 	return d, nil
+}
+
+// unknown adds a problem for each message in m, at path, with a field that is not known.
+func unknown(p *problems, path string, m protoreflect.Message) {
+	if len(m.GetUnknown()) > 0 {
+		p.add(path, "a field that this version of weir does not know: update this datacentre, and replay the dead letter")
+	}
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		if f.Message() == nil || !m.Has(f) {
+			continue
+		}
+		at := strings.TrimPrefix(path+"."+string(f.Name()), ".")
+		if !f.IsList() {
+			unknown(p, at, m.Get(f).Message())
+			continue
+		}
+		for j := range m.Get(f).List().Len() {
+			unknown(p, fmt.Sprintf("%s[%d]", at, j), m.Get(f).List().Get(j).Message())
+		}
+	}
 }
 
 func fromRecord(m *eventspb.AccountBudgets) *Document {

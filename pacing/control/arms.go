@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // ErrArms is wrapped by the errors of NewArms.
@@ -32,7 +33,7 @@ func NewArms(campaign string, shares ...float64) (*Arms, error) {
 		return nil, fmt.Errorf("%w: %d arms of campaign %s with a sum of shares of %g: there is at least one, and the sum is at most 1",
 			ErrArms, len(shares), campaign, sum)
 	}
-	return &Arms{campaign: campaign, shares: shares}, nil
+	return &Arms{campaign: campaign, shares: slices.Clone(shares)}, nil
 }
 
 // Budgets returns the budget of each arm, in micros. Their sum is never above the budget of the

@@ -274,6 +274,97 @@ func TestLate(t *testing.T) {
 	})
 }
 
+// wild is a learner whose results have any numbers.
+type wild struct{ numbers []float64 }
+
+func (wild) Name() string { return "wild" }
+
+func (w wild) Start(float64) State { return w.Step(State{}, Signals{}) }
+
+func (w wild) Step(_ State, sig Signals) State {
+	at := math.Float64bits(sig.Spent + sig.Cost + sig.Planned)
+	next := func() float64 { at++; return w.numbers[at%uint64(len(w.numbers))] }
+	return State{next(), next(), next(), next(), next(), next()}
+}
+
+// TestLearner: the result of a controller is limited, and one that is not a number is not used.
+func TestLearner(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct{ got, want State }{
+		{State{Probability: nan, Multiplier: 0.5, Cost: 7}, State{Probability: 0.5, Multiplier: 0.5, Cost: 3}},
+		{State{Probability: 0.5, Multiplier: nan, Cost: 7}, State{Probability: 0.5, Multiplier: 0.5, Cost: 3}},
+		{State{Probability: 0.6, Multiplier: 0.5, Dual: math.Inf(1)}, State{Probability: 0.5, Multiplier: 0.5, Cost: 3}},
+		{State{Probability: 0.51, Multiplier: 0.49, Cost: 7}, State{Probability: 0.51, Multiplier: 0.49, Cost: 7}},
+		{State{Probability: 1, Multiplier: -1, Cost: 7}, State{Probability: 0.5 * math.Exp(MaxStep), Multiplier: 0.5 / math.Exp(MaxStep), Cost: 7}},
+	} {
+		got, before := c.got, State{Probability: 0.5, Multiplier: 0.5, Cost: 3}
+		if got.limit(&before, 1); got != c.want {
+			t.Errorf("%+v, want %+v", got, c.want)
+		}
+	}
+	w := newWalk(Config{Controller: wild{[]float64{nan}}})
+	if w.ticks(3); w.params != (Params{true, firstChance, 1}) {
+		t.Errorf("%+v of a learner without a number", w.params)
+	}
+}
+
+// TestNever: data that are older than a Duration can be are too old.
+func TestNever(t *testing.T) {
+	for _, age := range []int64{9_223_372_036_855, 1 << 53, math.MaxInt64} {
+		w := newWalk(Config{})
+		w.ticks(3)
+		w.o.AgeMs = age
+		if w.step(); w.params.Open || w.reason != TooOld {
+			t.Errorf("%+v %s after %d ms", w.params, w.reason, age)
+		}
+	}
+}
+
+// TestPlanFalls: after the plan has fallen, such as by a longer flight, what is left of the budget
+// is spread over what is left of the plan, also if the budget was changed before.
+func TestPlanFalls(t *testing.T) {
+	for _, budget := range []float64{100 * usd, 110 * usd} {
+		each(t, func(t *testing.T, w *walk) {
+			w.ticks(4200)
+			w.o.Budget = budget
+			w.ticks(600)
+			w.o.Planned /= 2
+			from, spent := w.o.Planned, w.o.Spent
+			for w.o.Planned < 2*from {
+				w.next()
+			}
+			planned := spent + (budget-spent)*from/(1-from)
+			if name := w.pacer.cfg.Controller.Name(); name != "asap" && w.o.Spent > planned+0.03*budget {
+				t.Errorf("with a budget of %.0f USD, %.1f were spent when the plan fell to %.2f, and %.1f at %.2f: %.1f are planned",
+					budget/usd, spent/usd, from, w.o.Spent/usd, w.o.Planned, planned/usd)
+			}
+		})
+	}
+}
+
+// TestEarlierDay: an observation of yesterday that comes late changes nothing. An earlier date at a
+// later time, after a change of the time zone, begins a day.
+func TestEarlierDay(t *testing.T) {
+	w := newWalk(Config{})
+	w.ticks(8500)
+	late := w.o
+	w.o.Day, w.o.Spent, w.o.Planned = 20231115, 0, 0
+	w.ticks(100)
+	before, params := w.pace, w.params
+	if got, same, reason := w.pacer.Step(w.pace, late); got != before || same != params || reason != Earlier {
+		t.Errorf("%+v %+v %s, before %+v", got, same, reason, before)
+	}
+	w.o.Budget = 0 // stopped: late data do not open the gate
+	w.step()
+	if _, got, _ := w.pacer.Step(w.pace, late); got.Open {
+		t.Errorf("%+v without a budget", got)
+	}
+	late.AtMs = w.o.AtMs + tickMs
+	if got, _, reason := w.pacer.Step(w.pace, late); got.Day != late.Day || reason == Earlier {
+		t.Errorf("%+v %s in another time zone", got, reason)
+	}
+}
+
 // TestStep: parameters are in their bounds and move by one step at most, whatever is observed, and
 // equal steps give equal results.
 func TestStep(t *testing.T) {
@@ -281,7 +372,8 @@ func TestStep(t *testing.T) {
 		0, 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64,
 	}))
 	rapid.Check(t, func(t *rapid.T) {
-		p := NewPacer(Config{Controller: rapid.SampledFrom(controllers()).Draw(t, "controller"), KeepStale: rapid.Bool().Draw(t, "keep")})
+		learner := wild{rapid.SliceOfN(number, 1, 12).Draw(t, "learner")}
+		p := NewPacer(Config{Controller: rapid.SampledFrom(append(controllers(), learner)).Draw(t, "controller"), KeepStale: rapid.Bool().Draw(t, "keep")})
 		var s Pace
 		var last Params
 		at, day := rapid.Int64Range(1, 1<<50).Draw(t, "begin"), int32(20260101)
@@ -291,14 +383,20 @@ func TestStep(t *testing.T) {
 			if next {
 				day++
 			}
-			was := s.AtMs
+			was, late := s.AtMs, !next && rapid.IntRange(0, 20).Draw(t, "late") == 0
 			o := Observation{
 				AtMs: at, Day: day, Budget: number.Draw(t, "budget"), Spent: number.Draw(t, "spent"), Flight: number.Draw(t, "flight"),
-				Cost: number.Draw(t, "cost"), Planned: number.Draw(t, "planned"), AgeMs: rapid.Int64Range(-1, 700_000).Draw(t, "age"),
+				Cost: number.Draw(t, "cost"), Planned: number.Draw(t, "planned"), AgeMs: rapid.OneOf(rapid.Int64Range(-1, 700_000), rapid.Int64()).Draw(t, "age"),
 				Paused: rapid.Bool().Draw(t, "paused"), Delayed: rapid.Bool().Draw(t, "delayed"), Limited: rapid.Bool().Draw(t, "limited"),
 				Action: number.Draw(t, "action"),
 			}
+			if late {
+				o.Day, o.AtMs = day-1, was
+			}
 			state, params, reason := p.Step(s, o)
+			if i > 0 && late && (state != s || params != last || reason != Earlier) {
+				t.Fatalf("an observation of an earlier day: %+v, before %+v", state, s)
+			}
 			if a, b, _ := p.Step(s, o); a != state || b != params {
 				t.Fatalf("the same step gives %+v and %+v", a, state)
 			}
@@ -306,7 +404,10 @@ func TestStep(t *testing.T) {
 			if !(params.Probability >= MinProbability && params.Probability <= 1 && params.Multiplier > 0 && params.Multiplier <= 1) {
 				t.Fatalf("%+v, %s", params, reason)
 			}
-			if o.clean(); !(state.Allowance >= 0 && state.Allowance <= max(0, o.Budget-(o.Spent+o.Flight))) {
+			if !state.finite() {
+				t.Fatalf("%+v", state)
+			}
+			if o.clean(); reason != Earlier && !(state.Allowance >= 0 && state.Allowance <= max(0, o.Budget-(o.Spent+o.Flight))) {
 				t.Fatalf("allowance %v, %s: %+v", state.Allowance, reason, o)
 			}
 			ticks := min(max(float64(at-was)/tickMs, 0), maxTicks)

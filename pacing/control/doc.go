@@ -38,12 +38,13 @@
 // budget, and a state of its own.
 //
 // A budget of fewer than TinyActions actions has no curve: the gate opens for one action after the
-// other, as the plan continues, and servers reserve what they show until the next observation.
+// other, as the plan continues, and servers reserve what they show until the next observation. It
+// stays so until the next day, also if it is raised.
 //
 // # Invariants
 //
 //   - PACE-1: A probability is in [MinProbability, 1], a multiplier in (0, 1]. Neither is ever NaN,
-//     whatever is observed.
+//     whatever is observed, and whatever a Controller of your own returns.
 //   - PACE-2: The logarithm of the probability, and of the multiplier, changes by at most MaxStep
 //     in a tick, also at a new budget and after a pause. A new day has a probability of its own.
 //   - PACE-3: A campaign with an effective spend of its budget or more does not pass the gate.
@@ -51,7 +52,8 @@
 //   - PACE-4: While data are stale the parameters stay, and the spend is extrapolated. After
 //     Config.StopAfter a campaign with a budget stops.
 //   - PACE-5: A tick that comes late or not at all changes the result as little as its time does:
-//     steps are powers of the elapsed time.
+//     steps are powers of the elapsed time. An observation of an earlier day that comes late
+//     changes nothing.
 //   - PACE-8: A campaign takes part only if the gates of all budgets above it are open, with the
 //     least of their parameters.
 //   - PACE-9: The budgets of the arms of a campaign are in sum never above its budget. An arm

@@ -210,7 +210,9 @@ func TestArmsBudgets(t *testing.T) {
 // TestArmsOf: users are split by the shares, always the same way, and independently of other
 // campaigns and of Coin.
 func TestArmsOf(t *testing.T) {
-	arms, _ := NewArms("c", 0.2, 0.5)
+	shares := []float64{0.2, 0.5}
+	arms, _ := NewArms("c", shares...)
+	shares[0] = 1 // the caller's
 	other, _ := NewArms("d", 0.2, 0.5)
 	counts, both, coins := map[int]int{}, 0, 0
 	const n = 100_000

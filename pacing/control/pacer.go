@@ -42,6 +42,7 @@ const (
 	PausedNow Reason = "paused"
 	FirstTick Reason = "first_tick"
 	TinyNow   Reason = "tiny_budget" // one action after the other, by the plan
+	Earlier   Reason = "earlier_day" // the observation came late, and changes nothing
 )
 
 // Config is the configuration of a Pacer. Its zero value works.
@@ -99,22 +100,30 @@ type Pace struct {
 	Budget  float64 // of the last step
 	Planned float64 // of the last step
 	Closed  bool    // the budget was spent
+	Open    bool    // Params.Open of the last step
+	Tiny    bool    // the budget has been tiny on the day: see TinyActions
+	Action  float64 // last known Observation.Action of the day, micros
 	Rate    float64 // cost of a tick, a long mean: what a tick is taken to cost while data are stale
 
 	// Allowance is what may be spent until the next step, micros: up to the budget, and of a tiny
 	// budget up to one action ahead of the plan. A server that reserves gets a part of it.
 	Allowance float64
 
-	// The plan begins where the budget of the day was set: with an effective spend of AnchorSpent
-	// micros, at AnchorPlanned.
+	// The plan begins where the budget of the day was set, or where another plan took its place
+	// whose share is less than AnchorPlanned: with an effective spend of AnchorSpent micros.
 	AnchorSpent, AnchorPlanned float64
 	// Chance is the sum of the probability over the Ticks before the budget was nearly spent.
 	Chance, Ticks float64
 }
 
-// Step returns the next state, the parameters and their reason.
+// Step returns the next state, the parameters and their reason. An observation of an earlier day
+// changes nothing, unless its time is later: then the time zone of the days has changed, and the
+// day begins again.
 func (p *Pacer) Step(s Pace, o Observation) (Pace, Params, Reason) {
 	o.clean()
+	if o.Day < s.Day && o.AtMs <= s.AtMs {
+		return s, Params{Open: s.Open, Probability: s.Probability, Multiplier: s.Multiplier}, Earlier
+	}
 	age := time.Duration(o.AgeMs) * time.Millisecond
 	stale := age >= p.cfg.HoldAfter
 	begins := s.AtMs == 0 || o.Day != s.Day
@@ -125,11 +134,12 @@ func (p *Pacer) Step(s Pace, o Observation) (Pace, Params, Reason) {
 	if stale {
 		effective += s.Rate * float64(age) / float64(Tick)
 	}
-	if begins || o.Budget != s.Budget {
+	if begins || o.Budget != s.Budget || o.AtMs >= s.AtMs && o.Planned < s.AnchorPlanned {
 		s.AnchorSpent, s.AnchorPlanned, s.Error = effective, o.Planned, 0
 	}
 	s.Closed = o.Budget-effective <= 0 || s.Closed && o.Budget-effective < ReopenShare*o.Budget
-	ticks := float64(o.AtMs-s.AtMs) / float64(Tick.Milliseconds())
+	s.observe(&o)
+	ticks := (float64(o.AtMs) - float64(s.AtMs)) / float64(Tick.Milliseconds())
 	reason := FirstTick
 	switch {
 	case o.Budget <= 0:
@@ -142,20 +152,22 @@ func (p *Pacer) Step(s Pace, o Observation) (Pace, Params, Reason) {
 		reason = Stale
 	case o.Paused:
 		reason = PausedNow
-	case o.tiny():
+	case s.Tiny:
 		reason = TinyNow
 		s.Probability = min(1, s.Probability*math.Exp(MaxStep*min(max(ticks, 0), 1)))
 	case ticks > 0 && !begins:
 		reason = p.control(&s, &o, min(ticks, maxTicks+1))
 	}
-	s.AtMs, s.Budget, s.Planned = max(s.AtMs, o.AtMs), o.Budget, max(s.Planned, o.Planned)
-	open := !s.Closed && reason != NoBudget && reason != TooOld
-	s.Allowance = 0
-	if open {
-		s.Allowance = s.allowance(&o, effective)
-		open = !o.tiny() || s.Allowance >= o.Action*(1-1e-9)
+	if o.AtMs >= s.AtMs { // also if the plan falls: its growth counts from there
+		s.AtMs, s.Planned = o.AtMs, o.Planned
 	}
-	return s, Params{Open: open, Probability: s.Probability, Multiplier: s.Multiplier}, reason
+	s.Budget, s.Allowance = o.Budget, 0
+	s.Open = !s.Closed && reason != NoBudget && reason != TooOld
+	if s.Open {
+		s.Allowance = s.allowance(&o, effective)
+		s.Open = !s.Tiny || s.Allowance >= s.Action*(1-1e-9)
+	}
+	return s, Params{Open: s.Open, Probability: s.Probability, Multiplier: s.Multiplier}, reason
 }
 
 // begin returns the state at the begin of a day.
@@ -164,7 +176,12 @@ func (p *Pacer) begin(s *Pace, o *Observation) Pace {
 	if s.Ticks > 0 {
 		chance = min(max(s.Chance/s.Ticks, leastChance), mostChance)
 	}
-	return Pace{State: p.cfg.Controller.Start(chance), Day: o.Day, AtMs: o.AtMs, Rate: s.Rate}
+	first := p.cfg.Controller.Start(chance)
+	if !first.finite() {
+		first = start(chance)
+	}
+	first.Probability, first.Multiplier = bound(first.Probability, MinProbability), bound(first.Multiplier, minMultiplier)
+	return Pace{State: first, Day: o.Day, AtMs: o.AtMs, Rate: s.Rate}
 }
 
 // control steps the controller. After a pause of the ticks, the step is that of the next one.
@@ -176,6 +193,7 @@ func (p *Pacer) control(s *Pace, o *Observation, ticks float64) Reason {
 	if ticks <= maxTicks {
 		before := s.State
 		s.State = p.cfg.Controller.Step(s.State, sig)
+		s.limit(&before, ticks)
 		if o.Limited && (s.Probability > before.Probability || s.Multiplier > before.Multiplier) {
 			// It would have no effect now, and a burst when the limit is gone.
 			s.Probability, s.Multiplier, s.Dual = before.Probability, before.Multiplier, before.Dual
@@ -217,5 +235,5 @@ func (o *Observation) clean() {
 	limit(&o.Cost, most, 0)
 	limit(&o.Planned, 1, 1)
 	limit(&o.Action, most, 0)
-	o.AgeMs = max(o.AgeMs, 0)
+	o.AgeMs = min(max(o.AgeMs, 0), math.MaxInt64/int64(time.Millisecond)) // it is a Duration
 }

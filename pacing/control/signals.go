@@ -39,13 +39,15 @@ type Controller interface {
 	// Start returns the state before the first step. probability is a hint from earlier days, 0 if
 	// there is none.
 	Start(probability float64) State
-	// Step returns the next state.
+	// Step returns the next state. A Pacer limits how far it is from the one before: PACE-2. One
+	// with a number that is not finite is not used: the state stays.
 	Step(State, Signals) State
 }
 
 // Bounds of the parameters.
 const (
 	MinProbability = 1e-4
+	minMultiplier  = 1e-4
 	firstChance    = 0.1 // probability of a campaign without a history
 )
 
@@ -55,6 +57,28 @@ func bound(p, low float64) float64 {
 		return low
 	}
 	return min(p, 1)
+}
+
+// finite reports whether all numbers of s are finite.
+func (s *State) finite() bool {
+	for _, v := range [...]float64{s.Probability, s.Multiplier, s.Dual, s.Cost, s.Need, s.Error} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// limit makes the result of a controller one that follows before within a number of ticks.
+func (s *State) limit(before *State, ticks float64) {
+	if !s.finite() {
+		*s = *before
+		return
+	}
+	most := math.Exp(MaxStep * ticks)
+	near := func(v, before, low float64) float64 { return bound(min(max(v, before/most), before*most), low) }
+	s.Probability = near(s.Probability, before.Probability, MinProbability)
+	s.Multiplier = near(s.Multiplier, before.Multiplier, minMultiplier)
 }
 
 // average moves the means of State to the signals of a step.

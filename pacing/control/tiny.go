@@ -4,17 +4,24 @@ package control
 // can spend all of it in seconds, and a probability cannot spread it.
 //
 // A Pacer opens the gate of such a campaign for one action after the other, as the plan continues.
-// The servers reserve what they show: see Reservations.
+// The servers reserve what they show: see Reservations. Its probability rises to 1. So a budget
+// that has been tiny stays so for the rest of the day, also if it is raised, or actions become
+// cheaper: at that probability, a gate for the whole budget would spend it at once.
 const TinyActions = 20
 
-// tiny reports whether the budget is tiny.
-func (o *Observation) tiny() bool { return o.Action > 0 && o.Budget < TinyActions*o.Action }
+// observe keeps the cost of an action, and whether the budget has been tiny.
+func (s *Pace) observe(o *Observation) {
+	if o.Action > 0 {
+		s.Action = o.Action
+	}
+	s.Tiny = s.Tiny || o.Budget > 0 && o.Budget < TinyActions*s.Action
+}
 
 // allowance returns Pace.Allowance, by the effective spend, while the gate is open.
 func (s *Pace) allowance(o *Observation, effective float64) float64 {
 	most := o.Budget
-	if o.tiny() {
-		most = min(most, o.Budget*s.target(o.Budget, o.Planned)+o.Action)
+	if s.Tiny {
+		most = min(most, o.Budget*s.target(o.Budget, o.Planned)+s.Action)
 	}
 	return max(0, most-effective)
 }
@@ -38,6 +45,9 @@ type reservation struct {
 func (r *Reservations) Take(atMs int64, micros, left float64) bool {
 	if !(micros >= 0) || !(r.sum+micros <= left) {
 		return false
+	}
+	if micros == 0 {
+		return true
 	}
 	r.sum += micros
 	if n := len(r.list); n > 0 && r.list[n-1].atMs >= atMs {

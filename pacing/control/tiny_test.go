@@ -90,11 +90,85 @@ func TestTinyGate(t *testing.T) {
 			t.Errorf("%+v: %+v, %s, %.2f", c, w.params, w.reason, w.pace.Allowance/usd)
 		}
 	}
-	w.o.Action = usd / 2 // 20 actions are enough for a probability
-	w.o.Spent, w.o.Planned = 3*usd, 0.9
+	w.o.Action = usd / 2 // 20 actions are enough for a probability, but not on this day
+	w.o.Spent, w.o.Planned = 8*usd, 0.9
 	w.o.AtMs += tickMs
-	if w.step(); w.reason == TinyNow || w.pace.Allowance != 7*usd {
+	if w.step(); w.reason != TinyNow || math.Abs(w.pace.Allowance-1.5*usd) > 1e-3 {
 		t.Errorf("%s, %.2f", w.reason, w.pace.Allowance/usd)
+	}
+	w.o.Action = 0 // not known any more: the last one holds
+	if w.step(); w.reason != TinyNow || math.Abs(w.pace.Allowance-1.5*usd) > 1e-3 {
+		t.Errorf("%s, %.2f without the cost of an action", w.reason, w.pace.Allowance/usd)
+	}
+	w.o.Day, w.o.Action = w.o.Day+1, usd/2
+	if w.step(); w.reason == TinyNow || w.pace.Tiny || w.params.Probability != firstChance || w.pace.Allowance != 2*usd {
+		t.Errorf("%s, %+v, %.2f on the next day", w.reason, w.params, w.pace.Allowance/usd)
+	}
+}
+
+// reserved is a tick of a flood of traffic: 10 USD at full probability. Servers reserve the
+// allowance, so that the least of the two is spent.
+func (w *walk) reserved() {
+	cost := 0.0
+	if w.params.Open {
+		cost = min(10*usd*w.params.Probability, w.pace.Allowance)
+	}
+	w.o.AtMs += tickMs
+	w.o.Planned = min(1, w.o.Planned+float64(tickMs)/(dayMs*23/24))
+	w.o.Cost, w.o.Spent = cost, w.o.Spent+cost
+	w.step()
+}
+
+// TestTinyEdge: a budget that is now and then tiny is spent over the day: the gate is never that of
+// the whole budget at the probability of a tiny one.
+func TestTinyEdge(t *testing.T) {
+	w := newWalk(Config{})
+	w.o.Budget, w.o.Action = 20*usd, 1.05*usd
+	w.step()
+	for i := range 8640 {
+		if w.reserved(); i%360 == 0 {
+			w.o.Action = usd * (0.95 + 0.1*float64(i/360%2))
+		}
+		if most := w.o.Planned*w.o.Budget + 1.05*usd + 1; w.o.Spent > most {
+			t.Fatalf("%.2f USD after %d ticks, at most %.2f are planned", w.o.Spent/usd, i, most/usd)
+		}
+	}
+	if w.o.Spent < 0.95*w.o.Budget {
+		t.Errorf("%.2f USD at the end", w.o.Spent/usd)
+	}
+}
+
+// TestTinyRaisedFar: a tiny budget that is raised to one that is not tiny is spent by the rest of
+// the plan. Budgets of 0 and unknown costs of actions are not tiny.
+func TestTinyRaisedFar(t *testing.T) {
+	w := newWalk(Config{})
+	w.o.Action = usd
+	for _, c := range []struct {
+		budget, action float64
+		tiny           bool
+	}{{0, usd, false}, {100 * usd, usd, false}, {10 * usd, 0, true}, {100 * usd, usd, true}} {
+		w.o.Budget, w.o.Action = c.budget, c.action
+		if w.step(); w.pace.Tiny != c.tiny {
+			t.Errorf("%+v: %+v", c, w.pace)
+		}
+	}
+	w = newWalk(Config{})
+	w.o.Budget, w.o.Action = 15*usd, usd
+	w.step()
+	for range 2000 {
+		w.reserved()
+	}
+	spent, from := w.o.Spent, w.o.Planned
+	w.o.Budget = 100 * usd
+	for i := range 6640 {
+		w.reserved()
+		planned := spent + (w.o.Budget-spent)*(w.o.Planned-from)/(1-from)
+		if math.Abs(w.o.Spent-planned) > 2.5*usd {
+			t.Fatalf("%.2f USD after %d ticks with the raised budget, %.2f are planned", w.o.Spent/usd, i, planned/usd)
+		}
+	}
+	if w.o.Spent < 99*usd {
+		t.Errorf("%.2f USD at the end", w.o.Spent/usd)
 	}
 }
 
@@ -157,6 +231,9 @@ func TestReservations(t *testing.T) {
 		}
 	})
 	var r Reservations
+	if !r.Take(0, 0, 0) || len(r.list) != 0 {
+		t.Errorf("%d reservations of nothing", len(r.list))
+	}
 	for _, micros := range []float64{-1, math.NaN(), math.Inf(1)} {
 		if r.Take(0, micros, 10) || r.Sum() != 0 {
 			t.Errorf("took %v", micros)

@@ -510,11 +510,13 @@ type BudgetServiceClient interface {
 	// refused, none is written. Repeating a request changes nothing. InvalidArgument: a document is
 	// not valid; the message has each problem with the path of its field. Aborted (409): a version is
 	// not greater than the one that the account has, or a document without a version would end a
-	// scheduled one; the message has both. Also Aborted: another process has written the account at
-	// the same time; further documents of the request may be written. Unavailable: the budgets may be
-	// written, and are not applied yet; repeat the request.
+	// scheduled one; the message has both. Also Aborted: an account would have more than 100 versions
+	// that hold later, or more than 400 with effective_from. Also Aborted: another process has
+	// written the account at the same time; further documents of the request may be written.
+	// Unavailable: the budgets may be written, and are not applied yet; repeat the request.
 	SetBudgets(context.Context, *connect.Request[weirpb.SetBudgetsRequest]) (*connect.Response[weirpb.SetBudgetsResponse], error)
-	// GetBudgets returns the versions of an account. NotFound: the account has no budgets.
+	// GetBudgets returns the versions of an account, but for those that were replaced more than 48
+	// hours ago, which ListBudgets has. NotFound: the account has no budgets.
 	GetBudgets(context.Context, *connect.Request[weirpb.GetBudgetsRequest]) (*connect.Response[weirpb.GetBudgetsResponse], error)
 	// ListBudgets returns a page of the versions of all accounts, without their campaigns. The pages
 	// are ordered by partition, account and version. Unavailable: a partition cannot be read.
@@ -583,11 +585,13 @@ type BudgetServiceHandler interface {
 	// refused, none is written. Repeating a request changes nothing. InvalidArgument: a document is
 	// not valid; the message has each problem with the path of its field. Aborted (409): a version is
 	// not greater than the one that the account has, or a document without a version would end a
-	// scheduled one; the message has both. Also Aborted: another process has written the account at
-	// the same time; further documents of the request may be written. Unavailable: the budgets may be
-	// written, and are not applied yet; repeat the request.
+	// scheduled one; the message has both. Also Aborted: an account would have more than 100 versions
+	// that hold later, or more than 400 with effective_from. Also Aborted: another process has
+	// written the account at the same time; further documents of the request may be written.
+	// Unavailable: the budgets may be written, and are not applied yet; repeat the request.
 	SetBudgets(context.Context, *connect.Request[weirpb.SetBudgetsRequest]) (*connect.Response[weirpb.SetBudgetsResponse], error)
-	// GetBudgets returns the versions of an account. NotFound: the account has no budgets.
+	// GetBudgets returns the versions of an account, but for those that were replaced more than 48
+	// hours ago, which ListBudgets has. NotFound: the account has no budgets.
 	GetBudgets(context.Context, *connect.Request[weirpb.GetBudgetsRequest]) (*connect.Response[weirpb.GetBudgetsResponse], error)
 	// ListBudgets returns a page of the versions of all accounts, without their campaigns. The pages
 	// are ordered by partition, account and version. Unavailable: a partition cannot be read.
