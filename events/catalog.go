@@ -108,7 +108,7 @@ func PacingCatalog(l Layout) []stream.Topic {
 		{
 			Name: l.Name(PacingStateTopic), Key: "state table and key", Partitions: shards, Cleanup: stream.CleanupCompact,
 			Config: stream.ChangelogTopic("", 0).Config,
-			Doc:    "the versions of budgets that are in force, or will be; the changelog of pacing",
+			Doc:    "the versions of budgets that were in force, are, or will be; the changelog of pacing",
 		},
 		{
 			Name: l.Name(PacingDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: stream.CleanupCompact,
