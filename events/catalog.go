@@ -88,14 +88,14 @@ func copiedConfig() map[string]string {
 	}
 }
 
-// PacingCatalog returns the topics of pacing, beside those of CopiedBudgets.
+// PacingCatalog returns the topics of the pacing of datacentre dc, beside those of CopiedBudgets.
 //
 // Budgets are compacted, because they are valid until they are replaced, and a datacentre that is
 // new reads all of them. Kafka keeps the last record of each key. If the key were the account, an
 // older version that is written again, or late, would remove the newer one for such a reader.
 // Therefore each version has a key of its own: compaction removes repetitions alone. Replaced
 // versions stay in the topic. Readers take the greatest version: see package pacing/budget.
-func PacingCatalog(l Layout) []stream.Topic {
+func PacingCatalog(dc string, l Layout) []stream.Topic {
 	shards := l.Partitions()
 	budgets := inputConfig()
 	maps.Copy(budgets, budgetsConfig())
@@ -106,9 +106,10 @@ func PacingCatalog(l Layout) []stream.Topic {
 			Doc:    "AccountBudgets: a version of the budgets of an account; partition = Shard(account)",
 		},
 		{
-			Name: l.Name(PacingStateTopic), Key: "state table and key", Partitions: shards, Cleanup: stream.CleanupCompact,
-			Config: stream.ChangelogTopic("", 0).Config,
-			Doc:    "the versions of budgets that were in force, are, or will be; the changelog of pacing",
+			Name: l.Name(PacingTopic(dc)), Key: "state table and key", Partitions: shards, Cleanup: stream.CleanupCompact,
+			Config: datasetConfig(),
+			Doc: "AccountPack: how the campaigns of an account are paced; the versions of budgets that were in force, are, or will be; " +
+				"the changelog of pacing",
 		},
 		{
 			Name: l.Name(PacingDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: stream.CleanupCompact,
@@ -117,20 +118,20 @@ func PacingCatalog(l Layout) []stream.Topic {
 		},
 	}
 	for i := range topics {
-		topics[i].Changelog = l.Name(PacingStateTopic)
+		topics[i].Changelog = l.Name(PacingTopic(dc))
 	}
 	return topics
 }
 
-// CopiedBudgets returns the topic for budgets that are copied from datacentre dc.
-func CopiedBudgets(dc string, l Layout) stream.Topic {
+// CopiedBudgets returns the topic for budgets that are copied from datacentre from to datacentre dc.
+func CopiedBudgets(dc, from string, l Layout) stream.Topic {
 	config := copiedConfig()
 	maps.Copy(config, budgetsConfig())
 	return stream.Topic{
-		Name: l.Name(CopiedBudgetsTopic(dc)), Key: "as in " + l.Name(BudgetsTopic), Partitions: l.Partitions(),
+		Name: l.Name(CopiedBudgetsTopic(from)), Key: "as in " + l.Name(BudgetsTopic), Partitions: l.Partitions(),
 		Cleanup: stream.CleanupCompact,
-		Config:  config, Changelog: l.Name(PacingStateTopic),
-		Doc: "AccountBudgets: a copy from datacentre " + dc + ", with the same partition number; a header holds the origin's offset",
+		Config:  config, Changelog: l.Name(PacingTopic(dc)),
+		Doc: "AccountBudgets: a copy from datacentre " + from + ", with the same partition number; a header holds the origin's offset",
 	}
 }
 

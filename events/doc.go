@@ -1,6 +1,7 @@
 // Package events defines the terms of weir's own applications: ad events, the topics that carry
 // them, and the written forms of accounts, days, money and currencies. Package stream and the
-// runtime do not know them. The schemas are eventspb/ads.proto and eventspb/leases.proto.
+// runtime do not know them. The schemas are eventspb/ads.proto, eventspb/pacing.proto and
+// eventspb/leases.proto.
 //
 // # Terms
 //

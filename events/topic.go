@@ -30,10 +30,13 @@ func CopiedBudgetsTopic(dc string) string { return BudgetsTopic + ".from." + dc 
 
 // Application and topics of pacing, in generation 1.
 const (
-	PacingApp        = "pacing"
-	PacingStateTopic = "pacing.state" // the changelog
-	PacingDLQTopic   = "pacing.dlq"   // rejected records
+	PacingApp      = "pacing"
+	PacingDLQTopic = "pacing.dlq" // rejected records
 )
+
+// PacingTopic returns the topic, in generation 1, of how datacentre dc paces campaigns: the
+// changelog of its pacing. dc must pass ValidateDC.
+func PacingTopic(dc string) string { return "pacing.by." + dc }
 
 // Applications and topics of the mirror, in generation 1.
 const (

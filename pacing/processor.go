@@ -15,7 +15,7 @@ type ProcessorConfig struct {
 	Layout events.Layout
 }
 
-// Processor returns the processor. Inputs: ads.budgets and its copies. Changelog: pacing.state.
+// Processor returns the processor. Inputs: ads.budgets and its copies. Changelog: pacing.by.<dc>.
 func (p ProcessorConfig) Processor() (stream.Processor, error) {
 	l := p.Layout
 	h := handler{shards: l.Partitions(), budgets: budgetTable()}
@@ -29,17 +29,17 @@ func (p ProcessorConfig) Processor() (stream.Processor, error) {
 		}
 	}
 	return stream.Processor{
-		App: l.Name(events.PacingApp), Partitions: l.Partitions(), Changelog: l.Name(events.PacingStateTopic),
+		App: l.Name(events.PacingApp), Partitions: l.Partitions(), Changelog: l.Name(events.PacingTopic(p.DC)),
 		DLQ: l.Name(events.PacingDLQTopic), On: on, Tables: tables(l.Partitions()),
 	}, nil
 }
 
 // Topics returns the topics of pacing in this datacentre.
 func (p ProcessorConfig) Topics() []stream.Topic {
-	topics := events.PacingCatalog(p.Layout)
+	topics := events.PacingCatalog(p.DC, p.Layout)
 	for _, dc := range p.Peers {
 		if dc != p.DC {
-			topics = append(topics, events.CopiedBudgets(dc, p.Layout))
+			topics = append(topics, events.CopiedBudgets(p.DC, dc, p.Layout))
 		}
 	}
 	return topics

@@ -112,10 +112,10 @@ func catalog(c *config.Config) []stream.Topic {
 	layout := events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}
 	topics := append(events.Catalog(c.DC, layout), events.LeaseCatalog(regionNames(c), int32(c.Leases.Partitions))...)
 	topics = append(topics, events.MirrorCatalog(layout)...)
-	topics = append(topics, events.PacingCatalog(layout)...)
+	topics = append(topics, events.PacingCatalog(c.DC, layout)...)
 	for _, peer := range c.PeerNames() {
 		topics = append(topics, events.CopiedTopics(peer, layout)...)
-		topics = append(topics, events.CopiedBudgets(peer, layout))
+		topics = append(topics, events.CopiedBudgets(c.DC, peer, layout))
 	}
 	for _, writer := range c.PushWriters() {
 		topics = append(topics, events.PushCatalog(writer, c.DC, layout)...)
