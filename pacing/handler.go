@@ -25,10 +25,11 @@ const (
 // MaxValueBytes is the maximum size of a record. It leaves room for other encodings of its fields.
 const MaxValueBytes = 2 * budget.MaxBytes
 
-// handler folds the records of budgets. It is used by all tasks.
+// handler folds the records of budgets of one task.
 type handler struct {
 	shards  int32
 	budgets *state.Table[[]byte, *eventspb.AccountBudgets]
+	changed func(account string, v budget.Versions)
 }
 
 // fold adds a record to the versions of its account.
@@ -50,6 +51,7 @@ func (h handler) fold(c *stream.Context, r *stream.Record) error {
 	if slices.Contains(after.List, d) { // behind the deletions: a conflict has one key
 		h.budgets.Put(c, budget.AppendKey(nil, d.Account, d.Version), d.Record())
 	}
+	h.changed(d.Account, after)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package pacing
 
 import (
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/pacing/control"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -13,25 +14,36 @@ type ProcessorConfig struct {
 	Peers []string
 	// Layout is the number of partitions and the generation of the topics.
 	Layout events.Layout
+	// Spend reads the spend of accounts. Defaults to none: budgets are kept, and nothing is paced.
+	Spend SpendReader
+	// Controller is the rule by which campaigns are paced. Defaults to control.Ratio.
+	Controller control.Controller
 }
 
 // Processor returns the processor. Inputs: ads.budgets and its copies. Changelog: pacing.by.<dc>.
 func (p ProcessorConfig) Processor() (stream.Processor, error) {
 	l := p.Layout
-	h := handler{shards: l.Partitions(), budgets: budgetTable()}
-	on := []stream.Callback{stream.OnBytes(l.Name(events.BudgetsTopic), h.fold)}
+	inputs := []string{l.Name(events.BudgetsTopic)}
 	for _, dc := range p.Peers {
 		if err := events.ValidateDC(dc); err != nil {
 			return stream.Processor{}, err
 		}
 		if dc != p.DC {
-			on = append(on, stream.OnBytes(l.Name(events.CopiedBudgetsTopic(dc)), h.fold))
+			inputs = append(inputs, l.Name(events.CopiedBudgetsTopic(dc)))
 		}
 	}
 	return stream.Processor{
-		App: l.Name(events.PacingApp), Partitions: l.Partitions(), Changelog: l.Name(events.PacingTopic(p.DC)),
-		DLQ: l.Name(events.PacingDLQTopic), On: on, Tables: tables(l.Partitions()),
+		App: l.Name(events.PacingApp), Partitions: l.Partitions(), Inputs: inputs, Changelog: l.Name(events.PacingTopic(p.DC)),
+		DLQ: l.Name(events.PacingDLQTopic), New: stream.FromSource(0, p.open), Tables: tables(l.Partitions()), Canonical: canonical,
 	}, nil
+}
+
+// canonical leaves out the packs: they depend on the spend and on the time, which no input has.
+func canonical(table byte, _, value []byte) []byte {
+	if table == TablePacks {
+		return nil
+	}
+	return value
 }
 
 // Topics returns the topics of pacing in this datacentre.

@@ -13,9 +13,11 @@ import (
 // AccountQuery selects rows of an account.
 type AccountQuery struct {
 	Account string
-	// From is the first budget day. Defaults to no bound. Lifetime rows, which have the closed
-	// days, are never among the rows.
+	// From is the first budget day. Defaults to no bound.
 	From events.Day
+	// Lifetime is whether the rows include the lifetime rows, which have the closed days. Only
+	// those of one dataset are right: they cannot be merged. Defaults to no.
+	Lifetime bool
 	// Campaigns are the campaigns. Defaults to all of the account.
 	Campaigns []string
 	// Parts is whether rows have the spend by line item and arm.

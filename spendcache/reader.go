@@ -47,6 +47,7 @@ func (r *reader) healthOf(d *dataset, choice *Choice) (*eventspb.SpendHistogram,
 // merged reads the rows of all datasets that can be read, and merges those of each campaign day.
 func (r *reader) merged(datasets []dataset, choice *Choice, fn func(Row) error) error {
 	found := map[string][]Row{}
+	r.q.Lifetime = false
 	var gaps []error
 	for i := range datasets {
 		err := r.scan(&datasets[i], choice.incarnations[i], func(row Row) error {
@@ -155,7 +156,7 @@ func (s *scan) prefix(prefix []byte) error {
 			if err = errors.Join(err, s.step()); err != nil {
 				return err
 			}
-			if day == 0 || day < s.q.From {
+			if day == 0 && !s.q.Lifetime || day != 0 && day < s.q.From {
 				if skipped++; skipped > skipLimit && s.q.From > 0 {
 					next = spendcounter.AppendKey([]byte{spendcounter.TableSpend}, account, campaign, s.q.From, 0)
 					return errSeek

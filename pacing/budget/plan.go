@@ -45,7 +45,7 @@ func (d *Document) Day(campaign string, day events.Day, loc *time.Location) (Pla
 	w, _ := plan.DayWindow(day, loc)
 	p := Plan{Day: day, BeginMs: w.BeginMs, EndMs: w.EndMs, Arms: c.Arms}
 	if c.Limit.Kind != None {
-		l := c.Limit.day(&p, loc)
+		l := c.Limit.OnDay(day, w, loc)
 		l.Campaign = c.ID
 		p.Limits = append(p.Limits, l)
 	}
@@ -54,7 +54,7 @@ func (d *Document) Day(campaign string, day events.Day, loc *time.Location) (Pla
 		if !ok { // not in a valid document
 			break
 		}
-		l := s.Limit.day(&p, loc)
+		l := s.Limit.OnDay(day, w, loc)
 		l.Shared = s.ID
 		p.Limits = append(p.Limits, l)
 		at = s.Parent
@@ -62,9 +62,9 @@ func (d *Document) Day(campaign string, day events.Day, loc *time.Location) (Pla
 	return p, true
 }
 
-// day returns the budget on the day of p.
-func (l *Limit) day(p *Plan, loc *time.Location) DayLimit {
-	out := DayLimit{Kind: l.Kind, Running: l.runs(p.Day), From: p.Day, To: p.Day}
+// OnDay returns the budget on a day, whose window in the time zone loc is w.
+func (l *Limit) OnDay(day events.Day, w plan.Window, loc *time.Location) DayLimit {
+	out := DayLimit{Kind: l.Kind, Running: l.runs(day), From: day, To: day}
 	if !out.Running {
 		return out
 	}
@@ -73,18 +73,18 @@ func (l *Limit) day(p *Plan, loc *time.Location) DayLimit {
 	case Daily:
 		out.DayMicros, out.PeriodMicros = l.Micros, l.Micros
 	case AverageDaily:
-		first, last := monthOf(p.Day)
+		first, last := monthOf(day)
 		out.From = first
 		out.PeriodMicros = l.Micros * l.daysIn(first, last) // at most 31 MaxMicros
 		out.DayMicros = min(share(l.Micros, int64(l.CapPPM), PPM), out.PeriodMicros)
-		out.part, out.whole = 1, l.daysIn(p.Day, last)
+		out.part, out.whole = 1, l.daysIn(day, last)
 	case Lifetime:
 		out.From = 0
 		out.DayMicros, out.PeriodMicros = l.Micros, l.Micros
 		if n := len(l.Flights); n > 0 {
 			out.From = l.Flights[0].Begin
 			if l.Flights[n-1].End != NoEnd {
-				out.part, out.whole = p.EndMs-p.BeginMs, l.msFrom(p.Day, loc)
+				out.part, out.whole = w.EndMs-w.BeginMs, l.msFrom(day, loc)
 			}
 		}
 	}

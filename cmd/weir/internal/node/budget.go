@@ -17,6 +17,9 @@ type Allocation struct {
 	// Outside is memory beside the budget: its bound must not depend on a process's memory.
 	Outside []Use
 
+	// Second is the part of the share of a second store; nil: there is none.
+	Second *Allocation
+
 	// Of a role with a runtime.
 	Workers      int
 	Cache        int64 // block cache of the store

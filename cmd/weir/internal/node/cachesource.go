@@ -22,11 +22,15 @@ type cacheSource struct {
 func (s cacheSource) Account(ctx context.Context, q api.CacheQuery,
 	fn func(*eventspb.Spend, []*eventspb.PartSpend) error,
 ) (*weirpb.DatasetChoice, error) {
-	c, err := s.cache.Account(ctx, spendcache.AccountQuery(q), func(r spendcache.Row) error { return fn(r.Spend, r.Parts) })
+	c, err := s.cache.Account(ctx, accountQuery(q), func(r spendcache.Row) error { return fn(r.Spend, r.Parts) })
 	if err != nil {
 		return nil, cacheError(err)
 	}
 	return datasetChoice(c, time.Now()), nil
+}
+
+func accountQuery(q api.CacheQuery) spendcache.AccountQuery {
+	return spendcache.AccountQuery{Account: q.Account, From: q.From, Campaigns: q.Campaigns, Parts: q.Parts, Limit: q.Limit}
 }
 
 // Datasets implements api.SpendCacheSource.
@@ -40,7 +44,7 @@ func (s cacheSource) Datasets() (list []*weirpb.ShardDatasets) {
 
 // Rows implements api.SpendCacheSource.
 func (s cacheSource) Rows(ctx context.Context, q api.CacheQuery) (*weirpb.ShardDatasets, [][]*eventspb.Spend, error) {
-	shard, list, err := s.cache.Rows(ctx, spendcache.AccountQuery(q))
+	shard, list, err := s.cache.Rows(ctx, accountQuery(q))
 	if err != nil {
 		return nil, nil, cacheError(err)
 	}

@@ -1,8 +1,12 @@
 package node
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/api"
@@ -10,18 +14,21 @@ import (
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/pacing"
 	"github.com/weirhq/weir/pacing/budget"
+	"github.com/weirhq/weir/pacing/pack"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/spendcache"
+	"github.com/weirhq/weir/spendcache/selection"
 	"github.com/weirhq/weir/stream"
 )
 
 func pacingRole() Role {
 	return Role{
 		Name: "pacing", Group: spendGroup(), Dev: true,
-		Summary: "keeps the budgets of accounts and serves them",
-		Weight:  1, Memory: coreMemory,
-		Topics: func(c *config.Config) []stream.Topic { return Pacing(c).Topics() },
+		Summary: "keeps the budgets of accounts and paces their campaigns",
+		Weight:  2, Memory: pacingMemory,
+		Topics: func(c *config.Config) []stream.Topic { return append(Pacing(c).Topics(), cacheTopics(c)...) },
 		// A replay would need the inputs from their begin, and gives the same state anyway.
 		Apps:     func(c *config.Config) ([]App, error) { return processorApp(Pacing(c).Processor()) },
 		ACLs:     pacingACLs,
@@ -38,11 +45,72 @@ func Pacing(c *config.Config) pacing.ProcessorConfig {
 func pacingACLs(c *config.Config) ([]string, error) {
 	p, err := Pacing(c).Processor()
 	write := "--topic " + SpendCounter(c).Layout.Name(events.BudgetsTopic) + " --operation Write"
-	return append([]string{write}, kafkaadmin.ACLs(p)...), err // the API writes what it is sent
+	lines := append([]string{write}, kafkaadmin.ACLs(p)...) // the API writes what it is sent
+	cache, cacheErr := cacheACLs(c)
+	return append(lines, cache...), cmp.Or(err, cacheErr)
+}
+
+// pacingMemory divides the share of pacing: a part is for a spend cache of its own.
+func pacingMemory(c *config.Config, share int64) Allocation {
+	a := coreMemory(c, share/2)
+	cache := cacheMemory(c, share/2)
+	a.Share, a.Second = share, &cache
+	for _, u := range cache.Uses {
+		u.Note += "; of the spend cache, unless the process has the role spendcache"
+		a.Uses = append(a.Uses, u)
+	}
+	return a
+}
+
+// pacingPart is pacing, with the spend cache that it reads.
+type pacingPart struct {
+	processorPart
+	cache *spendcache.Cache // run by this part; nil: by the role spendcache
+}
+
+// Run implements Part.
+func (p pacingPart) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	if p.cache != nil {
+		g.Go(func() error { return p.cache.Run(ctx) })
+	}
+	g.Go(func() error { return p.processorPart.Run(ctx) })
+	return g.Wait()
+}
+
+// spendReader returns the SpendReader of a cache.
+func spendReader(cache *spendcache.Cache) pacing.SpendReader {
+	return func(ctx context.Context, account string, q pack.Query) (s pack.Signals, err error) {
+		query := spendcache.AccountQuery{Account: account, From: q.From, Lifetime: q.Lifetime, Parts: q.Parts}
+		choice, err := cache.Account(ctx, query, func(r spendcache.Row) error {
+			s.Rows = append(s.Rows, pack.NewRow(r.Spend, r.Parts))
+			return nil
+		})
+		if err != nil {
+			return pack.Signals{}, err
+		}
+		age := choice.Age(time.Now())
+		if age < 0 {
+			return pack.Signals{}, fmt.Errorf("the age of the spend is not known: %s", choice.Text())
+		}
+		s.Dataset, s.Exact, s.AgeMs = choice.DC, choice.Mode == selection.Normal, age.Milliseconds()
+		return s, nil
+	}
 }
 
 func newPacingPart(s *Setup) (Part, error) {
-	proc, err := Pacing(s.Config).Processor()
+	cache, own := s.cache.cache, (*spendcache.Cache)(nil)
+	if cache == nil {
+		memory := *s.Memory.Second
+		var err error
+		if cache, err = s.newSpendCache(memory); err != nil {
+			return nil, err
+		}
+		own = cache
+	}
+	cfg := Pacing(s.Config)
+	cfg.Spend = spendReader(cache)
+	proc, err := cfg.Processor()
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +120,7 @@ func newPacingPart(s *Setup) (Part, error) {
 	}
 	s.API.Budgets = &api.BudgetReader{State: part.state, Shards: proc.Partitions}
 	s.API.BudgetSink = budgetSink{s.Kafka, Pacing(s.Config).Layout}
-	return part, nil
+	return pacingPart{part, own}, nil
 }
 
 // budgetSink writes budgets. Budgets change rarely, so each call has a producer of its own.

@@ -26,6 +26,7 @@ type Setup struct {
 	Dial   func(role, dc string) Dial // see Config.Dial
 	// brokers are those of Kafka, for parts to wait for.
 	brokers *brokers
+	cache   *sharedCache
 	Table   *LeaseTable // nil unless a role of the process has LeaseTable
 	Memory  Allocation
 	Topics  []stream.Topic // those of the role

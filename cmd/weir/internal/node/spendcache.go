@@ -79,15 +79,28 @@ type cachePart struct {
 	cache *spendcache.Cache
 }
 
-func newCachePart(s *Setup) (Part, error) {
+// sharedCache is the spend cache of the role spendcache, for the roles after it.
+type sharedCache struct{ cache *spendcache.Cache }
+
+// newSpendCache makes a spend cache. The process has one at most.
+func (s *Setup) newSpendCache(memory Allocation) (*spendcache.Cache, error) {
 	cfg := SpendCache(s.Config)
 	cfg.Kafka, cfg.Log = s.Kafka, &s.Log
-	cfg.CacheBytes, cfg.MemtableBytes, cfg.FetchBytes = s.Memory.Cache, s.Memory.WriteBuffers, int32(s.Memory.Fetch)
+	cfg.CacheBytes, cfg.MemtableBytes, cfg.FetchBytes = memory.Cache, memory.WriteBuffers, int32(memory.Fetch)
 	cache, err := spendcache.New(cfg)
 	if err != nil {
 		return nil, err
 	}
 	s.Registry.MustRegister(cache.Collector())
+	return cache, nil
+}
+
+func newCachePart(s *Setup) (Part, error) {
+	cache, err := s.newSpendCache(s.Memory)
+	if err != nil {
+		return nil, err
+	}
+	s.cache.cache = cache
 	s.API.SpendCache = cacheSource{cache}
 	layout := SpendCounter(s.Config).Layout
 	s.Cluster.DC, s.Cluster.Layout, s.Cluster.DCs = s.Config.DC, &layout, s.Config.Ring()

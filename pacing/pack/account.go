@@ -1,0 +1,254 @@
+package pack
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/pacing/budget"
+	"github.com/weirhq/weir/pacing/control"
+	"github.com/weirhq/weir/pacing/plan"
+)
+
+// Bounds of what is written.
+const (
+	// PartNodes is the number of nodes of a part, unless one campaign has more arms.
+	PartNodes = 100
+	// WriteStep is the change of the logarithm of a parameter that is not written.
+	WriteStep = 0.02
+	// WriteAfter is the greatest age of a part, in time of ticks.
+	WriteAfter = time.Minute
+)
+
+// Account paces one account. It is not safe for use by several goroutines.
+type Account struct {
+	name     string
+	pacer    *control.Pacer
+	versions budget.Versions
+	restored map[nodeKey]*node // of the packs of the owner before; nil once nodes are made
+
+	doc      *budget.Document // of which the nodes are made; nil: none is in force
+	loc      *time.Location
+	day      events.Day
+	window   plan.Window
+	plan     plan.Plan
+	nodes    []node // shared budgets, campaigns and arms, each in the order of the document
+	parts    []part
+	former   int  // number of parts that may have been written, of the nodes before
+	takeover bool // no tick since Restore
+
+	// Of the last tick.
+	atMs    int64
+	readMs  int64 // when the spend that was read last was right
+	ageMs   int64
+	dataset string
+	others  []string // other currencies
+}
+
+// part is a range of nodes that are written together: of shared budgets and of campaigns, whose
+// arms go with them.
+type part struct {
+	from, to  int
+	writtenMs int64 // time of the tick; 0: never, or other nodes
+}
+
+// New returns the pacing of an account. pacer may be shared by all accounts.
+func New(name string, pacer *control.Pacer) *Account { return &Account{name: name, pacer: pacer} }
+
+// Name returns the account.
+func (a *Account) Name() string { return a.name }
+
+// Campaigns returns the number of campaigns of the document in force.
+func (a *Account) Campaigns() int {
+	if a.doc == nil {
+		return 0
+	}
+	return len(a.doc.Campaigns)
+}
+
+// SetVersions sets the versions of the account's budgets. They count from the next Prepare on.
+func (a *Account) SetVersions(v budget.Versions) { a.versions = v }
+
+// Restore continues from the packs that the owner before has written. Call it before the first
+// Prepare.
+func (a *Account) Restore(packs []*eventspb.AccountPack) {
+	a.restored, a.takeover = map[nodeKey]*node{}, true
+	for _, m := range packs {
+		a.former = max(a.former, int(m.GetPart())+1)
+		a.readMs = max(a.readMs, m.GetAtMs()-m.GetSpendAgeMs())
+		for _, s := range m.GetShared() {
+			n := restored(s, nodeKey{kind: shared, id: s.GetId()})
+			a.restored[n.nodeKey] = n
+		}
+		for _, c := range m.GetCampaigns() {
+			n := restored(c, nodeKey{kind: campaign, id: c.GetId()})
+			a.restored[n.nodeKey] = n
+			for _, s := range c.GetArms() {
+				n := restored(s, nodeKey{arm, c.GetId(), s.GetId()})
+				a.restored[n.nodeKey] = n
+			}
+		}
+	}
+}
+
+// Prepare brings documents and days up to a time, Unix ms, and returns the spend that Step needs.
+// ok is false if no budgets are in force: there is no Step then. Its time zone must exist.
+func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
+	switch d := a.versions.At(atMs); {
+	case d == nil:
+		return q, false
+	case d != a.doc:
+		loc, err := time.LoadLocation(d.Zone)
+		if err != nil { // a document is checked before it is stored
+			return q, false
+		}
+		a.doc, a.loc = d, loc
+		a.begin(events.DayOf(atMs, loc))
+		a.makeNodes()
+	default:
+		if day := events.DayOf(atMs, a.loc); day != a.day {
+			a.begin(day)
+			for i := range a.nodes {
+				a.nodes[i].spent, a.nodes[i].last = 0, 0
+				a.beginNode(&a.nodes[i])
+			}
+			for i := range a.parts {
+				a.parts[i].writtenMs = 0
+			}
+		}
+	}
+	q.From = a.day
+	for i := range a.nodes {
+		n := &a.nodes[i]
+		q.Parts = q.Parts || n.kind == arm
+		if !n.known {
+			q.From = min(q.From, n.today.From)
+			q.Lifetime = q.Lifetime || n.today.Kind == budget.Lifetime
+		}
+	}
+	return q, true
+}
+
+// begin sets the day and its plan.
+func (a *Account) begin(day events.Day) {
+	a.day = day
+	a.window, _ = plan.DayWindow(day, a.loc)
+	a.plan = plan.New(plan.Uniform(), a.window, plan.Config{Location: a.loc})
+}
+
+func (a *Account) beginNode(n *node) {
+	if n.limit != nil {
+		n.today = n.limit.OnDay(a.day, a.window, a.loc)
+		n.begin()
+	}
+}
+
+// makeNodes makes the nodes of a document. Those that were there before go on.
+func (a *Account) makeNodes() {
+	before := a.restored
+	if before == nil {
+		before = make(map[nodeKey]*node, len(a.nodes))
+		for i := range a.nodes {
+			before[a.nodes[i].nodeKey] = &a.nodes[i]
+		}
+	}
+	a.restored = nil
+	a.nodes = make([]node, 0, len(a.doc.Shared)+len(a.doc.Campaigns))
+	up := func(id string) int32 {
+		i, ok := slices.BinarySearchFunc(a.doc.Shared, id, func(s budget.Shared, id string) int { return compare(s.ID, id) })
+		if !ok {
+			return none
+		}
+		return int32(i)
+	}
+	for i := range a.doc.Shared {
+		s := &a.doc.Shared[i]
+		a.addNode(node{nodeKey: nodeKey{kind: shared, id: s.ID}, up: up(s.Parent), limit: &s.Limit, paced: s.Limit.Kind != budget.None}, before)
+	}
+	for i := range a.doc.Campaigns {
+		c := &a.doc.Campaigns[i]
+		a.addNode(node{
+			nodeKey: nodeKey{kind: campaign, id: c.ID}, up: up(c.Shared), limit: &c.Limit, paced: c.Limit.Kind != budget.None,
+		}, before)
+	}
+	for i := range a.doc.Campaigns {
+		c := &a.doc.Campaigns[i]
+		for _, x := range c.Arms {
+			a.addNode(node{
+				nodeKey: nodeKey{arm, c.ID, x.ID}, up: int32(len(a.doc.Shared) + i), share: x, paced: c.Limit.Kind != budget.None,
+			}, before)
+		}
+	}
+	a.makeParts()
+}
+
+func (a *Account) addNode(n node, before map[nodeKey]*node) {
+	n.limited, n.known = none, true
+	if n.limit != nil {
+		n.hash = limitHash(n.limit)
+	}
+	a.beginNode(&n)
+	if o := before[n.nodeKey]; o != nil {
+		n.keep(o, a.day)
+	}
+	a.nodes = append(a.nodes, n)
+}
+
+// makeParts divides the nodes.
+func (a *Account) makeParts() {
+	a.former = max(a.former, len(a.parts))
+	a.parts = []part{{}}
+	size := 0
+	for i := range len(a.doc.Shared) + len(a.doc.Campaigns) {
+		if size >= PartNodes {
+			a.parts = append(a.parts, part{from: i})
+			size = 0
+		}
+		size++
+		if i >= len(a.doc.Shared) {
+			size += len(a.doc.Campaigns[i-len(a.doc.Shared)].Arms)
+		}
+		a.parts[len(a.parts)-1].to = i + 1
+	}
+}
+
+// Former returns the numbers of the parts that were written and are no longer there. The caller
+// deletes them.
+func (a *Account) Former() (list []int) {
+	for n := len(a.parts); n < a.former; n++ {
+		list = append(list, n)
+	}
+	a.former = 0
+	return list
+}
+
+// Pack returns a part as it is now. The caller sets the writer and the position of the transaction.
+func (a *Account) Pack(number int) *eventspb.AccountPack {
+	m := &eventspb.AccountPack{
+		Account: a.name, Version: a.doc.Version, Currency: a.doc.Currency, BudgetDay: int32(a.day), BeginMs: a.window.BeginMs,
+		EndMs: a.window.EndMs, AtMs: a.atMs, Dataset: a.dataset, SpendAgeMs: a.ageMs, OtherCurrencies: a.others,
+		Planned: a.plan.Share(a.atMs), Part: int32(number), Parts: int32(len(a.parts)),
+	}
+	p := a.parts[number]
+	for i := p.from; i < p.to; i++ {
+		n := a.record(&a.nodes[i])
+		if i < len(a.doc.Shared) {
+			m.Shared = append(m.Shared, n)
+		} else {
+			m.Campaigns = append(m.Campaigns, n)
+		}
+	}
+	// Arms are in the order of their campaigns.
+	first := len(a.doc.Shared)
+	at := first + len(a.doc.Campaigns)
+	at, _ = slices.BinarySearchFunc(a.nodes[at:], int32(max(p.from, first)), func(n node, up int32) int { return int(n.up - up) })
+	for _, n := range a.nodes[first+len(a.doc.Campaigns)+at:] {
+		if int(n.up) >= p.to {
+			break
+		}
+		c := m.Campaigns[int(n.up)-max(p.from, first)]
+		c.Arms = append(c.Arms, a.record(&n))
+	}
+	return m
+}

@@ -1,0 +1,55 @@
+// Package pack paces the campaigns of one account: at each tick it makes an observation of each
+// campaign, shared budget and arm from the account's spend, steps package control, and has the
+// result as the account's packs.
+//
+//	budget.Versions ─▶ document in force ─▶ nodes: shared budgets, campaigns, arms
+//	                                          │ Prepare: day, budgets of the day, plan
+//	spend of the account ─▶ Signals ─────────▶ Step ─▶ parameters ─▶ parts that moved ─▶ Pack
+//	eventspb.AccountPack of the owner before ─▶ Restore ─▶ states
+//
+// The caller has a tick of an account each 10 s:
+//
+//	q, ok := a.Prepare(now)   // false: no budgets are in force
+//	// read the spend that q names
+//	for _, part := range a.Step(&signals) {
+//		put(part, a.Pack(part))
+//	}
+//
+// # The budget of a day
+//
+// A daily budget is known at once. One of a month, or of a lifetime, depends on what was spent
+// before the day. Query.From then begins with the first of these days, and the budget of the day is
+// computed once. It is computed again on the next day, and when the limit in the document changes.
+//
+// # Cost
+//
+// Controllers need the cost of the ads of a tick. What was charged since the last tick stands for
+// it, scaled to the time of a tick, since the age of the data changes from tick to tick. Ads that
+// were shown and not charged are not known.
+//
+// # Parts
+//
+// An account of many campaigns has several packs, its parts, of about PartNodes nodes each. A part
+// is to be written if a parameter in it has moved by more than WriteStep since it was written, if
+// it is WriteAfter old, and at a new day or version of the budgets.
+//
+// # Invariants
+//
+//   - PACE-17: The budget of a node is that of the day on which it is: spend of other days, of other
+//     currencies, and of campaigns that are not below the node, does not count against it.
+//   - PACE-18: The budget of a day does not change by spend of earlier days that arrives late. It
+//     survives a takeover.
+//   - PACE-19: A takeover moves no parameter: at its first tick, the parameters are those that were
+//     written last, unless the gate closes or the day begins.
+//   - PACE-20: A parameter that was written is at most WriteStep away from the one in force, as a
+//     logarithm, and its gate is the same, as of the last tick.
+//   - PACE-21: While the spend cannot be read, its age grows: control's rules of stale data hold.
+//
+// # What it does not do
+//
+// It reads no clock and no topic. It does not learn the shape of a day: plans are uniform. It does
+// not know the cost of one action, so no budget is tiny. Where the spend is not counted by arm
+// (spend.parts), an arm is taken to have its share of the campaign's spend. A monthly budget needs
+// the days of the month as rows of their own (spend.retention). A lifetime row counts against a
+// lifetime budget as a whole, also its days before the first flight.
+package pack

@@ -1,0 +1,160 @@
+package pack
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/pacing/budget"
+	"github.com/weirhq/weir/pacing/control"
+)
+
+// kind is what a node is.
+type kind byte
+
+const (
+	shared kind = iota
+	campaign
+	arm
+)
+
+// nodeKey identifies a node of an account from one document to the next.
+type nodeKey struct {
+	kind     kind
+	campaign string // of an arm
+	id       string
+}
+
+// node is a shared budget, a campaign or an arm.
+type node struct {
+	nodeKey
+	up    int32         // index of the node above; none
+	limit *budget.Limit // nil: an arm
+	share budget.Arm    // of an arm
+	paced bool          // it has a budget, and so a state of control
+
+	today  budget.DayLimit // of limit
+	hash   uint64          // of limit
+	micros int64           // budget of the day
+	known  bool            // micros is that of the day and of the limit
+
+	spent int64 // on the day, at the last tick whose spend could be read
+	last  int64 // spent at the tick before
+	pace  control.Pace
+
+	reason  control.Reason
+	params  control.Params // the least of its own and of those above it
+	limited int32          // index of the node above with the least parameters; none: its own are
+	written control.Params
+}
+
+const none = -1
+
+// own returns the parameters of the node alone.
+func (n *node) own() control.Params {
+	if !n.paced {
+		return control.Unlimited()
+	}
+	return control.Params{Open: n.pace.Open, Probability: n.pace.Probability, Multiplier: n.pace.Multiplier}
+}
+
+// begin sets the budget of a day. It is not known yet if it depends on earlier days.
+func (n *node) begin() {
+	n.known = !n.today.Running || n.today.From == n.today.To
+	if n.known {
+		n.micros = n.today.Budget(0)
+	}
+}
+
+// countsBefore reports whether the spend of a row of an earlier day counts against the budget of
+// the day, which is not known. A lifetime row may have days from before the first flight: it is
+// not known how much.
+func (n *node) countsBefore(day events.Day) bool {
+	switch {
+	case n.known:
+		return false
+	case day == 0:
+		return n.today.Kind == budget.Lifetime
+	}
+	return day >= n.today.From
+}
+
+// moved reports whether the parameters are no longer those that were written.
+func (n *node) moved() bool {
+	far := func(a, b float64) bool { return math.Abs(math.Log(a/b)) > WriteStep }
+	return n.params.Open != n.written.Open || far(n.params.Probability, n.written.Probability) ||
+		far(n.params.Multiplier, n.written.Multiplier)
+}
+
+// keep takes over what another node of the same key knows. day is the present day.
+func (n *node) keep(o *node, day events.Day) {
+	n.pace, n.reason, n.params, n.written = o.pace, o.reason, o.params, o.written
+	if events.Day(o.pace.Day) == day {
+		n.spent, n.last = o.spent, o.last
+	}
+	if o.known && o.hash == n.hash && events.Day(o.pace.Day) == day {
+		n.micros, n.known = o.micros, true
+	}
+	if !n.known { // until the spend before the day is read
+		n.micros = o.micros
+	}
+}
+
+// limitHash returns a hash of all that a budget is computed from.
+func limitHash(l *budget.Limit) uint64 {
+	b := binary.BigEndian.AppendUint32(nil, uint32(l.Kind))
+	b = binary.BigEndian.AppendUint64(b, uint64(l.Micros))
+	b = binary.BigEndian.AppendUint32(b, uint32(l.CapPPM))
+	for _, f := range l.Flights {
+		b = binary.BigEndian.AppendUint64(b, uint64(f.Begin)<<32|uint64(f.End))
+	}
+	return xxhash.Sum64(b)
+}
+
+// record returns the node for a pack.
+func (a *Account) record(n *node) *eventspb.PacedNode {
+	m := &eventspb.PacedNode{
+		Id: n.id, Open: n.params.Open, Probability: n.params.Probability, Multiplier: n.params.Multiplier, Reason: string(n.reason),
+		BudgetMicros: n.micros, SpentMicros: n.spent,
+	}
+	if n.limited != none {
+		m.LimitedBy = a.nodes[n.limited].id
+	}
+	if n.known {
+		m.LimitHash = n.hash
+	}
+	if n.paced {
+		p := &n.pace
+		m.State = &eventspb.PaceState{
+			Probability: p.Probability, Multiplier: p.Multiplier, Dual: p.Dual, Cost: p.Cost, Need: p.Need, Error: p.Error,
+			Day: p.Day, AtMs: p.AtMs, Budget: p.Budget, Planned: p.Planned, Closed: p.Closed, Open: p.Open, Tiny: p.Tiny,
+			Action: p.Action, Rate: p.Rate, Allowance: p.Allowance, AnchorSpent: p.AnchorSpent, AnchorPlanned: p.AnchorPlanned,
+			Chance: p.Chance, Ticks: p.Ticks,
+		}
+	}
+	return m
+}
+
+// restored returns the node of a record.
+func restored(m *eventspb.PacedNode, key nodeKey) *node {
+	s := m.GetState()
+	n := &node{
+		nodeKey: key, micros: m.GetBudgetMicros(), spent: m.GetSpentMicros(), last: m.GetSpentMicros(), hash: m.GetLimitHash(),
+		reason: control.Reason(m.GetReason()), known: m.GetLimitHash() != 0 || key.kind == arm,
+		params: control.Params{Open: m.GetOpen(), Probability: m.GetProbability(), Multiplier: m.GetMultiplier()},
+	}
+	n.written = n.params
+	n.pace = control.Pace{
+		State: control.State{
+			Probability: s.GetProbability(), Multiplier: s.GetMultiplier(), Dual: s.GetDual(), Cost: s.GetCost(), Need: s.GetNeed(),
+			Error: s.GetError(),
+		},
+		Day: s.GetDay(), AtMs: s.GetAtMs(), Budget: s.GetBudget(), Planned: s.GetPlanned(), Closed: s.GetClosed(), Open: s.GetOpen(),
+		Tiny: s.GetTiny(), Action: s.GetAction(), Rate: s.GetRate(), Allowance: s.GetAllowance(), AnchorSpent: s.GetAnchorSpent(),
+		AnchorPlanned: s.GetAnchorPlanned(), Chance: s.GetChance(), Ticks: s.GetTicks(),
+	}
+	return n
+}

@@ -1,0 +1,498 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/pacing/budget"
+	"github.com/weirhq/weir/pacing/control"
+)
+
+const (
+	tickMs = 10_000
+	day1   = events.Day(2026_12_01)
+)
+
+// noon is 12:00 UTC on day1.
+func noon() int64 { return time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC).UnixMilli() }
+
+func daily(units int64) budget.Limit { return budget.Limit{Kind: budget.Daily, Micros: units * 1e6} }
+
+// account returns an account with a document in Berlin.
+func account(t testing.TB, version uint64, shared []budget.Shared, campaigns ...budget.Campaign) (*Account, *budget.Document) {
+	t.Helper()
+	d := document(t, version, shared, campaigns...)
+	a := New("acme", control.NewPacer(control.Config{}))
+	a.SetVersions(budget.Versions{}.Add(d))
+	return a, d
+}
+
+func document(t testing.TB, version uint64, shared []budget.Shared, campaigns ...budget.Campaign) *budget.Document {
+	t.Helper()
+	d := &budget.Document{Account: "acme", Version: version, Zone: "Europe/Berlin", Currency: "EUR", Shared: shared, Campaigns: campaigns}
+	d, err := budget.FromRecord(d.Record()) // in normal order, and valid
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// row returns the spend of a campaign in euros.
+func row(campaign string, day events.Day, units float64) Row {
+	return Row{Campaign: campaign, Day: day, Currency: "EUR", Micros: int64(units * 1e6)}
+}
+
+// tick has a tick of an account with fresh spend.
+func tick(t testing.TB, a *Account, atMs int64, rows ...Row) []int {
+	t.Helper()
+	q, ok := a.Prepare(atMs)
+	if !ok {
+		t.Fatal("no budgets are in force")
+	}
+	return a.Step(&Signals{AtMs: atMs, Query: q, Rows: rows, Exact: true, Dataset: "eu"})
+}
+
+// packs returns all packs of an account, as they are read from the topic.
+func packs(t testing.TB, a *Account) (list []*eventspb.AccountPack) {
+	t.Helper()
+	for i := range a.parts {
+		b, err := proto.Marshal(a.Pack(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &eventspb.AccountPack{}
+		if err := proto.Unmarshal(b, m); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// find returns a campaign, or a shared budget, of packs.
+func find(t testing.TB, list []*eventspb.AccountPack, id string) *eventspb.PacedNode {
+	t.Helper()
+	for _, m := range list {
+		for _, n := range slices.Concat(m.GetShared(), m.GetCampaigns()) {
+			if n.GetId() == id {
+				return n
+			}
+		}
+	}
+	t.Fatalf("no node %s", id)
+	return nil
+}
+
+// TestDay: a campaign whose traffic would spend its budget three times spends it once, evenly.
+func TestDay(t *testing.T) {
+	a, _ := account(t, 1, nil, budget.Campaign{ID: "spring", Limit: daily(100)})
+	begin := time.Date(2026, 11, 30, 23, 0, 0, 0, time.UTC).UnixMilli() // of the day in Berlin
+	spent, half, open := 0.0, 0.0, 0
+	for at := begin + tickMs; at < begin+24*3_600_000; at += tickMs {
+		tick(t, a, at, row("spring", day1, spent))
+		if n := &a.nodes[0]; n.params.Open {
+			spent += 300.0 / 8640 * n.params.Probability
+			open++
+		}
+		if at <= begin+12*3_600_000 {
+			half = spent
+		}
+	}
+	if spent < 99.5 || spent > 100.1 || math.Abs(half-100*12.0/23) > 2 {
+		t.Errorf("spent %.2f of 100, by noon %.2f of %.2f", spent, half, 100*12.0/23)
+	}
+	if open < 8000 {
+		t.Errorf("the gate was open for %d ticks of 8640: the campaign was not paced, but stopped", open)
+	}
+}
+
+// TestBudgetOfDay: what counts against the budget of a day.
+func TestBudgetOfDay(t *testing.T) {
+	month := budget.Limit{Kind: budget.AverageDaily, Micros: 10e6, CapPPM: 2e6}
+	life := budget.Limit{Kind: budget.Lifetime, Micros: 1000e6, Flights: []budget.Flight{{Begin: 2026_11_01, End: 2026_12_20}}}
+	later := budget.Limit{Kind: budget.Daily, Micros: 5e6, Flights: []budget.Flight{{Begin: 2026_12_12, End: budget.NoEnd}}}
+	a, _ := account(t, 1, nil,
+		budget.Campaign{ID: "daily", Limit: daily(7)}, budget.Campaign{ID: "later", Limit: later},
+		budget.Campaign{ID: "life", Limit: life}, budget.Campaign{ID: "month", Limit: month})
+	const today = events.Day(2026_12_11)
+	at := time.Date(2026, 12, 11, 12, 0, 0, 0, time.UTC).UnixMilli()
+	q, ok := a.Prepare(at)
+	if want := (Query{From: 2026_11_01, Lifetime: true}); !ok || q != want {
+		t.Fatalf("query %+v %v, want %+v", q, ok, want)
+	}
+	rows := []Row{
+		row("daily", 2026_12_10, 99), row("daily", today, 3), row("daily", 2026_12_12, 4), row("gone", today, 5),
+		row("life", 0, 100), row("life", 2026_10_31, 1), row("life", 2026_11_20, 400), row("life", today, 10),
+		row("month", 0, 1), row("month", 2026_11_30, 70), row("month", 2026_12_01, 20), row("month", 2026_12_10, 30),
+		{Campaign: "daily", Day: today, Currency: "USD", Micros: 1}, {Campaign: "gone", Day: today, Currency: "SEK", Micros: 1},
+	}
+	a.Step(&Signals{AtMs: at, Query: q, Rows: rows, Exact: true, Dataset: "us", AgeMs: 700})
+	list := packs(t, a)
+	for id, want := range map[string][2]int64{
+		"daily": {7e6, 3e6}, "later": {0, 0}, "life": {50e6, 10e6}, "month": {12_380_953, 0}, // 500 over 10 days, 260 over 21
+	} {
+		if n := find(t, list, id); n.GetBudgetMicros() != want[0] || n.GetSpentMicros() != want[1] {
+			t.Errorf("%s: budget %d, spent %d, want %d", id, n.GetBudgetMicros(), n.GetSpentMicros(), want)
+		}
+	}
+	if m := list[0]; !slices.Equal(m.GetOtherCurrencies(), []string{"USD"}) || m.GetDataset() != "us" || m.GetSpendAgeMs() != 700 {
+		t.Errorf("other currencies %v, dataset %s, age %d", m.GetOtherCurrencies(), m.GetDataset(), m.GetSpendAgeMs())
+	}
+	if n := find(t, list, "later"); n.GetOpen() || n.GetReason() != string(control.NoBudget) {
+		t.Errorf("before its flight: %v", n)
+	}
+
+	// PACE-18: late spend changes nothing on the day, also after a takeover; the next day counts it.
+	late := append(slices.Clone(rows), row("life", 2026_11_21, 90))
+	second := New("acme", a.pacer)
+	second.SetVersions(a.versions)
+	second.Restore(list)
+	for _, x := range []*Account{a, second} {
+		if q, _ := x.Prepare(at + tickMs); q != (Query{From: today}) {
+			t.Errorf("query on the day: %+v", q)
+		}
+		tick(t, x, at+tickMs, late...)
+		if n := find(t, packs(t, x), "life"); n.GetBudgetMicros() != 50e6 {
+			t.Errorf("budget on the day after late spend: %d", n.GetBudgetMicros())
+		}
+		tick(t, x, at+24*3_600_000, append(late, row("life", 2026_12_12, 1))...)
+		if n := find(t, packs(t, x), "life"); n.GetBudgetMicros() != int64(math.Ceil((1000-100-400-90-10)*1e6/9)) {
+			t.Errorf("budget on the next day: %d", n.GetBudgetMicros())
+		}
+	}
+}
+
+// TestMerged: a merge, which may lack rows, gives no budget of a lifetime; what is spent today
+// counts.
+func TestMerged(t *testing.T) {
+	life := budget.Limit{Kind: budget.Lifetime, Micros: 50e6}
+	a, d := account(t, 1, nil, budget.Campaign{ID: "life", Limit: life})
+	merged := func(at int64) *eventspb.PacedNode {
+		q, _ := a.Prepare(at)
+		if q.From != 0 || !q.Lifetime {
+			t.Errorf("query %+v", q)
+		}
+		a.Step(&Signals{AtMs: at, Query: q, Rows: []Row{row("life", day1, 2)}})
+		return find(t, packs(t, a), "life")
+	}
+	if n := merged(noon()); n.GetOpen() || n.GetBudgetMicros() != 0 || n.GetSpentMicros() != 2e6 {
+		t.Errorf("a budget that is not known: %v", n)
+	}
+	tick(t, a, noon()+tickMs, row("life", 0, 30), row("life", day1, 2))
+	if n := find(t, packs(t, a), "life"); !n.GetOpen() || n.GetBudgetMicros() != 20e6 {
+		t.Errorf("after the rows of one dataset: %v", n)
+	}
+	// The limit is raised while the spend is merged: the old budget holds until it can be computed.
+	e := *d
+	e.Version, e.Campaigns = 2, []budget.Campaign{{ID: "life", Limit: budget.Limit{Kind: budget.Lifetime, Micros: 90e6}}}
+	a.SetVersions(a.versions.Add(&e))
+	if n := merged(noon() + 2*tickMs); !n.GetOpen() || n.GetBudgetMicros() != 20e6 {
+		t.Errorf("after a change: %v", n)
+	}
+	tick(t, a, noon()+3*tickMs, row("life", 0, 30), row("life", day1, 2))
+	if n := find(t, packs(t, a), "life"); n.GetBudgetMicros() != 60e6 {
+		t.Errorf("after the change is known: %v", n)
+	}
+}
+
+// TestShared: a campaign has the least parameters of its own and of the shared budgets above it,
+// and closes with them.
+func TestShared(t *testing.T) {
+	a, _ := account(t, 1,
+		[]budget.Shared{{ID: "all", Limit: daily(100_000)}, {ID: "brand", Parent: "all", Limit: daily(10)}},
+		budget.Campaign{ID: "free", Shared: "brand"}, budget.Campaign{ID: "own", Shared: "brand", Limit: daily(50_000)},
+		budget.Campaign{ID: "rest", Shared: "all", Limit: daily(50_000)})
+	for i := range int64(30) {
+		spent := float64(i) * 0.3
+		tick(t, a, noon()+i*tickMs, row("free", day1, spent/2), row("own", day1, spent/2), row("rest", day1, 1))
+	}
+	list := packs(t, a)
+	brand, own, free, rest := find(t, list, "brand"), find(t, list, "own"), find(t, list, "free"), find(t, list, "rest")
+	if brand.GetSpentMicros() != 8_700_000 || find(t, list, "all").GetSpentMicros() != 9_700_000 {
+		t.Errorf("spent %d and %d", brand.GetSpentMicros(), find(t, list, "all").GetSpentMicros())
+	}
+	for _, n := range []*eventspb.PacedNode{own, free} {
+		if n.GetProbability() != brand.GetProbability() || n.GetLimitedBy() != "brand" || !n.GetOpen() {
+			t.Errorf("below brand, which has %g: %v", brand.GetProbability(), n)
+		}
+	}
+	// A campaign that another budget limits does not raise its own probability.
+	if own.GetState().GetProbability() > 0.12 || rest.GetProbability() < 0.2 || rest.GetLimitedBy() != "all" && rest.GetLimitedBy() != "" {
+		t.Errorf("own %g, rest %g limited by %q", own.GetState().GetProbability(), rest.GetProbability(), rest.GetLimitedBy())
+	}
+	tick(t, a, noon()+31*tickMs, row("free", day1, 5), row("own", day1, 5), row("rest", day1, 1))
+	list = packs(t, a)
+	for id, open := range map[string]bool{"brand": false, "own": false, "free": false, "rest": true, "all": true} {
+		if find(t, list, id).GetOpen() != open {
+			t.Errorf("%s: open %v after brand was spent", id, !open)
+		}
+	}
+}
+
+// TestArms: arms have their shares of the campaign's budget, and their own spend, if it is counted.
+func TestArms(t *testing.T) {
+	arms := []budget.Arm{{ID: "a", PPM: 300_000}, {ID: "b", PPM: 700_000}}
+	a, _ := account(t, 1, nil, budget.Campaign{ID: "other", Limit: daily(1)}, budget.Campaign{ID: "test", Limit: daily(100), Arms: arms})
+	q, _ := a.Prepare(noon())
+	if !q.Parts {
+		t.Error("the spend by arm is not asked for")
+	}
+	by := row("test", day1, 40)
+	by.Arms = []ArmSpend{{"a", 25e6}, {"b", 10e6}, {"a", 5e6}}
+	tick(t, a, noon(), by)
+	n := find(t, packs(t, a), "test")
+	if x := n.GetArms(); len(x) != 2 || x[0].GetBudgetMicros() != 30e6 || x[0].GetSpentMicros() != 30e6 || x[0].GetOpen() ||
+		x[1].GetBudgetMicros() != 70e6 || x[1].GetSpentMicros() != 10e6 || !x[1].GetOpen() || !n.GetOpen() {
+		t.Errorf("by arm: %v", n)
+	}
+	tick(t, a, noon()+tickMs, row("test", day1, 40))
+	if x := find(t, packs(t, a), "test").GetArms(); x[0].GetSpentMicros() != 12e6 || x[1].GetSpentMicros() != 28e6 {
+		t.Errorf("not counted by arm: %v", x)
+	}
+}
+
+// TestStale: without spend the parameters stay, and then the campaign stops.
+func TestStale(t *testing.T) {
+	a, _ := account(t, 1, nil, budget.Campaign{ID: "spring", Limit: daily(100)})
+	at := noon()
+	unread := func() *node {
+		q, _ := a.Prepare(at)
+		a.Step(&Signals{AtMs: at, Query: q, Unread: true})
+		at += tickMs
+		return &a.nodes[0]
+	}
+	if n := unread(); n.params.Open || n.reason != control.TooOld {
+		t.Errorf("before any spend was read: %+v %s", n.params, n.reason)
+	}
+	for i := range 20 {
+		tick(t, a, at, row("spring", day1, 40+float64(i)*0.05))
+		at += tickMs
+	}
+	fresh := a.nodes[0]
+	for i := range 59 {
+		n := unread()
+		stale := i >= 2
+		if !n.params.Open || (n.reason == control.Stale) != stale || stale && a.ageMs != int64(i+1)*tickMs {
+			t.Fatalf("after %d ticks without spend: %+v %s, age %d", i+1, n.params, n.reason, a.ageMs)
+		}
+		if math.Abs(math.Log(n.params.Probability/fresh.params.Probability)) > 3*control.MaxStep {
+			t.Fatalf("the probability went from %g to %g without spend", fresh.params.Probability, n.params.Probability)
+		}
+	}
+	if n := unread(); n.params.Open || n.reason != control.TooOld {
+		t.Errorf("after ten minutes: %+v %s", n.params, n.reason)
+	}
+	// What was spent meanwhile is not the cost of one tick.
+	held := a.nodes[0].pace
+	tick(t, a, at, row("spring", day1, 41+60*0.05))
+	if n := a.nodes[0]; !n.params.Open || n.pace.Cost > 1.2*held.Cost {
+		t.Errorf("after the outage: %+v, cost %g, before %g", n.params, n.pace.Cost, held.Cost)
+	}
+}
+
+// TestTakeover: PACE-19. The new owner begins with what was written last, and goes on in steps.
+func TestTakeover(t *testing.T) {
+	a, _ := account(t, 1, nil, budget.Campaign{ID: "spring", Limit: daily(100)})
+	var list []*eventspb.AccountPack
+	at, spent := noon(), 30.0
+	for range 40 {
+		if len(tick(t, a, at, row("spring", day1, spent))) > 0 {
+			list = packs(t, a)
+		}
+		at, spent = at+tickMs, spent+0.05
+	}
+	b := New("acme", a.pacer)
+	b.SetVersions(a.versions)
+	b.Restore(list)
+	at += 40_000
+	before := find(t, list, "spring")
+	for i := range 5 {
+		spent += 0.05
+		tick(t, b, at, row("spring", day1, spent))
+		n := b.nodes[0]
+		step := math.Abs(math.Log(n.params.Probability / before.GetProbability()))
+		if !n.params.Open || i == 0 && step != 0 || step > control.MaxStep {
+			t.Fatalf("tick %d: %+v after %v", i, n.params, before)
+		}
+		if i == 2 && step == 0 {
+			t.Error("the controller does not go on")
+		}
+		before = find(t, packs(t, b), "spring")
+		at += tickMs
+	}
+}
+
+// TestParts: a large account has several packs, which have all nodes, each once, with their arms.
+func TestParts(t *testing.T) {
+	var campaigns []budget.Campaign
+	for i := range 350 {
+		c := budget.Campaign{ID: fmt.Sprintf("c%03d", i), Limit: daily(10), Shared: "all"}
+		if i%3 == 0 {
+			c.Arms = []budget.Arm{{ID: "a", PPM: 500_000}, {ID: "b", PPM: 500_000}}
+		}
+		campaigns = append(campaigns, c)
+	}
+	a, _ := account(t, 1, []budget.Shared{{ID: "all", Limit: daily(1000)}}, campaigns...)
+	written := tick(t, a, noon())
+	list := packs(t, a)
+	if len(list) < 5 || len(written) != len(list) {
+		t.Fatalf("%d parts, %d written", len(list), len(written))
+	}
+	var ids []string
+	for i, m := range list {
+		size := 0
+		for _, n := range m.GetCampaigns() {
+			ids = append(ids, n.GetId())
+			size += 1 + len(n.GetArms())
+			var of int
+			if _, err := fmt.Sscanf(n.GetId(), "c%d", &of); err != nil || (len(n.GetArms()) == 2) != (of%3 == 0) {
+				t.Errorf("%s has %d arms", n.GetId(), len(n.GetArms()))
+			}
+		}
+		if m.GetPart() != int32(i) || m.GetParts() != int32(len(list)) || size > PartNodes+2 || proto.Size(m) > 32<<10 {
+			t.Errorf("part %d of %d, %d nodes, %d bytes", m.GetPart(), m.GetParts(), size, proto.Size(m))
+		}
+	}
+	if len(ids) != 350 || !slices.IsSorted(ids) {
+		t.Errorf("%d campaigns in the packs", len(ids))
+	}
+	if got := tick(t, a, noon()+tickMs, row("c300", day1, 10)); len(got) == 0 || !slices.Contains(got, len(list)-2) && !slices.Contains(got, len(list)-1) {
+		t.Errorf("parts %v are written when the gate of c300 closes", got)
+	}
+	campaigns[0].Shared = ""
+	a.SetVersions(a.versions.Add(document(t, 2, nil, campaigns[0])))
+	if tick(t, a, noon()+2*tickMs); !slices.Equal(a.Former(), []int{1, 2, 3, 4, 5, 6}[:len(list)-1]) || len(a.Former()) > 0 {
+		t.Errorf("the former parts are not named once")
+	}
+}
+
+// TestRandom: whatever happens, parameters are numbers, gates close with the budgets, the budgets
+// of arms are within that of the campaign, and who reads the packs is near what is in force.
+func TestRandom(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		limit := rapid.SampledFrom([]budget.Limit{
+			daily(10), daily(0), daily(90_000_000_000), {Kind: budget.Lifetime, Micros: 30e6},
+			{Kind: budget.AverageDaily, Micros: 5e6, CapPPM: 1.5e6}, {Kind: budget.Daily, Micros: 1},
+		})
+		draw := func(version uint64) *budget.Document {
+			shared := []budget.Shared{{ID: "s", Limit: limit.Draw(rt, "shared")}}
+			c := budget.Campaign{ID: "c", Shared: "s", Limit: limit.Draw(rt, "limit")}
+			if rapid.Bool().Draw(rt, "arms") {
+				c.Arms = []budget.Arm{{ID: "a", PPM: 333_333}, {ID: "b", PPM: 666_667}}
+			}
+			return document(t, version, shared, c, budget.Campaign{ID: "d", Shared: "s"})
+		}
+		pacer := control.NewPacer(control.Config{})
+		versions := budget.Versions{}.Add(draw(1))
+		a := New("acme", pacer)
+		a.SetVersions(versions)
+		read := map[int]*eventspb.AccountPack{} // by a reader of the topic
+		at := noon()
+		spent := map[string]int64{}
+		for i := range rapid.IntRange(1, 60).Draw(rt, "ticks") {
+			at += rapid.SampledFrom([]int64{tickMs, tickMs, tickMs, 0, -tickMs, 70_000, 9 * 3_600_000}).Draw(rt, "ms")
+			switch rapid.IntRange(0, 9).Draw(rt, "event") {
+			case 0:
+				versions = versions.Add(draw(uint64(i + 2)))
+				a.SetVersions(versions)
+			case 1:
+				a = New("acme", pacer)
+				a.SetVersions(versions)
+				var list []*eventspb.AccountPack
+				for _, m := range read {
+					list = append(list, m)
+				}
+				a.Restore(list)
+			}
+			q, _ := a.Prepare(at)
+			s := Signals{AtMs: at, Query: q, Exact: rapid.Bool().Draw(rt, "exact"), AgeMs: rapid.Int64Range(0, 700_000).Draw(rt, "age")}
+			if s.Unread = rapid.IntRange(0, 4).Draw(rt, "unread") == 0; !s.Unread {
+				for _, c := range []string{"c", "d"} {
+					spent[c] += rapid.SampledFrom([]int64{0, 1000, 100_000, -50_000, math.MaxInt64 / 3}).Draw(rt, "spend")
+					r := Row{Campaign: c, Day: a.day, Currency: "EUR", Micros: spent[c]}
+					if rapid.Bool().Draw(rt, "by arm") {
+						r.Arms = []ArmSpend{{"a", spent[c] / 2}}
+					}
+					s.Rows = append(s.Rows, r, Row{Campaign: c, Day: a.day - 1, Currency: "EUR", Micros: 1e6})
+				}
+			}
+			for _, part := range a.Step(&s) {
+				read[part] = a.Pack(part)
+			}
+			for _, part := range a.Former() {
+				delete(read, part)
+			}
+			check(rt, a, read)
+		}
+	})
+}
+
+// check checks an account against what a reader of its packs has.
+func check(rt *rapid.T, a *Account, read map[int]*eventspb.AccountPack) {
+	var list []*eventspb.AccountPack
+	for _, i := range slices.Sorted(func(yield func(int) bool) {
+		for n := range read {
+			if !yield(n) {
+				return
+			}
+		}
+	}) {
+		list = append(list, read[i])
+	}
+	var armed int64
+	for i := range a.nodes {
+		n := &a.nodes[i]
+		p := n.params
+		if !(p.Probability > 0 && p.Probability <= 1 && p.Multiplier > 0 && p.Multiplier <= 1) {
+			rt.Fatalf("%v: %+v", n.nodeKey, p)
+		}
+		if n.paced && p.Open && n.spent >= n.micros {
+			rt.Fatalf("%v is open with %d of %d spent", n.nodeKey, n.spent, n.micros)
+		}
+		if up := n.up; up != none && p.Open && !a.nodes[up].params.Open {
+			rt.Fatalf("%v is open below %v", n.nodeKey, a.nodes[up].nodeKey)
+		}
+		if n.kind == arm {
+			armed += n.micros
+			if top := &a.nodes[n.up]; armed > max(0, top.micros) {
+				rt.Fatalf("arms have %d of %d", armed, top.micros)
+			}
+		}
+		m := readNode(list, n.nodeKey)
+		if m == nil || m.GetOpen() != p.Open || math.Abs(math.Log(m.GetProbability()/p.Probability)) > WriteStep+1e-9 ||
+			math.Abs(math.Log(m.GetMultiplier()/p.Multiplier)) > WriteStep+1e-9 {
+			rt.Fatalf("%v: a reader has %v, in force is %+v", n.nodeKey, m, p)
+		}
+	}
+}
+
+func readNode(list []*eventspb.AccountPack, key nodeKey) *eventspb.PacedNode {
+	for _, m := range list {
+		of := m.GetCampaigns()
+		if key.kind == shared {
+			of = m.GetShared()
+		}
+		for _, n := range of {
+			if n.GetId() == cmp.Or(key.campaign, key.id) {
+				if key.kind != arm {
+					return n
+				}
+				for _, x := range n.GetArms() {
+					if x.GetId() == key.id {
+						return x
+					}
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package pack
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/pacing/budget"
+	"github.com/weirhq/weir/pacing/control"
+)
+
+func compare(a, b string) int { return strings.Compare(a, b) }
+
+// Step paces the account at the time of the last Prepare, and returns the parts that are to be
+// written, in ascending order. They count as written.
+func (a *Account) Step(s *Signals) (parts []int) {
+	tickMs, sinceMs := float64(s.AtMs-a.atMs), 0.0
+	a.dataset = s.Dataset
+	if s.Unread {
+		a.dataset = ""
+	} else {
+		readMs := s.AtMs - max(0, s.AgeMs)
+		sinceMs = float64(readMs - a.readMs)
+		a.readMs = readMs
+		a.count(s)
+	}
+	a.atMs, a.ageMs = s.AtMs, s.AtMs-a.readMs
+	scale := 1.0 // of the cost, from the time between two readings to the time between two steps
+	if sinceMs > 0 && tickMs > 0 && !a.takeover {
+		scale = tickMs / sinceMs
+	}
+	planned := a.plan.Share(s.AtMs)
+	for i := range a.nodes {
+		a.step(&a.nodes[i], planned, scale)
+	}
+	a.takeover = false
+	for i := range a.nodes {
+		a.limit(&a.nodes[i])
+	}
+	return a.toWrite()
+}
+
+// count sums the spend by node, and computes the budgets of the day that were not known.
+func (a *Account) count(s *Signals) {
+	before := make([]int64, len(a.nodes)) // spend of the days before, of nodes that are not known
+	for i := range a.nodes {
+		a.nodes[i].last, a.nodes[i].spent = a.nodes[i].spent, 0
+	}
+	a.others = nil
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		at, ok := slices.BinarySearchFunc(a.doc.Campaigns, r.Campaign, func(c budget.Campaign, id string) int { return compare(c.ID, id) })
+		switch {
+		case !ok:
+		case r.Currency != a.doc.Currency:
+			if r.Day == a.day && r.Micros != 0 && !slices.Contains(a.others, r.Currency) {
+				a.others = append(a.others, r.Currency)
+			}
+		case r.Day == a.day:
+			a.add(at, r)
+		case r.Day < a.day:
+			for n := len(a.doc.Shared) + at; n != none; n = int(a.nodes[n].up) {
+				if a.nodes[n].countsBefore(r.Day) {
+					before[n] = addMicros(before[n], r.Micros)
+				}
+			}
+		}
+	}
+	slices.Sort(a.others)
+	for i := range a.nodes {
+		if n := &a.nodes[i]; !n.known && s.Exact && s.Query.From <= n.today.From {
+			n.micros, n.known = n.today.Budget(before[i]), true
+		}
+	}
+}
+
+// add adds the spend of a campaign on the day to its nodes.
+func (a *Account) add(at int, r *Row) {
+	first := len(a.doc.Shared)
+	for n := first + at; n != none; n = int(a.nodes[n].up) {
+		a.nodes[n].spent = addMicros(a.nodes[n].spent, r.Micros)
+	}
+	arms := a.arms(at)
+	for i := range arms {
+		for _, s := range r.Arms {
+			if s.Arm == arms[i].id {
+				arms[i].spent = addMicros(arms[i].spent, s.Micros)
+			}
+		}
+		if len(r.Arms) == 0 { // it is not counted by arm
+			arms[i].spent = addMicros(arms[i].spent, arms[i].share.Budget(max(0, r.Micros)))
+		}
+	}
+}
+
+// arms returns the arms of a campaign, by its number.
+func (a *Account) arms(at int) []node {
+	n := len(a.doc.Campaigns[at].Arms)
+	if n == 0 {
+		return nil
+	}
+	first := len(a.doc.Shared)
+	all := a.nodes[first+len(a.doc.Campaigns):]
+	from, _ := slices.BinarySearchFunc(all, int32(first+at), func(n node, up int32) int { return int(n.up - up) })
+	return all[from : from+n]
+}
+
+// addMicros adds amounts. The sum stays at the bounds of an int64.
+func addMicros(a, b int64) int64 {
+	sum := a + b
+	switch {
+	case b > 0 && sum < a:
+		return math.MaxInt64
+	case b < 0 && sum > a:
+		return math.MinInt64
+	}
+	return sum
+}
+
+// step steps the state of a node.
+func (a *Account) step(n *node, planned, scale float64) {
+	if !n.paced {
+		return
+	}
+	if n.kind == arm {
+		n.micros = n.share.Budget(a.nodes[n.up].micros)
+	}
+	o := control.Observation{
+		AtMs: a.atMs, Day: int32(a.day), Budget: float64(n.micros), Spent: float64(n.spent), Planned: planned, AgeMs: a.ageMs,
+		Cost: max(0, float64(n.spent-n.last)) * scale, Delayed: true, Limited: n.limited != none,
+	}
+	if a.takeover && events.Day(n.pace.Day) == a.day {
+		n.pace.AtMs = a.atMs // no time has passed: the parameters stay
+	}
+	n.pace, _, n.reason = a.pacer.Step(n.pace, o)
+}
+
+// limit sets the parameters of a node to the least of its own and of those above it.
+func (a *Account) limit(n *node) {
+	n.params, n.limited = n.own(), none
+	for up := n.up; up != none; up = a.nodes[up].up {
+		if p := control.Least(n.params, a.nodes[up].own()); p != n.params {
+			n.params, n.limited = p, up
+		}
+	}
+}
+
+// toWrite returns the parts to be written.
+func (a *Account) toWrite() (list []int) {
+	for i := range a.parts {
+		p := &a.parts[i]
+		if p.writtenMs == 0 || a.atMs-p.writtenMs >= WriteAfter.Milliseconds() || a.moved(p) {
+			p.writtenMs = a.atMs
+			list = append(list, i)
+			for n := p.from; n < p.to; n++ {
+				a.nodes[n].written = a.nodes[n].params
+				if c := n - len(a.doc.Shared); c >= 0 {
+					for i := range a.arms(c) {
+						a.arms(c)[i].written = a.arms(c)[i].params
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// moved reports whether a parameter of a part is not as it was written.
+func (a *Account) moved(p *part) bool {
+	for n := p.from; n < p.to; n++ {
+		if a.nodes[n].moved() {
+			return true
+		}
+		if c := n - len(a.doc.Shared); c >= 0 && slices.ContainsFunc(a.arms(c), func(n node) bool { return n.moved() }) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,226 @@
+package pacing
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/pacing/budget"
+	"github.com/weirhq/weir/pacing/control"
+	"github.com/weirhq/weir/pacing/pack"
+	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/state"
+)
+
+// Buckets is the number of buckets of accounts. Each second has the tick of one bucket, so that an
+// account has a tick each control.Tick, and the work is spread over the time between.
+const Buckets = int64(control.Tick / time.Second)
+
+// Counts of the process, see stream.Changes.Count.
+const (
+	countTicks  = "account_ticks" // ticks of accounts
+	countUnread = "unread_ticks"  // of those, the ones whose spend could not be read
+	countLate   = "late_buckets"  // ticks of buckets that were left out: the one before had not ended
+	countPacks  = "packs"         // that were written
+)
+
+// SpendReader returns the spend of an account, as signals without a time and a query. An error is
+// one of ctx, or means that the spend cannot be read now.
+type SpendReader func(ctx context.Context, account string, q pack.Query) (pack.Signals, error)
+
+// task paces the accounts of one partition. It is the Source and the Handler of budgets.
+//
+// Read prepares the accounts of a bucket, reads their spend, and pushes it to the next Flush, which
+// steps them. So the spend is read beside the fold of budgets, and the accounts change on one
+// goroutine at a time, with mu.
+type task struct {
+	stream.Handler // folds budgets
+	stream.Task
+	cfg   *ProcessorConfig
+	packs *state.Table[[]byte, *eventspb.AccountPack]
+	pacer *control.Pacer
+
+	mu       sync.Mutex
+	accounts map[string]*pack.Account
+	buckets  [Buckets][]*pack.Account
+	busy     [Buckets]bool // a tick of the bucket waits for its Flush
+	counts   map[string]int // not handed over yet
+}
+
+// tick is the tick of one account.
+type tick struct {
+	*pack.Account
+	pack.Signals
+}
+
+// open makes the task of a partition.
+func (p *ProcessorConfig) open(t stream.Task) (stream.Source, error) {
+	x := &task{
+		Task: t, cfg: p, packs: packTable(), pacer: control.NewPacer(control.Config{Controller: p.Controller}),
+		accounts: map[string]*pack.Account{}, counts: map[string]int{},
+	}
+	h := handler{shards: p.Layout.Partitions(), budgets: budgetTable(), changed: x.setVersions}
+	fold, err := stream.EachRecord(h.fold)(t)
+	if err != nil {
+		return nil, err
+	}
+	x.Handler = fold
+	if p.Spend == nil {
+		return x, nil
+	}
+	return x, x.load(h)
+}
+
+// load makes the accounts of the committed state.
+func (x *task) load(h handler) error {
+	versions := map[string]budget.Versions{}
+	err := h.budgets.Scan(x.Range, func(_ []byte, m *eventspb.AccountBudgets) error {
+		v := versions[m.GetAccount()]
+		v.List = append(v.List, budget.FromStored(m))
+		versions[m.GetAccount()] = v
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("budgets: %w", err)
+	}
+	for account, v := range versions {
+		x.setVersions(account, v)
+	}
+	packs := map[string][]*eventspb.AccountPack{}
+	err = x.packs.Scan(x.Range, func(_ []byte, m *eventspb.AccountPack) error {
+		packs[m.GetAccount()] = append(packs[m.GetAccount()], m)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("packs: %w", err)
+	}
+	for account, list := range packs {
+		if a := x.accounts[account]; a != nil {
+			a.Restore(list)
+		}
+	}
+	return nil
+}
+
+// setVersions takes the versions of the budgets of an account.
+func (x *task) setVersions(account string, v budget.Versions) {
+	if x.cfg.Spend == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a := x.accounts[account]
+	if a == nil {
+		a = pack.New(account, x.pacer)
+		x.accounts[account] = a
+		b := Bucket(account)
+		x.buckets[b] = append(x.buckets[b], a)
+	}
+	a.SetVersions(v)
+}
+
+// Bucket returns the bucket of an account: the second, modulo Buckets, of its ticks.
+func Bucket(account string) int64 { return int64(xxhash.Sum64String(account) % uint64(Buckets)) }
+
+// Read implements stream.Source: it has the tick of one bucket in each second.
+func (x *task) Read(ctx context.Context, q *stream.SourceQueue) error {
+	if x.cfg.Spend == nil {
+		return nil
+	}
+	// Partitions have their ticks at different times of a second.
+	offset := time.Duration(x.Partition) * time.Second / time.Duration(x.cfg.Layout.Partitions())
+	for {
+		now := time.Now()
+		next := now.Add(-offset).Truncate(time.Second).Add(time.Second + offset)
+		if !pause.For(ctx, next.Sub(now)) {
+			return nil
+		}
+		if err := x.tick(ctx, q, next); err != nil {
+			return err
+		}
+	}
+}
+
+// tick reads the spend of the accounts of a bucket and pushes it. It returns the error of ctx.
+func (x *task) tick(ctx context.Context, q *stream.SourceQueue, now time.Time) error {
+	bucket := now.Unix() % Buckets
+	ticks := x.prepare(bucket, now.UnixMilli())
+	if len(ticks) == 0 {
+		return nil
+	}
+	for i := range ticks {
+		t := &ticks[i]
+		s, err := x.cfg.Spend(ctx, t.Name(), t.Query)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if s.AtMs, s.Query = t.AtMs, t.Query; err != nil {
+			s = pack.Signals{AtMs: t.AtMs, Query: t.Query, Unread: true}
+		}
+		t.Signals = s
+	}
+	b := &stream.SourceBatch{}
+	b.OnFlush(func(c stream.Commit, ch *stream.Changes) { x.step(c, ch, bucket, ticks) })
+	if err := q.Push(ctx, b); err != nil {
+		return err
+	}
+	x.Wake()
+	return nil
+}
+
+// prepare returns the ticks of the accounts of a bucket that have budgets, none if the tick before
+// waits: while no transaction commits, ticks are left out.
+func (x *task) prepare(bucket, atMs int64) (ticks []tick) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.busy[bucket] {
+		x.counts[countLate]++
+		return nil
+	}
+	for _, a := range x.buckets[bucket] {
+		if q, ok := a.Prepare(atMs); ok {
+			ticks = append(ticks, tick{a, pack.Signals{AtMs: atMs, Query: q}})
+		}
+	}
+	x.busy[bucket] = len(ticks) > 0
+	return ticks
+}
+
+// step steps the accounts of a bucket, and writes the packs that are to be written.
+func (x *task) step(c stream.Commit, ch *stream.Changes, bucket int64, ticks []tick) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.busy[bucket] = false
+	written := false
+	for i := range ticks {
+		t := &ticks[i]
+		for _, part := range t.Step(&t.Signals) {
+			m := t.Pack(part)
+			m.WriterDc, m.Incarnation, m.OwnerEpoch, m.Sequence = x.cfg.DC, c.Incarnation, c.OwnerEpoch, c.Sequence
+			x.packs.Put(ch, AppendPackKey(nil, t.Name(), part), m)
+			written = true
+			x.counts[countPacks]++
+		}
+		for _, part := range t.Former() {
+			x.packs.Delete(ch, AppendPackKey(nil, t.Name(), part))
+		}
+		if t.Unread {
+			x.counts[countUnread]++
+		}
+	}
+	x.counts[countTicks] += len(ticks)
+	if !written { // counts alone would be a transaction in each second
+		return
+	}
+	for name, n := range x.counts {
+		ch.Count(name, float64(n))
+	}
+	clear(x.counts)
+}
+
+

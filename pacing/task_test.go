@@ -1,0 +1,265 @@
+package pacing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/pacing/budget"
+	"github.com/weirhq/weir/pacing/control"
+	"github.com/weirhq/weir/pacing/pack"
+	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/streamtest"
+)
+
+// ledger is the spend of campaign c of each account, and who asked for it when.
+type ledger struct {
+	mu    sync.Mutex
+	units map[string]float64
+	asked map[string][]time.Time
+	err   error
+}
+
+func (l *ledger) read(_ context.Context, account string, q pack.Query) (pack.Signals, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked[account] = append(l.asked[account], time.Now())
+	row := pack.Row{Campaign: "c", Day: q.From, Currency: "EUR", Micros: int64(l.units[account] * 1e6)}
+	return pack.Signals{Rows: []pack.Row{row}, Dataset: "eu", Exact: true}, l.err
+}
+
+func (l *ledger) do(fn func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fn()
+}
+
+// pacedTask is a task in a bubble.
+type pacedTask struct {
+	*streamtest.Runner
+	t     *testing.T
+	spend *ledger
+}
+
+// inBubble runs a task with accounts of one campaign, which may spend 100 on a day.
+func inBubble(t *testing.T, accounts []string, fn func(x *pacedTask)) {
+	synctest.Test(t, func(t *testing.T) {
+		spend := &ledger{units: map[string]float64{}, asked: map[string][]time.Time{}}
+		p, err := ProcessorConfig{DC: "eu", Layout: events.Layout{Shards: 1}, Spend: spend.read}.Processor()
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &pacedTask{streamtest.New(t, streamtest.Options{Processor: p}), t, spend}
+		defer func() { x.Handler().(stream.Closer).Close() }()
+		for _, account := range accounts {
+			x.setBudget(account, 1, 100)
+		}
+		x.Commit(time.Now().UnixMilli())
+		fn(x)
+	})
+}
+
+func (x *pacedTask) setBudget(account string, version uint64, units int64) {
+	d := &budget.Document{
+		Account: account, Version: version, Zone: "UTC", Currency: "EUR",
+		Campaigns: []budget.Campaign{{ID: "c", Limit: budget.Limit{Kind: budget.Daily, Micros: units * 1e6}}},
+	}
+	value, err := proto.Marshal(d.Record())
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.AppendTo(events.BudgetsTopic, stream.Record{Key: d.RecordKey(), Value: value})
+	x.FoldAll()
+}
+
+// second lets a second pass.
+func (x *pacedTask) second() {
+	<-time.After(time.Second)
+	synctest.Wait()
+}
+
+// run commits each second, as the runtime does.
+func (x *pacedTask) run(seconds int) {
+	for range seconds {
+		x.second()
+		x.Commit(time.Now().UnixMilli())
+	}
+}
+
+// pack returns the pack of an account, nil before the first.
+func (x *pacedTask) pack(account string) *eventspb.AccountPack {
+	value, err := x.Get(TablePacks, AppendPackKey(nil, account, 0))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if value == nil {
+		return nil
+	}
+	m := &eventspb.AccountPack{}
+	if err := proto.Unmarshal(value, m); err != nil {
+		x.t.Fatal(err)
+	}
+	return m
+}
+
+// TestTicks: each account has a tick each ten seconds, at the second of its bucket, and its pack
+// follows its spend and its budget.
+func TestTicks(t *testing.T) {
+	var accounts []string
+	for i := range 30 {
+		accounts = append(accounts, fmt.Sprintf("account-%d", i))
+	}
+	inBubble(t, accounts, func(x *pacedTask) {
+		x.run(100)
+		seconds := map[int64]bool{}
+		for _, account := range accounts {
+			asked := x.spend.asked[account]
+			if len(asked) != 10 {
+				t.Fatalf("%s had %d ticks in 100 s", account, len(asked))
+			}
+			for i, at := range asked {
+				if at.Unix()%Buckets != Bucket(account) || i > 0 && at.Sub(asked[i-1]) != control.Tick {
+					t.Errorf("%s, bucket %d: ticks at %v", account, Bucket(account), asked)
+				}
+			}
+			seconds[Bucket(account)] = true
+			m := x.pack(account)
+			if m.GetWriterDc() != "eu" || m.GetVersion() != 1 || m.GetSequence() == 0 || m.GetOwnerEpoch() != 1 || len(m.GetCampaigns()) != 1 ||
+				!m.GetCampaigns()[0].GetOpen() || m.GetDataset() != "eu" {
+				t.Errorf("%v", m)
+			}
+		}
+		if len(seconds) < 8 {
+			t.Errorf("the accounts are in %d buckets", len(seconds))
+		}
+
+		const account = "account-3"
+		x.spend.do(func() { x.spend.units[account] = 100 })
+		x.run(11)
+		if n := x.pack(account).GetCampaigns()[0]; n.GetOpen() || n.GetReason() != string(control.Spent) {
+			t.Errorf("after the budget was spent: %v", n)
+		}
+		x.setBudget(account, 2, 1000)
+		x.run(11)
+		if m := x.pack(account); m.GetVersion() != 2 || !m.GetCampaigns()[0].GetOpen() || m.GetCampaigns()[0].GetBudgetMicros() != 1000e6 {
+			t.Errorf("after the budget was raised: %v", m)
+		}
+		x.setBudget(account, 3, 50)
+		x.run(11)
+		if m := x.pack(account); m.GetVersion() != 3 || m.GetCampaigns()[0].GetOpen() {
+			t.Errorf("after the budget was cut: %v", m)
+		}
+		if x.Count(countPacks) == 0 || x.Count(countTicks) < 300 || x.Count(countUnread) != 0 {
+			t.Errorf("%g packs, %g ticks, %g of them unread", x.Count(countPacks), x.Count(countTicks), x.Count(countUnread))
+		}
+	})
+}
+
+// TestFewPacks: an account that does not change is written once a minute.
+func TestFewPacks(t *testing.T) {
+	inBubble(t, []string{"acme"}, func(x *pacedTask) {
+		x.spend.do(func() { x.spend.units["acme"] = 200 })
+		x.run(20)
+		first := x.Count(countPacks)
+		x.run(600)
+		if n := x.Count(countPacks) - first; n != 10 {
+			t.Errorf("%g packs in ten minutes", n)
+		}
+	})
+}
+
+// TestNoCommit: while nothing can be committed, ticks are left out and do not pile up. Then the
+// account goes on.
+func TestNoCommit(t *testing.T) {
+	inBubble(t, []string{"acme"}, func(x *pacedTask) {
+		x.run(30)
+		asked := len(x.spend.asked["acme"])
+		for range 300 {
+			x.second()
+		}
+		if n := len(x.spend.asked["acme"]) - asked; n > 1 {
+			t.Errorf("%d ticks wait", n)
+		}
+		x.run(60)
+		if n := len(x.spend.asked["acme"]) - asked; n < 6 || x.Count(countLate) < 29 {
+			t.Errorf("%d ticks in a minute, %g were left out", n, x.Count(countLate))
+		}
+	})
+}
+
+// TestCrash: a new handler begins with the parameters that were committed, whatever the one before
+// had computed since then.
+func TestCrash(t *testing.T) {
+	inBubble(t, []string{"acme"}, func(x *pacedTask) {
+		spent := 0.0
+		minute := func(commits bool) {
+			for range 60 {
+				spent += 0.01
+				x.spend.do(func() { x.spend.units["acme"] = spent })
+				x.second()
+				if now := time.Now().UnixMilli(); commits {
+					x.Commit(now)
+				} else {
+					x.Abort(now)
+				}
+			}
+		}
+		minute(true)
+		minute(true)
+		before := x.pack("acme")
+		minute(false)
+		x.Crash()
+		x.Commit(time.Now().UnixMilli())
+		x.run(11)
+		after := x.pack("acme")
+		if after.GetAtMs() <= before.GetAtMs() {
+			t.Fatalf("no pack after the crash: %v", after)
+		}
+		if a, b := before.GetCampaigns()[0], after.GetCampaigns()[0]; a.GetProbability() != b.GetProbability() || !b.GetOpen() {
+			t.Errorf("%v, before the crash %v", b, a)
+		}
+		last := after
+		for range 6 {
+			x.run(10)
+			m := x.pack("acme")
+			if step := math.Abs(math.Log(m.GetCampaigns()[0].GetProbability() / last.GetCampaigns()[0].GetProbability())); step > control.MaxStep+pack.WriteStep {
+				t.Errorf("a step of %g", step)
+			}
+			last = m
+		}
+	})
+}
+
+// TestUnread: the spend of an account cannot be read: its campaign holds, and stops after ten
+// minutes.
+func TestUnread(t *testing.T) {
+	inBubble(t, []string{"acme"}, func(x *pacedTask) {
+		x.run(60)
+		x.spend.do(func() { x.spend.err = errors.New("no dataset can be read") })
+		x.run(500)
+		if m := x.pack("acme"); !m.GetCampaigns()[0].GetOpen() || m.GetCampaigns()[0].GetReason() != string(control.Stale) || m.GetSpendAgeMs() < 400_000 {
+			t.Errorf("after 500 s: %v", m)
+		}
+		x.run(130)
+		if m := x.pack("acme"); m.GetCampaigns()[0].GetOpen() || m.GetCampaigns()[0].GetReason() != string(control.TooOld) {
+			t.Errorf("after 630 s: %v", m)
+		}
+		x.spend.do(func() { x.spend.err = nil })
+		x.run(11)
+		if m := x.pack("acme"); !m.GetCampaigns()[0].GetOpen() {
+			t.Errorf("after the spend is back: %v", m)
+		}
+		if x.Count(countUnread) < 60 {
+			t.Errorf("%g ticks without spend", x.Count(countUnread))
+		}
+	})
+}
