@@ -36,7 +36,6 @@ type Account struct {
 	nodes    []node // shared budgets, campaigns and arms, each in the order of the document
 	parts    []part
 	former   int  // number of parts that may have been written, of the nodes before
-	takeover bool // no tick since Restore
 
 	// Of the last tick.
 	atMs    int64
@@ -73,7 +72,7 @@ func (a *Account) SetVersions(v budget.Versions) { a.versions = v }
 // Restore continues from the packs that the owner before has written. Call it before the first
 // Prepare.
 func (a *Account) Restore(packs []*eventspb.AccountPack) {
-	a.restored, a.takeover = map[nodeKey]*node{}, true
+	a.restored = map[nodeKey]*node{}
 	for _, m := range packs {
 		a.former = max(a.former, int(m.GetPart())+1)
 		a.readMs = max(a.readMs, m.GetAtMs()-m.GetSpendAgeMs())

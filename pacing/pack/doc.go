@@ -24,8 +24,9 @@
 // # Cost
 //
 // Controllers need the cost of the ads of a tick. What was charged since the last tick stands for
-// it, scaled to the time of a tick, since the age of the data changes from tick to tick. Ads that
-// were shown and not charged are not known.
+// it, scaled to the time of a tick, since the age of the data changes from tick to tick. Until the
+// spend was read twice by this owner, the parameters stay. Ads that were shown and not charged are
+// not known.
 //
 // # Parts
 //
@@ -39,8 +40,8 @@
 //     currencies, and of campaigns that are not below the node, does not count against it.
 //   - PACE-18: The budget of a day does not change by spend of earlier days that arrives late. It
 //     survives a takeover.
-//   - PACE-19: A takeover moves no parameter: at its first tick, the parameters are those that were
-//     written last, unless the gate closes or the day begins.
+//   - PACE-19: A takeover moves no parameter: until the new owner has read the spend, the parameters
+//     are those that were written last, unless the gate closes or the day begins.
 //   - PACE-20: A parameter that was written is at most WriteStep away from the one in force, as a
 //     logarithm, and its gate is the same, as of the last tick.
 //   - PACE-21: While the spend cannot be read, its age grows: control's rules of stale data hold.

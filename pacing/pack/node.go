@@ -43,6 +43,8 @@ type node struct {
 
 	spent int64 // on the day, at the last tick whose spend could be read
 	last  int64 // spent at the tick before
+	read  bool  // spent was read
+	cost  bool  // last was read, too: the difference is the cost of a tick
 	pace  control.Pace
 
 	reason  control.Reason
@@ -93,7 +95,7 @@ func (n *node) moved() bool {
 func (n *node) keep(o *node, day events.Day) {
 	n.pace, n.reason, n.params, n.written = o.pace, o.reason, o.params, o.written
 	if events.Day(o.pace.Day) == day {
-		n.spent, n.last = o.spent, o.last
+		n.spent, n.last, n.read, n.cost = o.spent, o.last, o.read, o.cost
 	}
 	if o.known && o.hash == n.hash && events.Day(o.pace.Day) == day {
 		n.micros, n.known = o.micros, true

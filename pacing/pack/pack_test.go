@@ -273,11 +273,14 @@ func TestStale(t *testing.T) {
 	if n := unread(); n.params.Open || n.reason != control.TooOld {
 		t.Errorf("before any spend was read: %+v %s", n.params, n.reason)
 	}
-	for i := range 20 {
+	for i := range 20 { // what was spent before the first reading is not the cost of a tick
 		tick(t, a, at, row("spring", day1, 40+float64(i)*0.05))
 		at += tickMs
 	}
 	fresh := a.nodes[0]
+	if fresh.pace.Cost > 0.05e6 {
+		t.Errorf("a cost of %g a tick", fresh.pace.Cost)
+	}
 	for i := range 59 {
 		n := unread()
 		stale := i >= 2

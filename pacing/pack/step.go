@@ -27,14 +27,13 @@ func (a *Account) Step(s *Signals) (parts []int) {
 	}
 	a.atMs, a.ageMs = s.AtMs, s.AtMs-a.readMs
 	scale := 1.0 // of the cost, from the time between two readings to the time between two steps
-	if sinceMs > 0 && tickMs > 0 && !a.takeover {
+	if sinceMs > 0 && tickMs > 0 {
 		scale = tickMs / sinceMs
 	}
 	planned := a.plan.Share(s.AtMs)
 	for i := range a.nodes {
 		a.step(&a.nodes[i], planned, scale)
 	}
-	a.takeover = false
 	for i := range a.nodes {
 		a.limit(&a.nodes[i])
 	}
@@ -45,7 +44,8 @@ func (a *Account) Step(s *Signals) (parts []int) {
 func (a *Account) count(s *Signals) {
 	before := make([]int64, len(a.nodes)) // spend of the days before, of nodes that are not known
 	for i := range a.nodes {
-		a.nodes[i].last, a.nodes[i].spent = a.nodes[i].spent, 0
+		n := &a.nodes[i]
+		n.last, n.spent, n.cost, n.read = n.spent, 0, n.read, true
 	}
 	a.others = nil
 	for i := range s.Rows {
@@ -130,7 +130,7 @@ func (a *Account) step(n *node, planned, scale float64) {
 		AtMs: a.atMs, Day: int32(a.day), Budget: float64(n.micros), Spent: float64(n.spent), Planned: planned, AgeMs: a.ageMs,
 		Cost: max(0, float64(n.spent-n.last)) * scale, Delayed: true, Limited: n.limited != none,
 	}
-	if a.takeover && events.Day(n.pace.Day) == a.day {
+	if !n.cost && events.Day(n.pace.Day) == a.day {
 		n.pace.AtMs = a.atMs // no time has passed: the parameters stay
 	}
 	n.pace, _, n.reason = a.pacer.Step(n.pace, o)
