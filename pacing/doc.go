@@ -1,27 +1,48 @@
-// Package pacing is the application that will pace campaigns. So far it keeps their budgets.
+// Package pacing is the application that paces campaigns: it keeps the budgets of accounts, and
+// decides every ten seconds how each campaign takes part in auctions.
 //
-//	ads.budgets ─────────────┐
-//	ads.budgets.from.<dc> ───┴─▶ pacing ─┬─▶ pacing.state  versions of each account (changelog)
-//	                                     └─▶ pacing.dlq    refused records, with their problems
+//	ads.budgets ─────────────┐                    ┌─▶ pacing.by.<dc>  packs, versions of budgets
+//	ads.budgets.from.<dc> ───┴─▶ fold ─▶ accounts ┤                   (changelog)
+//	spend of the accounts ─────▶ tick ──────┘     └─▶ pacing.dlq      refused records
+//
+// # Budgets
 //
 // A record is a version of the budgets of an account, a document of package budget. Of each account
 // the state has the versions that were in force, are, or will be: budget.Versions. Records may come
 // in any order, repeated, and from several datacentres. All datacentres that have accepted the same
-// records have the same state. One with an older version of weir, or with other time zones, may
+// records have the same versions. One with an older version of weir, or with other time zones, may
 // refuse a record that another one has accepted, such as one with a field that it does not know: it
 // lacks this version of the account until it is updated and its dead letter is replayed.
 //
+// # Ticks
+//
+// Accounts are in ten buckets by a hash of their names. Each second has the tick of one bucket:
+//
+//	Prepare ─▶ read the spend, beside the fold ─▶ Flush: step, packs that moved ─▶ transaction
+//
+// A partition has one owner, and its transactions are fenced. So one process writes the packs of an
+// account, and package pack steps its campaigns. The steps are in memory. What is written is a pack
+// that has moved by 2 % or is a minute old: an owner that takes over goes on from there.
+//
+// A tick is left out while the one before has not been handed over, such as while no broker
+// answers. Controllers take the time that has passed into account.
+//
 // # Invariants
 //
-//   - PACE-15: The state of an account does not depend on the order in which the records of the
+//   - PACE-15: The versions of an account do not depend on the order in which the records of the
 //     inputs are folded, nor on repetitions, crashes and takeovers.
 //   - PACE-16: A record that is not valid as a whole changes nothing. It is a dead letter with its
 //     problems.
+//   - PACE-22: An account has a tick each control.Tick, or fewer. No two ticks of it wait at the same
+//     time.
+//
+// Package pack has those of the campaigns.
 //
 // # What it does not do
 //
-// It does not pace yet: no controller runs in it, and it reads no spend. The controllers are in
-// package control. It raises no alerts. Replaced versions stay in ads.budgets for ever: a version
-// with a hundred campaigns takes about 3 KB. The topics of another generation (spend.generation)
-// begin without budgets: import them again.
+// Packs are written for the own datacentre: those of another one are not served in its place. It
+// knows no ads that were shown and not charged. It raises no alerts. The spend is read from a cache
+// of this process, so a replay of the inputs gives the budgets and not the packs. Replaced versions
+// stay in ads.budgets for ever: a version with a hundred campaigns takes about 3 KB. The topics of
+// another generation (spend.generation) begin without budgets: import them again.
 package pacing

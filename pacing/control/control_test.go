@@ -404,7 +404,7 @@ func TestStep(t *testing.T) {
 			if !(params.Probability >= MinProbability && params.Probability <= 1 && params.Multiplier > 0 && params.Multiplier <= 1) {
 				t.Fatalf("%+v, %s", params, reason)
 			}
-			if !state.finite() {
+			if !state.Valid() && o.AtMs != 0 {
 				t.Fatalf("%+v", state)
 			}
 			if o.clean(); reason != Earlier && !(state.Allowance >= 0 && state.Allowance <= max(0, o.Budget-(o.Spent+o.Flight))) {

@@ -116,6 +116,32 @@ type Pace struct {
 	Chance, Ticks float64
 }
 
+// Valid reports whether s can be a result of Step, or is the zero value: its numbers are finite and
+// in their bounds. A state that was read from elsewhere may not be.
+func (s *Pace) Valid() bool {
+	if s.AtMs == 0 {
+		return *s == Pace{}
+	}
+	for _, v := range [...]float64{s.Budget, s.Action, s.Rate, s.Allowance, s.AnchorSpent, s.Chance, s.Ticks} {
+		if !(v >= 0 && v <= math.MaxFloat64) {
+			return false
+		}
+	}
+	for _, v := range [...]float64{s.Planned, s.AnchorPlanned} {
+		if !(v >= 0 && v <= 1) {
+			return false
+		}
+	}
+	p := Params{Probability: s.Probability, Multiplier: s.Multiplier}
+	return p.Valid() && s.finite()
+}
+
+// Valid reports whether the parameters are in their bounds: PACE-1.
+func (p Params) Valid() bool {
+	in := func(v, low float64) bool { return v >= low && v <= 1 }
+	return in(p.Probability, MinProbability) && in(p.Multiplier, minMultiplier)
+}
+
 // Step returns the next state, the parameters and their reason. An observation of an earlier day
 // changes nothing, unless its time is later: then the time zone of the days has changed, and the
 // day begins again.

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -74,7 +75,9 @@ func (a *Account) SetVersions(v budget.Versions) { a.versions = v }
 func (a *Account) Restore(packs []*eventspb.AccountPack) {
 	a.restored = map[nodeKey]*node{}
 	for _, m := range packs {
-		a.former = max(a.former, int(m.GetPart())+1)
+		if part := m.GetPart(); part >= 0 && part <= math.MaxUint16 { // the number is 2 bytes of a key
+			a.former = max(a.former, int(part)+1)
+		}
 		a.readMs = max(a.readMs, m.GetAtMs()-m.GetSpendAgeMs())
 		for _, s := range m.GetShared() {
 			n := restored(s, nodeKey{kind: shared, id: s.GetId()})

@@ -149,7 +149,15 @@ func restored(m *eventspb.PacedNode, key nodeKey) *node {
 		params: control.Params{Open: m.GetOpen(), Probability: m.GetProbability(), Multiplier: m.GetMultiplier()},
 	}
 	n.written = n.params
-	n.pace = control.Pace{
+	n.pace = restoredPace(s)
+	if !n.pace.Valid() || !n.params.Valid() { // it begins anew
+		return &node{nodeKey: key}
+	}
+	return n
+}
+
+func restoredPace(s *eventspb.PaceState) control.Pace {
+	return control.Pace{
 		State: control.State{
 			Probability: s.GetProbability(), Multiplier: s.GetMultiplier(), Dual: s.GetDual(), Cost: s.GetCost(), Need: s.GetNeed(),
 			Error: s.GetError(),
@@ -158,5 +166,4 @@ func restored(m *eventspb.PacedNode, key nodeKey) *node {
 		Tiny: s.GetTiny(), Action: s.GetAction(), Rate: s.GetRate(), Allowance: s.GetAllowance(), AnchorSpent: s.GetAnchorSpent(),
 		AnchorPlanned: s.GetAnchorPlanned(), Chance: s.GetChance(), Ticks: s.GetTicks(),
 	}
-	return n
 }
