@@ -48,7 +48,7 @@ type task struct {
 	mu       sync.Mutex
 	accounts map[string]*pack.Account
 	buckets  [Buckets][]*pack.Account
-	busy     [Buckets]bool // a tick of the bucket waits for its Flush
+	busy     [Buckets]bool  // a tick of the bucket waits for its Flush
 	counts   map[string]int // not handed over yet
 }
 
@@ -222,5 +222,3 @@ func (x *task) step(c stream.Commit, ch *stream.Changes, bucket int64, ticks []t
 	}
 	clear(x.counts)
 }
-
-

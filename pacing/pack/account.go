@@ -29,14 +29,14 @@ type Account struct {
 	versions budget.Versions
 	restored map[nodeKey]*node // of the packs of the owner before; nil once nodes are made
 
-	doc      *budget.Document // of which the nodes are made; nil: none is in force
-	loc      *time.Location
-	day      events.Day
-	window   plan.Window
-	plan     plan.Plan
-	nodes    []node // shared budgets, campaigns and arms, each in the order of the document
-	parts    []part
-	former   int  // number of parts that may have been written, of the nodes before
+	doc    *budget.Document // of which the nodes are made; nil: none is in force
+	loc    *time.Location
+	day    events.Day
+	window plan.Window
+	plan   plan.Plan
+	nodes  []node // shared budgets, campaigns and arms, each in the order of the document
+	parts  []part
+	former int // number of parts that may have been written, of the nodes before
 
 	// Of the last tick.
 	atMs    int64

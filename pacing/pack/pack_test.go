@@ -133,7 +133,8 @@ func TestBudgetOfDay(t *testing.T) {
 		row("daily", 2026_12_10, 99), row("daily", today, 3), row("daily", 2026_12_12, 4), row("gone", today, 5),
 		row("life", 0, 100), row("life", 2026_10_31, 1), row("life", 2026_11_20, 400), row("life", today, 10),
 		row("month", 0, 1), row("month", 2026_11_30, 70), row("month", 2026_12_01, 20), row("month", 2026_12_10, 30),
-		{Campaign: "daily", Day: today, Currency: "USD", Micros: 1}, {Campaign: "gone", Day: today, Currency: "SEK", Micros: 1},
+		{Campaign: "daily", Day: today, Currency: "USD", Micros: 1},
+		{Campaign: "gone", Day: today, Currency: "SEK", Micros: 1},
 	}
 	a.Step(&Signals{AtMs: at, Query: q, Rows: rows, Exact: true, Dataset: "us", AgeMs: 700})
 	list := packs(t, a)
@@ -383,8 +384,10 @@ func TestParts(t *testing.T) {
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := rapid.SampledFrom([]budget.Limit{
-			daily(10), daily(0), daily(90_000_000_000), {Kind: budget.Lifetime, Micros: 30e6},
-			{Kind: budget.AverageDaily, Micros: 5e6, CapPPM: 1.5e6}, {Kind: budget.Daily, Micros: 1},
+			daily(10), daily(0), daily(90_000_000_000),
+			{Kind: budget.Lifetime, Micros: 30e6},
+			{Kind: budget.AverageDaily, Micros: 5e6, CapPPM: 1.5e6},
+			{Kind: budget.Daily, Micros: 1},
 		})
 		draw := func(version uint64) *budget.Document {
 			shared := []budget.Shared{{ID: "s", Limit: limit.Draw(rt, "shared")}}
