@@ -180,16 +180,16 @@ func shardProblem(s *weirpb.PacingShard) string {
 	case old >= OldPacing.Milliseconds():
 		return fmt.Sprintf("the parameters of %s are %s old", s.GetOldestAccount(), msText(old))
 	case stop > 0:
-		return fmt.Sprintf("stopped, because the spend is too old: %d campaigns", stop)
+		return fmt.Sprintf("campaigns that have stopped, because their spend is too old: %d", stop)
 	case hold > 0:
-		return fmt.Sprintf("parameters stay, because the spend is old: %d campaigns", hold)
+		return fmt.Sprintf("campaigns whose parameters stay, because their spend is old: %d", hold)
 	case by.GetRole() == standbyRole:
 		return "read from a standby, at most " + (time.Duration(by.GetStalenessMs()) * time.Millisecond).String() + " old"
 	}
 	return ""
 }
 
-// PacingSummary returns a sentence about all partitions.
+// PacingSummary returns the figures of all partitions together.
 func PacingSummary(rows []PacingShardRow) string {
 	var sum PacingShardRow
 	unread, problems := 0, 0
@@ -203,9 +203,9 @@ func PacingSummary(rows []PacingShardRow) string {
 			problems++
 		}
 	}
-	text := fmt.Sprintf("%d campaigns of %d accounts, of which %d take part in auctions", sum.Campaigns, sum.Accounts, sum.Open)
+	text := fmt.Sprintf("accounts: %d; campaigns: %d; that take part in auctions: %d", sum.Accounts, sum.Campaigns, sum.Open)
 	if unread > 0 {
-		text += fmt.Sprintf(", without %d shards that cannot be read", unread)
+		text += fmt.Sprintf("; shards that cannot be read, which are not in these figures: %d", unread)
 	}
 	if problems > 0 {
 		text += fmt.Sprintf("; shards with a problem: %d of %d", problems, len(rows))
