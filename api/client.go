@@ -28,6 +28,7 @@ type Client struct {
 	spend   weirpbconnect.SpendServiceClient
 	adjust  weirpbconnect.AdjustmentServiceClient
 	budgets weirpbconnect.BudgetServiceClient
+	pacing  weirpbconnect.PacingServiceClient
 	cache   weirpbconnect.SpendCacheServiceClient
 	cluster weirpbconnect.ClusterServiceClient
 	state   weirpbconnect.StateServiceClient
@@ -104,6 +105,7 @@ func NewClientWith(cfg ClientConfig) *Client {
 	c.spend = weirpbconnect.NewSpendServiceClient(c.http, base.String(), opts...)
 	c.adjust = weirpbconnect.NewAdjustmentServiceClient(c.http, base.String(), opts...)
 	c.budgets = weirpbconnect.NewBudgetServiceClient(c.http, base.String(), opts...)
+	c.pacing = weirpbconnect.NewPacingServiceClient(c.http, base.String(), opts...)
 	c.cache = weirpbconnect.NewSpendCacheServiceClient(c.http, base.String(), opts...)
 	c.cluster = weirpbconnect.NewClusterServiceClient(c.http, base.String(), opts...)
 	c.state = weirpbconnect.NewStateServiceClient(c.http, base.String(), opts...)
@@ -215,6 +217,30 @@ func (c *Client) ListBudgets(ctx context.Context, req *weirpb.ListBudgetsRequest
 		return nil, c.addrErr
 	}
 	return call(ctx, c, callTimeout, c.budgets.ListBudgets, req)
+}
+
+// GetPacing returns how an account is paced, or one of its campaigns.
+func (c *Client) GetPacing(ctx context.Context, req *weirpb.GetPacingRequest) (*weirpb.GetPacingResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, callTimeout, c.pacing.GetPacing, req)
+}
+
+// ListPacing returns a page of the accounts that are paced.
+func (c *Client) ListPacing(ctx context.Context, req *weirpb.ListPacingRequest) (*weirpb.ListPacingResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, callTimeout, c.pacing.ListPacing, req)
+}
+
+// GetPacingStatus returns the pacing of each partition.
+func (c *Client) GetPacingStatus(ctx context.Context, req *weirpb.GetPacingStatusRequest) (*weirpb.GetPacingStatusResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, waitTimeout, c.pacing.GetPacingStatus, req)
 }
 
 // ListHealth returns the newest histogram of each shard.

@@ -11,6 +11,7 @@
 //	                           ├─ SpendCacheService ─▶ SpendCacheSource
 //	                           ├─ AdjustmentService ─▶ AdjustmentSource
 //	                           ├─ BudgetService ──▶ BudgetSource, BudgetSink
+//	                           ├─ PacingService ──▶ PackReader
 //	                           ├─ ClusterService ─▶ ClusterSource; App: tasks, savepoints
 //	                           ├─ /query/ ───▶ Config.Queries ─▶ App
 //	                           └─ StateService ─▶ App, by the name in the request

@@ -78,6 +78,7 @@ type peerClient struct {
 	state   weirpbconnect.StateServiceClient
 	cluster weirpbconnect.ClusterServiceClient
 	spend   weirpbconnect.SpendServiceClient
+	pacing  weirpbconnect.PacingServiceClient
 }
 
 // client returns a client of p. It forwards the caller's token, but never in plain text to another
@@ -102,7 +103,7 @@ func (r *Router) client(p Peer) peerClient {
 	base, opts := scheme+"://"+p.Endpoint, []connect.ClientOption{connect.WithInterceptors(send), connect.WithReadMaxBytes(maxAnswerBytes)}
 	return peerClient{
 		weirpbconnect.NewStateServiceClient(r.http, base, opts...), weirpbconnect.NewClusterServiceClient(r.http, base, opts...),
-		weirpbconnect.NewSpendServiceClient(r.http, base, opts...),
+		weirpbconnect.NewSpendServiceClient(r.http, base, opts...), weirpbconnect.NewPacingServiceClient(r.http, base, opts...),
 	}
 }
 

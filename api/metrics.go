@@ -103,6 +103,8 @@ func procedures() []string {
 		weirpbconnect.AdjustmentServiceListAdjustmentsProcedure,
 		weirpbconnect.BudgetServiceSetBudgetsProcedure, weirpbconnect.BudgetServiceGetBudgetsProcedure,
 		weirpbconnect.BudgetServiceListBudgetsProcedure,
+		weirpbconnect.PacingServiceGetPacingProcedure, weirpbconnect.PacingServiceListPacingProcedure,
+		weirpbconnect.PacingServiceGetPacingStatusProcedure,
 		weirpbconnect.ClusterServiceGetClusterProcedure, weirpbconnect.ClusterServiceListPartitionsProcedure,
 		weirpbconnect.ClusterServiceCreateSavepointProcedure,
 		weirpbconnect.StateServiceGetStateProcedure, weirpbconnect.StateServiceScanStateProcedure,

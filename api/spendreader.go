@@ -138,6 +138,19 @@ func (r *snapshotReader) all(ctx context.Context, table byte, prefix []byte) (en
 	}
 }
 
+// snapshotRows returns the entries of a table whose keys begin with prefix, all from one snapshot.
+func snapshotRows(ctx context.Context, r snapshotReader, table byte, prefix []byte) ([]Entry, *weirpb.AsOf, error) {
+	const tries = 10
+	for range tries {
+		one := r
+		entries, err := one.all(ctx, table, prefix)
+		if !errors.Is(err, errCommitted) {
+			return entries, one.asOf, err
+		}
+	}
+	return nil, nil, fmt.Errorf("in each of %d attempts a commit came between two pages: try again", tries)
+}
+
 // shards returns the partitions that can have the account's records: all if account is empty.
 func (f *SpendReader) shards(account string) []int32 {
 	if account != "" {

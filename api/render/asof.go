@@ -117,16 +117,20 @@ func (f AsOfFormat) committed(ms int64) string {
 	}
 	at := time.UnixMilli(ms).UTC()
 	age := max(0, f.Now.Sub(at)) // the clocks of two machines differ
-	text := fmt.Sprintf("%ds", int64(age.Seconds()))
+	return at.Format("2006-01-02 15:04:05 UTC") + ", " + ageText(age) + " ago"
+}
+
+// ageText formats a time that has passed in its largest unit: 3s, 5m, 7h, 2d.
+func ageText(age time.Duration) string {
 	switch {
 	case age >= 48*time.Hour:
-		text = fmt.Sprintf("%dd", int64(age.Hours()/24))
+		return fmt.Sprintf("%dd", int64(age.Hours()/24))
 	case age >= 2*time.Hour:
-		text = fmt.Sprintf("%dh", int64(age.Hours()))
+		return fmt.Sprintf("%dh", int64(age.Hours()))
 	case age >= 2*time.Minute:
-		text = fmt.Sprintf("%dm", int64(age.Minutes()))
+		return fmt.Sprintf("%dm", int64(age.Minutes()))
 	}
-	return at.Format("2006-01-02 15:04:05 UTC") + ", " + text + " ago"
+	return fmt.Sprintf("%ds", int64(age.Seconds()))
 }
 
 const standbyRole = "standby"

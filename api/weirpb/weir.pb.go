@@ -1447,6 +1447,845 @@ func (x *ListBudgetsResponse) GetNextPageToken() string {
 	return ""
 }
 
+type GetPacingRequest struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Account        string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Campaign       string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`                                      // empty: all campaigns and all shared budgets
+	MaxStalenessMs int64                  `protobuf:"varint,3,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *GetPacingRequest) Reset() {
+	*x = GetPacingRequest{}
+	mi := &file_weir_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetPacingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetPacingRequest) ProtoMessage() {}
+
+func (x *GetPacingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetPacingRequest.ProtoReflect.Descriptor instead.
+func (*GetPacingRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *GetPacingRequest) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *GetPacingRequest) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *GetPacingRequest) GetMaxStalenessMs() int64 {
+	if x != nil {
+		return x.MaxStalenessMs
+	}
+	return 0
+}
+
+type GetPacingResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pacing        *AccountPacing         `protobuf:"bytes,1,opt,name=pacing,proto3" json:"pacing,omitempty"`
+	AsOf          *AsOf                  `protobuf:"bytes,2,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetPacingResponse) Reset() {
+	*x = GetPacingResponse{}
+	mi := &file_weir_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetPacingResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetPacingResponse) ProtoMessage() {}
+
+func (x *GetPacingResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetPacingResponse.ProtoReflect.Descriptor instead.
+func (*GetPacingResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *GetPacingResponse) GetPacing() *AccountPacing {
+	if x != nil {
+		return x.Pacing
+	}
+	return nil
+}
+
+func (x *GetPacingResponse) GetAsOf() *AsOf {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+// AccountPacing is how the campaigns of an account are paced. A large account is written in parts:
+// tick_ms, age_ms, dataset, spend_age_ms and planned_share are those of the part of the campaign,
+// and of the oldest part if there are several campaigns.
+type AccountPacing struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Account         string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	WriterDc        string                 `protobuf:"bytes,2,opt,name=writer_dc,json=writerDc,proto3" json:"writer_dc,omitempty"` // datacentre of the controller
+	BudgetVersion   uint64                 `protobuf:"varint,3,opt,name=budget_version,json=budgetVersion,proto3" json:"budget_version,omitempty"`
+	Currency        string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`                                       // of all amounts
+	BudgetDay       string                 `protobuf:"bytes,5,opt,name=budget_day,json=budgetDay,proto3" json:"budget_day,omitempty"`                    // YYYY-MM-DD, in the account's time zone
+	BeginMs         int64                  `protobuf:"varint,6,opt,name=begin_ms,json=beginMs,proto3" json:"begin_ms,omitempty"`                         // of the budget day
+	EndMs           int64                  `protobuf:"varint,7,opt,name=end_ms,json=endMs,proto3" json:"end_ms,omitempty"`                               // begin of the next one
+	TickMs          int64                  `protobuf:"varint,8,opt,name=tick_ms,json=tickMs,proto3" json:"tick_ms,omitempty"`                            // time at which the parameters were computed
+	AgeMs           int64                  `protobuf:"varint,9,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"`                               // of the parameters: from the tick to the answer
+	Dataset         string                 `protobuf:"bytes,10,opt,name=dataset,proto3" json:"dataset,omitempty"`                                        // datacentre that has counted the spend; empty: a merge of all, or none could be read
+	SpendAgeMs      int64                  `protobuf:"varint,11,opt,name=spend_age_ms,json=spendAgeMs,proto3" json:"spend_age_ms,omitempty"`             // age of the spend at the tick
+	PlannedShare    float64                `protobuf:"fixed64,12,opt,name=planned_share,json=plannedShare,proto3" json:"planned_share,omitempty"`        // of the budgets of the day, that is planned to be spent by the tick
+	OtherCurrencies []string               `protobuf:"bytes,13,rep,name=other_currencies,json=otherCurrencies,proto3" json:"other_currencies,omitempty"` // of spend on the day that no budget of the account counts
+	Counts          *PacingCounts          `protobuf:"bytes,14,opt,name=counts,proto3" json:"counts,omitempty"`                                          // of all campaigns of the account
+	// The campaigns, ordered by id. ListPacing has the campaign of its request, and otherwise none.
+	Campaigns []*PacedBudget `protobuf:"bytes,15,rep,name=campaigns,proto3" json:"campaigns,omitempty"`
+	// The shared budgets, ordered by id. With a campaign: those that limit it or its arms.
+	Shared        []*PacedBudget `protobuf:"bytes,16,rep,name=shared,proto3" json:"shared,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountPacing) Reset() {
+	*x = AccountPacing{}
+	mi := &file_weir_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountPacing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountPacing) ProtoMessage() {}
+
+func (x *AccountPacing) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountPacing.ProtoReflect.Descriptor instead.
+func (*AccountPacing) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *AccountPacing) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *AccountPacing) GetWriterDc() string {
+	if x != nil {
+		return x.WriterDc
+	}
+	return ""
+}
+
+func (x *AccountPacing) GetBudgetVersion() uint64 {
+	if x != nil {
+		return x.BudgetVersion
+	}
+	return 0
+}
+
+func (x *AccountPacing) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *AccountPacing) GetBudgetDay() string {
+	if x != nil {
+		return x.BudgetDay
+	}
+	return ""
+}
+
+func (x *AccountPacing) GetBeginMs() int64 {
+	if x != nil {
+		return x.BeginMs
+	}
+	return 0
+}
+
+func (x *AccountPacing) GetEndMs() int64 {
+	if x != nil {
+		return x.EndMs
+	}
+	return 0
+}
+
+func (x *AccountPacing) GetTickMs() int64 {
+	if x != nil {
+		return x.TickMs
+	}
+	return 0
+}
+
+func (x *AccountPacing) GetAgeMs() int64 {
+	if x != nil {
+		return x.AgeMs
+	}
+	return 0
+}
+
+func (x *AccountPacing) GetDataset() string {
+	if x != nil {
+		return x.Dataset
+	}
+	return ""
+}
+
+func (x *AccountPacing) GetSpendAgeMs() int64 {
+	if x != nil {
+		return x.SpendAgeMs
+	}
+	return 0
+}
+
+func (x *AccountPacing) GetPlannedShare() float64 {
+	if x != nil {
+		return x.PlannedShare
+	}
+	return 0
+}
+
+func (x *AccountPacing) GetOtherCurrencies() []string {
+	if x != nil {
+		return x.OtherCurrencies
+	}
+	return nil
+}
+
+func (x *AccountPacing) GetCounts() *PacingCounts {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *AccountPacing) GetCampaigns() []*PacedBudget {
+	if x != nil {
+		return x.Campaigns
+	}
+	return nil
+}
+
+func (x *AccountPacing) GetShared() []*PacedBudget {
+	if x != nil {
+		return x.Shared
+	}
+	return nil
+}
+
+// PacedBudget is a campaign, an arm of one, or a shared budget.
+type PacedBudget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The parameters: the least of its own and of those of the budgets above it.
+	Open        bool    `protobuf:"varint,2,opt,name=open,proto3" json:"open,omitempty"`                // the gate: if false, the campaign takes part in no auction
+	Probability float64 `protobuf:"fixed64,3,opt,name=probability,proto3" json:"probability,omitempty"` // that the campaign takes part in an auction, while the gate is open
+	Multiplier  float64 `protobuf:"fixed64,4,opt,name=multiplier,proto3" json:"multiplier,omitempty"`   // of its bids
+	// Why its own parameters are so: behind_plan, ahead_of_plan, budget_spent, no_budget, stale_hold,
+	// stale_stop, paused, first_tick, tiny_budget or earlier_day. A paused campaign takes part in no
+	// auction. Empty: it has no budget of its own.
+	Reason          string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	LimitedBy       string `protobuf:"bytes,6,opt,name=limited_by,json=limitedBy,proto3" json:"limited_by,omitempty"`                           // shared budget or campaign above it whose parameters are the least; empty: its own are
+	Budgeted        bool   `protobuf:"varint,7,opt,name=budgeted,proto3" json:"budgeted,omitempty"`                                             // it has a budget of its own; otherwise the amounts below, except for the spend, are 0
+	BudgetMicros    int64  `protobuf:"varint,8,opt,name=budget_micros,json=budgetMicros,proto3" json:"budget_micros,omitempty"`                 // of the day
+	SpentMicros     int64  `protobuf:"varint,9,opt,name=spent_micros,json=spentMicros,proto3" json:"spent_micros,omitempty"`                    // on the day, by the tick
+	PlannedMicros   int64  `protobuf:"varint,10,opt,name=planned_micros,json=plannedMicros,proto3" json:"planned_micros,omitempty"`             // that it was to have spent by the tick
+	AllowanceMicros *int64 `protobuf:"varint,11,opt,name=allowance_micros,json=allowanceMicros,proto3,oneof" json:"allowance_micros,omitempty"` // of a tiny budget: what may be spent until the next tick
+	// Why it has no budget on the day: no_flight, amount_zero, period_spent (the lifetime budget, or
+	// that of the month, was spent on earlier days), not_known (spend of earlier days cannot be read
+	// yet). Empty: it has a budget, or it is not known why. Only in GetPacing.
+	NoBudget      string         `protobuf:"bytes,12,opt,name=no_budget,json=noBudget,proto3" json:"no_budget,omitempty"`
+	NextFlight    string         `protobuf:"bytes,13,opt,name=next_flight,json=nextFlight,proto3" json:"next_flight,omitempty"` // YYYY-MM-DD, with no_flight; empty: no flight follows
+	Arms          []*PacedBudget `protobuf:"bytes,14,rep,name=arms,proto3" json:"arms,omitempty"`                               // of a campaign, ordered by id
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PacedBudget) Reset() {
+	*x = PacedBudget{}
+	mi := &file_weir_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PacedBudget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PacedBudget) ProtoMessage() {}
+
+func (x *PacedBudget) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PacedBudget.ProtoReflect.Descriptor instead.
+func (*PacedBudget) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *PacedBudget) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PacedBudget) GetOpen() bool {
+	if x != nil {
+		return x.Open
+	}
+	return false
+}
+
+func (x *PacedBudget) GetProbability() float64 {
+	if x != nil {
+		return x.Probability
+	}
+	return 0
+}
+
+func (x *PacedBudget) GetMultiplier() float64 {
+	if x != nil {
+		return x.Multiplier
+	}
+	return 0
+}
+
+func (x *PacedBudget) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PacedBudget) GetLimitedBy() string {
+	if x != nil {
+		return x.LimitedBy
+	}
+	return ""
+}
+
+func (x *PacedBudget) GetBudgeted() bool {
+	if x != nil {
+		return x.Budgeted
+	}
+	return false
+}
+
+func (x *PacedBudget) GetBudgetMicros() int64 {
+	if x != nil {
+		return x.BudgetMicros
+	}
+	return 0
+}
+
+func (x *PacedBudget) GetSpentMicros() int64 {
+	if x != nil {
+		return x.SpentMicros
+	}
+	return 0
+}
+
+func (x *PacedBudget) GetPlannedMicros() int64 {
+	if x != nil {
+		return x.PlannedMicros
+	}
+	return 0
+}
+
+func (x *PacedBudget) GetAllowanceMicros() int64 {
+	if x != nil && x.AllowanceMicros != nil {
+		return *x.AllowanceMicros
+	}
+	return 0
+}
+
+func (x *PacedBudget) GetNoBudget() string {
+	if x != nil {
+		return x.NoBudget
+	}
+	return ""
+}
+
+func (x *PacedBudget) GetNextFlight() string {
+	if x != nil {
+		return x.NextFlight
+	}
+	return ""
+}
+
+func (x *PacedBudget) GetArms() []*PacedBudget {
+	if x != nil {
+		return x.Arms
+	}
+	return nil
+}
+
+// PacingCounts counts campaigns. The arms of a campaign count as one campaign.
+type PacingCounts struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Campaigns     int64                  `protobuf:"varint,1,opt,name=campaigns,proto3" json:"campaigns,omitempty"`
+	Open          int64                  `protobuf:"varint,2,opt,name=open,proto3" json:"open,omitempty"`                                                                                 // that take part in auctions
+	Limited       int64                  `protobuf:"varint,3,opt,name=limited,proto3" json:"limited,omitempty"`                                                                           // by a shared budget
+	Reasons       map[string]int64       `protobuf:"bytes,4,rep,name=reasons,proto3" json:"reasons,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"` // by PacedBudget.reason; without one: no_own_budget
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PacingCounts) Reset() {
+	*x = PacingCounts{}
+	mi := &file_weir_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PacingCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PacingCounts) ProtoMessage() {}
+
+func (x *PacingCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PacingCounts.ProtoReflect.Descriptor instead.
+func (*PacingCounts) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *PacingCounts) GetCampaigns() int64 {
+	if x != nil {
+		return x.Campaigns
+	}
+	return 0
+}
+
+func (x *PacingCounts) GetOpen() int64 {
+	if x != nil {
+		return x.Open
+	}
+	return 0
+}
+
+func (x *PacingCounts) GetLimited() int64 {
+	if x != nil {
+		return x.Limited
+	}
+	return 0
+}
+
+func (x *PacingCounts) GetReasons() map[string]int64 {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+type ListPacingRequest struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Campaign       string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`                                      // only the accounts that have it; empty: all accounts
+	Limit          int32                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`                                           // accounts of a page: 1 to 1000, 0 for 100
+	PageToken      string                 `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`                   // next_page_token of the previous page; the campaign has to be the same
+	MaxStalenessMs int64                  `protobuf:"varint,4,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ListPacingRequest) Reset() {
+	*x = ListPacingRequest{}
+	mi := &file_weir_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPacingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPacingRequest) ProtoMessage() {}
+
+func (x *ListPacingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPacingRequest.ProtoReflect.Descriptor instead.
+func (*ListPacingRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ListPacingRequest) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *ListPacingRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListPacingRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListPacingRequest) GetMaxStalenessMs() int64 {
+	if x != nil {
+		return x.MaxStalenessMs
+	}
+	return 0
+}
+
+type ListPacingResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Accounts      []*AccountPacing       `protobuf:"bytes,1,rep,name=accounts,proto3" json:"accounts,omitempty"`
+	NextPageToken string                 `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"` // empty: this was the last page
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListPacingResponse) Reset() {
+	*x = ListPacingResponse{}
+	mi := &file_weir_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListPacingResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListPacingResponse) ProtoMessage() {}
+
+func (x *ListPacingResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListPacingResponse.ProtoReflect.Descriptor instead.
+func (*ListPacingResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ListPacingResponse) GetAccounts() []*AccountPacing {
+	if x != nil {
+		return x.Accounts
+	}
+	return nil
+}
+
+func (x *ListPacingResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+type GetPacingStatusRequest struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Partition      *int32                 `protobuf:"varint,1,opt,name=partition,proto3,oneof" json:"partition,omitempty"`                             // absent: all
+	MaxStalenessMs int64                  `protobuf:"varint,2,opt,name=max_staleness_ms,json=maxStalenessMs,proto3" json:"max_staleness_ms,omitempty"` // of a standby that may answer if the owner does not; 0: only the owner
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *GetPacingStatusRequest) Reset() {
+	*x = GetPacingStatusRequest{}
+	mi := &file_weir_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetPacingStatusRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetPacingStatusRequest) ProtoMessage() {}
+
+func (x *GetPacingStatusRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetPacingStatusRequest.ProtoReflect.Descriptor instead.
+func (*GetPacingStatusRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *GetPacingStatusRequest) GetPartition() int32 {
+	if x != nil && x.Partition != nil {
+		return *x.Partition
+	}
+	return 0
+}
+
+func (x *GetPacingStatusRequest) GetMaxStalenessMs() int64 {
+	if x != nil {
+		return x.MaxStalenessMs
+	}
+	return 0
+}
+
+type GetPacingStatusResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shards        []*PacingShard         `protobuf:"bytes,1,rep,name=shards,proto3" json:"shards,omitempty"` // ordered by partition
+	Gaps          []*Gap                 `protobuf:"bytes,2,rep,name=gaps,proto3" json:"gaps,omitempty"`     // partitions that cannot be read now
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetPacingStatusResponse) Reset() {
+	*x = GetPacingStatusResponse{}
+	mi := &file_weir_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetPacingStatusResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetPacingStatusResponse) ProtoMessage() {}
+
+func (x *GetPacingStatusResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetPacingStatusResponse.ProtoReflect.Descriptor instead.
+func (*GetPacingStatusResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *GetPacingStatusResponse) GetShards() []*PacingShard {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+func (x *GetPacingStatusResponse) GetGaps() []*Gap {
+	if x != nil {
+		return x.Gaps
+	}
+	return nil
+}
+
+// PacingShard is the pacing of the accounts of a partition.
+type PacingShard struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Partition     int32                  `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
+	Accounts      int64                  `protobuf:"varint,2,opt,name=accounts,proto3" json:"accounts,omitempty"`
+	Counts        *PacingCounts          `protobuf:"bytes,3,opt,name=counts,proto3" json:"counts,omitempty"`
+	WriterDcs     []string               `protobuf:"bytes,4,rep,name=writer_dcs,json=writerDcs,proto3" json:"writer_dcs,omitempty"`             // datacentres of the controllers, in order
+	Datasets      []string               `protobuf:"bytes,5,rep,name=datasets,proto3" json:"datasets,omitempty"`                                // datacentres that have counted the spend, in order
+	OldestAccount string                 `protobuf:"bytes,6,opt,name=oldest_account,json=oldestAccount,proto3" json:"oldest_account,omitempty"` // whose parameters are the oldest; empty: no account is paced
+	OldestAgeMs   int64                  `protobuf:"varint,7,opt,name=oldest_age_ms,json=oldestAgeMs,proto3" json:"oldest_age_ms,omitempty"`    // of these parameters
+	SpendAgeMs    int64                  `protobuf:"varint,8,opt,name=spend_age_ms,json=spendAgeMs,proto3" json:"spend_age_ms,omitempty"`       // the greatest age of the spend at a tick
+	AsOf          *AsOf                  `protobuf:"bytes,9,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`                            // its served_by has the owner
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PacingShard) Reset() {
+	*x = PacingShard{}
+	mi := &file_weir_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PacingShard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PacingShard) ProtoMessage() {}
+
+func (x *PacingShard) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PacingShard.ProtoReflect.Descriptor instead.
+func (*PacingShard) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PacingShard) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *PacingShard) GetAccounts() int64 {
+	if x != nil {
+		return x.Accounts
+	}
+	return 0
+}
+
+func (x *PacingShard) GetCounts() *PacingCounts {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *PacingShard) GetWriterDcs() []string {
+	if x != nil {
+		return x.WriterDcs
+	}
+	return nil
+}
+
+func (x *PacingShard) GetDatasets() []string {
+	if x != nil {
+		return x.Datasets
+	}
+	return nil
+}
+
+func (x *PacingShard) GetOldestAccount() string {
+	if x != nil {
+		return x.OldestAccount
+	}
+	return ""
+}
+
+func (x *PacingShard) GetOldestAgeMs() int64 {
+	if x != nil {
+		return x.OldestAgeMs
+	}
+	return 0
+}
+
+func (x *PacingShard) GetSpendAgeMs() int64 {
+	if x != nil {
+		return x.SpendAgeMs
+	}
+	return 0
+}
+
+func (x *PacingShard) GetAsOf() *AsOf {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
 type TopSpendRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Day            string                 `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"`                                                // budget day, YYYY-MM-DD; empty: from and to
@@ -1468,7 +2307,7 @@ type TopSpendRequest struct {
 
 func (x *TopSpendRequest) Reset() {
 	*x = TopSpendRequest{}
-	mi := &file_weir_proto_msgTypes[18]
+	mi := &file_weir_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1480,7 +2319,7 @@ func (x *TopSpendRequest) String() string {
 func (*TopSpendRequest) ProtoMessage() {}
 
 func (x *TopSpendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[18]
+	mi := &file_weir_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1493,7 +2332,7 @@ func (x *TopSpendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopSpendRequest.ProtoReflect.Descriptor instead.
 func (*TopSpendRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{18}
+	return file_weir_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TopSpendRequest) GetDay() string {
@@ -1572,7 +2411,7 @@ type TopSpendResponse struct {
 
 func (x *TopSpendResponse) Reset() {
 	*x = TopSpendResponse{}
-	mi := &file_weir_proto_msgTypes[19]
+	mi := &file_weir_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +2423,7 @@ func (x *TopSpendResponse) String() string {
 func (*TopSpendResponse) ProtoMessage() {}
 
 func (x *TopSpendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[19]
+	mi := &file_weir_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +2436,7 @@ func (x *TopSpendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopSpendResponse.ProtoReflect.Descriptor instead.
 func (*TopSpendResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{19}
+	return file_weir_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TopSpendResponse) GetRows() []*SpendRow {
@@ -1633,7 +2472,7 @@ type CurrencyTotal struct {
 
 func (x *CurrencyTotal) Reset() {
 	*x = CurrencyTotal{}
-	mi := &file_weir_proto_msgTypes[20]
+	mi := &file_weir_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +2484,7 @@ func (x *CurrencyTotal) String() string {
 func (*CurrencyTotal) ProtoMessage() {}
 
 func (x *CurrencyTotal) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[20]
+	mi := &file_weir_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +2497,7 @@ func (x *CurrencyTotal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrencyTotal.ProtoReflect.Descriptor instead.
 func (*CurrencyTotal) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{20}
+	return file_weir_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CurrencyTotal) GetCurrency() string {
@@ -1703,7 +2542,7 @@ type DaySpend struct {
 
 func (x *DaySpend) Reset() {
 	*x = DaySpend{}
-	mi := &file_weir_proto_msgTypes[21]
+	mi := &file_weir_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1715,7 +2554,7 @@ func (x *DaySpend) String() string {
 func (*DaySpend) ProtoMessage() {}
 
 func (x *DaySpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[21]
+	mi := &file_weir_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1728,7 +2567,7 @@ func (x *DaySpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaySpend.ProtoReflect.Descriptor instead.
 func (*DaySpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{21}
+	return file_weir_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DaySpend) GetDay() string {
@@ -1785,7 +2624,7 @@ type DcSpend struct {
 
 func (x *DcSpend) Reset() {
 	*x = DcSpend{}
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1797,7 +2636,7 @@ func (x *DcSpend) String() string {
 func (*DcSpend) ProtoMessage() {}
 
 func (x *DcSpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1810,7 +2649,7 @@ func (x *DcSpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DcSpend.ProtoReflect.Descriptor instead.
 func (*DcSpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{22}
+	return file_weir_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DcSpend) GetServingDc() string {
@@ -1857,7 +2696,7 @@ type AsOf struct {
 
 func (x *AsOf) Reset() {
 	*x = AsOf{}
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1869,7 +2708,7 @@ func (x *AsOf) String() string {
 func (*AsOf) ProtoMessage() {}
 
 func (x *AsOf) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1882,7 +2721,7 @@ func (x *AsOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsOf.ProtoReflect.Descriptor instead.
 func (*AsOf) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{23}
+	return file_weir_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AsOf) GetPartition() int32 {
@@ -1949,7 +2788,7 @@ type ServedBy struct {
 
 func (x *ServedBy) Reset() {
 	*x = ServedBy{}
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1961,7 +2800,7 @@ func (x *ServedBy) String() string {
 func (*ServedBy) ProtoMessage() {}
 
 func (x *ServedBy) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1974,7 +2813,7 @@ func (x *ServedBy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServedBy.ProtoReflect.Descriptor instead.
 func (*ServedBy) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{24}
+	return file_weir_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ServedBy) GetInstance() string {
@@ -2019,7 +2858,7 @@ type GetAccountRequest struct {
 
 func (x *GetAccountRequest) Reset() {
 	*x = GetAccountRequest{}
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2031,7 +2870,7 @@ func (x *GetAccountRequest) String() string {
 func (*GetAccountRequest) ProtoMessage() {}
 
 func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2044,7 +2883,7 @@ func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountRequest.ProtoReflect.Descriptor instead.
 func (*GetAccountRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{25}
+	return file_weir_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetAccountRequest) GetAccount() string {
@@ -2087,7 +2926,7 @@ type GetAccountResponse struct {
 
 func (x *GetAccountResponse) Reset() {
 	*x = GetAccountResponse{}
-	mi := &file_weir_proto_msgTypes[26]
+	mi := &file_weir_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2099,7 +2938,7 @@ func (x *GetAccountResponse) String() string {
 func (*GetAccountResponse) ProtoMessage() {}
 
 func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[26]
+	mi := &file_weir_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2112,7 +2951,7 @@ func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountResponse.ProtoReflect.Descriptor instead.
 func (*GetAccountResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{26}
+	return file_weir_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetAccountResponse) GetAccount() string {
@@ -2165,7 +3004,7 @@ type DatasetChoice struct {
 
 func (x *DatasetChoice) Reset() {
 	*x = DatasetChoice{}
-	mi := &file_weir_proto_msgTypes[27]
+	mi := &file_weir_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2177,7 +3016,7 @@ func (x *DatasetChoice) String() string {
 func (*DatasetChoice) ProtoMessage() {}
 
 func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[27]
+	mi := &file_weir_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2190,7 +3029,7 @@ func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatasetChoice.ProtoReflect.Descriptor instead.
 func (*DatasetChoice) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{27}
+	return file_weir_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DatasetChoice) GetShard() int32 {
@@ -2260,7 +3099,7 @@ type OriginTime struct {
 
 func (x *OriginTime) Reset() {
 	*x = OriginTime{}
-	mi := &file_weir_proto_msgTypes[28]
+	mi := &file_weir_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2272,7 +3111,7 @@ func (x *OriginTime) String() string {
 func (*OriginTime) ProtoMessage() {}
 
 func (x *OriginTime) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[28]
+	mi := &file_weir_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2285,7 +3124,7 @@ func (x *OriginTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginTime.ProtoReflect.Descriptor instead.
 func (*OriginTime) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{28}
+	return file_weir_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *OriginTime) GetDc() string {
@@ -2312,7 +3151,7 @@ type ListDatasetsRequest struct {
 
 func (x *ListDatasetsRequest) Reset() {
 	*x = ListDatasetsRequest{}
-	mi := &file_weir_proto_msgTypes[29]
+	mi := &file_weir_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2324,7 +3163,7 @@ func (x *ListDatasetsRequest) String() string {
 func (*ListDatasetsRequest) ProtoMessage() {}
 
 func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[29]
+	mi := &file_weir_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2337,7 +3176,7 @@ func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsRequest.ProtoReflect.Descriptor instead.
 func (*ListDatasetsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{29}
+	return file_weir_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListDatasetsRequest) GetAccount() string {
@@ -2364,7 +3203,7 @@ type ListDatasetsResponse struct {
 
 func (x *ListDatasetsResponse) Reset() {
 	*x = ListDatasetsResponse{}
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +3215,7 @@ func (x *ListDatasetsResponse) String() string {
 func (*ListDatasetsResponse) ProtoMessage() {}
 
 func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +3228,7 @@ func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsResponse.ProtoReflect.Descriptor instead.
 func (*ListDatasetsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{30}
+	return file_weir_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListDatasetsResponse) GetShards() []*ShardDatasets {
@@ -2416,7 +3255,7 @@ type ShardDatasets struct {
 
 func (x *ShardDatasets) Reset() {
 	*x = ShardDatasets{}
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +3267,7 @@ func (x *ShardDatasets) String() string {
 func (*ShardDatasets) ProtoMessage() {}
 
 func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +3280,7 @@ func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDatasets.ProtoReflect.Descriptor instead.
 func (*ShardDatasets) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{31}
+	return file_weir_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ShardDatasets) GetChoice() *DatasetChoice {
@@ -2483,7 +3322,7 @@ type Dataset struct {
 
 func (x *Dataset) Reset() {
 	*x = Dataset{}
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +3334,7 @@ func (x *Dataset) String() string {
 func (*Dataset) ProtoMessage() {}
 
 func (x *Dataset) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +3347,7 @@ func (x *Dataset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dataset.ProtoReflect.Descriptor instead.
 func (*Dataset) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{32}
+	return file_weir_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Dataset) GetDc() string {
@@ -2617,7 +3456,7 @@ type ListHealthRequest struct {
 
 func (x *ListHealthRequest) Reset() {
 	*x = ListHealthRequest{}
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2629,7 +3468,7 @@ func (x *ListHealthRequest) String() string {
 func (*ListHealthRequest) ProtoMessage() {}
 
 func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2642,7 +3481,7 @@ func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthRequest.ProtoReflect.Descriptor instead.
 func (*ListHealthRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{33}
+	return file_weir_proto_rawDescGZIP(), []int{43}
 }
 
 type ListHealthResponse struct {
@@ -2655,7 +3494,7 @@ type ListHealthResponse struct {
 
 func (x *ListHealthResponse) Reset() {
 	*x = ListHealthResponse{}
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2667,7 +3506,7 @@ func (x *ListHealthResponse) String() string {
 func (*ListHealthResponse) ProtoMessage() {}
 
 func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2680,7 +3519,7 @@ func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthResponse.ProtoReflect.Descriptor instead.
 func (*ListHealthResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{34}
+	return file_weir_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ListHealthResponse) GetShards() []*ShardHealth {
@@ -2709,7 +3548,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2721,7 +3560,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2734,7 +3573,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{35}
+	return file_weir_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Gap) GetPartition() int32 {
@@ -2780,7 +3619,7 @@ type ShardHealth struct {
 
 func (x *ShardHealth) Reset() {
 	*x = ShardHealth{}
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2792,7 +3631,7 @@ func (x *ShardHealth) String() string {
 func (*ShardHealth) ProtoMessage() {}
 
 func (x *ShardHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2805,7 +3644,7 @@ func (x *ShardHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardHealth.ProtoReflect.Descriptor instead.
 func (*ShardHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{36}
+	return file_weir_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ShardHealth) GetWriterDc() string {
@@ -2923,7 +3762,7 @@ type OriginHealth struct {
 
 func (x *OriginHealth) Reset() {
 	*x = OriginHealth{}
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2935,7 +3774,7 @@ func (x *OriginHealth) String() string {
 func (*OriginHealth) ProtoMessage() {}
 
 func (x *OriginHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2948,7 +3787,7 @@ func (x *OriginHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginHealth.ProtoReflect.Descriptor instead.
 func (*OriginHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{37}
+	return file_weir_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *OriginHealth) GetDc() string {
@@ -3015,7 +3854,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3866,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3879,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{38}
+	return file_weir_proto_rawDescGZIP(), []int{48}
 }
 
 // GetClusterResponse has dc, dcs, topics, partitions and generation of the spend counter. All are
@@ -3062,7 +3901,7 @@ type GetClusterResponse struct {
 
 func (x *GetClusterResponse) Reset() {
 	*x = GetClusterResponse{}
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3074,7 +3913,7 @@ func (x *GetClusterResponse) String() string {
 func (*GetClusterResponse) ProtoMessage() {}
 
 func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3087,7 +3926,7 @@ func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterResponse.ProtoReflect.Descriptor instead.
 func (*GetClusterResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{39}
+	return file_weir_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *GetClusterResponse) GetBrokers() []string {
@@ -3168,7 +4007,7 @@ type LeaseSettings struct {
 
 func (x *LeaseSettings) Reset() {
 	*x = LeaseSettings{}
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3180,7 +4019,7 @@ func (x *LeaseSettings) String() string {
 func (*LeaseSettings) ProtoMessage() {}
 
 func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3193,7 +4032,7 @@ func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSettings.ProtoReflect.Descriptor instead.
 func (*LeaseSettings) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{40}
+	return file_weir_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *LeaseSettings) GetTable() string {
@@ -3241,7 +4080,7 @@ type CreateSavepointRequest struct {
 
 func (x *CreateSavepointRequest) Reset() {
 	*x = CreateSavepointRequest{}
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3253,7 +4092,7 @@ func (x *CreateSavepointRequest) String() string {
 func (*CreateSavepointRequest) ProtoMessage() {}
 
 func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3266,7 +4105,7 @@ func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointRequest.ProtoReflect.Descriptor instead.
 func (*CreateSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{41}
+	return file_weir_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CreateSavepointRequest) GetName() string {
@@ -3297,7 +4136,7 @@ type CreateSavepointResponse struct {
 
 func (x *CreateSavepointResponse) Reset() {
 	*x = CreateSavepointResponse{}
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3309,7 +4148,7 @@ func (x *CreateSavepointResponse) String() string {
 func (*CreateSavepointResponse) ProtoMessage() {}
 
 func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3322,7 +4161,7 @@ func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointResponse.ProtoReflect.Descriptor instead.
 func (*CreateSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{42}
+	return file_weir_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CreateSavepointResponse) GetApp() string {
@@ -3376,7 +4215,7 @@ type ListPartitionsRequest struct {
 
 func (x *ListPartitionsRequest) Reset() {
 	*x = ListPartitionsRequest{}
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3388,7 +4227,7 @@ func (x *ListPartitionsRequest) String() string {
 func (*ListPartitionsRequest) ProtoMessage() {}
 
 func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3401,7 +4240,7 @@ func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsRequest.ProtoReflect.Descriptor instead.
 func (*ListPartitionsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{43}
+	return file_weir_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ListPartitionsRequest) GetApp() string {
@@ -3421,7 +4260,7 @@ type ListPartitionsResponse struct {
 
 func (x *ListPartitionsResponse) Reset() {
 	*x = ListPartitionsResponse{}
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3433,7 +4272,7 @@ func (x *ListPartitionsResponse) String() string {
 func (*ListPartitionsResponse) ProtoMessage() {}
 
 func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3446,7 +4285,7 @@ func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsResponse.ProtoReflect.Descriptor instead.
 func (*ListPartitionsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{44}
+	return file_weir_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ListPartitionsResponse) GetPartitions() []*Partition {
@@ -3474,7 +4313,7 @@ type WaitingRole struct {
 
 func (x *WaitingRole) Reset() {
 	*x = WaitingRole{}
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3486,7 +4325,7 @@ func (x *WaitingRole) String() string {
 func (*WaitingRole) ProtoMessage() {}
 
 func (x *WaitingRole) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3499,7 +4338,7 @@ func (x *WaitingRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRole.ProtoReflect.Descriptor instead.
 func (*WaitingRole) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{45}
+	return file_weir_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *WaitingRole) GetInstance() string {
@@ -3542,7 +4381,7 @@ type Partition struct {
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3554,7 +4393,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3567,7 +4406,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{46}
+	return file_weir_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Partition) GetApp() string {
@@ -3693,7 +4532,7 @@ type PushStatus struct {
 
 func (x *PushStatus) Reset() {
 	*x = PushStatus{}
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3705,7 +4544,7 @@ func (x *PushStatus) String() string {
 func (*PushStatus) ProtoMessage() {}
 
 func (x *PushStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3718,7 +4557,7 @@ func (x *PushStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushStatus.ProtoReflect.Descriptor instead.
 func (*PushStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{47}
+	return file_weir_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PushStatus) GetTarget() string {
@@ -3804,7 +4643,7 @@ type CopyStatus struct {
 
 func (x *CopyStatus) Reset() {
 	*x = CopyStatus{}
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3816,7 +4655,7 @@ func (x *CopyStatus) String() string {
 func (*CopyStatus) ProtoMessage() {}
 
 func (x *CopyStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3829,7 +4668,7 @@ func (x *CopyStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyStatus.ProtoReflect.Descriptor instead.
 func (*CopyStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{48}
+	return file_weir_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CopyStatus) GetDc() string {
@@ -3921,7 +4760,7 @@ type CopyResume struct {
 
 func (x *CopyResume) Reset() {
 	*x = CopyResume{}
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3933,7 +4772,7 @@ func (x *CopyResume) String() string {
 func (*CopyResume) ProtoMessage() {}
 
 func (x *CopyResume) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3946,7 +4785,7 @@ func (x *CopyResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResume.ProtoReflect.Descriptor instead.
 func (*CopyResume) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{49}
+	return file_weir_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CopyResume) GetNext() int64 {
@@ -3982,7 +4821,7 @@ type UnreadableInput struct {
 
 func (x *UnreadableInput) Reset() {
 	*x = UnreadableInput{}
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3994,7 +4833,7 @@ func (x *UnreadableInput) String() string {
 func (*UnreadableInput) ProtoMessage() {}
 
 func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4007,7 +4846,7 @@ func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreadableInput.ProtoReflect.Descriptor instead.
 func (*UnreadableInput) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{50}
+	return file_weir_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *UnreadableInput) GetTopic() string {
@@ -4042,7 +4881,7 @@ type AppNotRunning struct {
 
 func (x *AppNotRunning) Reset() {
 	*x = AppNotRunning{}
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4054,7 +4893,7 @@ func (x *AppNotRunning) String() string {
 func (*AppNotRunning) ProtoMessage() {}
 
 func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4067,7 +4906,7 @@ func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppNotRunning.ProtoReflect.Descriptor instead.
 func (*AppNotRunning) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{51}
+	return file_weir_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *AppNotRunning) GetApp() string {
@@ -4093,7 +4932,7 @@ type SkippedRange struct {
 
 func (x *SkippedRange) Reset() {
 	*x = SkippedRange{}
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4105,7 +4944,7 @@ func (x *SkippedRange) String() string {
 func (*SkippedRange) ProtoMessage() {}
 
 func (x *SkippedRange) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4118,7 +4957,7 @@ func (x *SkippedRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedRange.ProtoReflect.Descriptor instead.
 func (*SkippedRange) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{52}
+	return file_weir_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SkippedRange) GetTopic() string {
@@ -4175,7 +5014,7 @@ type RestoreLeft struct {
 
 func (x *RestoreLeft) Reset() {
 	*x = RestoreLeft{}
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4187,7 +5026,7 @@ func (x *RestoreLeft) String() string {
 func (*RestoreLeft) ProtoMessage() {}
 
 func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4200,7 +5039,7 @@ func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreLeft.ProtoReflect.Descriptor instead.
 func (*RestoreLeft) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{53}
+	return file_weir_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *RestoreLeft) GetRecords() int64 {
@@ -4239,7 +5078,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4251,7 +5090,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4264,7 +5103,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{54}
+	return file_weir_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *GetStateRequest) GetApp() string {
@@ -4312,7 +5151,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_weir_proto_msgTypes[55]
+	mi := &file_weir_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4324,7 +5163,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[55]
+	mi := &file_weir_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4337,7 +5176,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{55}
+	return file_weir_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *GetStateResponse) GetEntry() *StateEntry {
@@ -4368,7 +5207,7 @@ type StateEntry struct {
 
 func (x *StateEntry) Reset() {
 	*x = StateEntry{}
-	mi := &file_weir_proto_msgTypes[56]
+	mi := &file_weir_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4380,7 +5219,7 @@ func (x *StateEntry) String() string {
 func (*StateEntry) ProtoMessage() {}
 
 func (x *StateEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[56]
+	mi := &file_weir_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4393,7 +5232,7 @@ func (x *StateEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
 func (*StateEntry) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{56}
+	return file_weir_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *StateEntry) GetPartition() int32 {
@@ -4455,7 +5294,7 @@ type ScanStateRequest struct {
 
 func (x *ScanStateRequest) Reset() {
 	*x = ScanStateRequest{}
-	mi := &file_weir_proto_msgTypes[57]
+	mi := &file_weir_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4467,7 +5306,7 @@ func (x *ScanStateRequest) String() string {
 func (*ScanStateRequest) ProtoMessage() {}
 
 func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[57]
+	mi := &file_weir_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4480,7 +5319,7 @@ func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
 func (*ScanStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{57}
+	return file_weir_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ScanStateRequest) GetApp() string {
@@ -4557,7 +5396,7 @@ type ScanStateResponse struct {
 
 func (x *ScanStateResponse) Reset() {
 	*x = ScanStateResponse{}
-	mi := &file_weir_proto_msgTypes[58]
+	mi := &file_weir_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4569,7 +5408,7 @@ func (x *ScanStateResponse) String() string {
 func (*ScanStateResponse) ProtoMessage() {}
 
 func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[58]
+	mi := &file_weir_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4582,7 +5421,7 @@ func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
 func (*ScanStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{58}
+	return file_weir_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ScanStateResponse) GetEntries() []*StateEntry {
@@ -4617,7 +5456,7 @@ type HashStateRequest struct {
 
 func (x *HashStateRequest) Reset() {
 	*x = HashStateRequest{}
-	mi := &file_weir_proto_msgTypes[59]
+	mi := &file_weir_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4629,7 +5468,7 @@ func (x *HashStateRequest) String() string {
 func (*HashStateRequest) ProtoMessage() {}
 
 func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[59]
+	mi := &file_weir_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4642,7 +5481,7 @@ func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
 func (*HashStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{59}
+	return file_weir_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *HashStateRequest) GetApp() string {
@@ -4675,7 +5514,7 @@ type HashStateResponse struct {
 
 func (x *HashStateResponse) Reset() {
 	*x = HashStateResponse{}
-	mi := &file_weir_proto_msgTypes[60]
+	mi := &file_weir_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4687,7 +5526,7 @@ func (x *HashStateResponse) String() string {
 func (*HashStateResponse) ProtoMessage() {}
 
 func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[60]
+	mi := &file_weir_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4700,7 +5539,7 @@ func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
 func (*HashStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{60}
+	return file_weir_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *HashStateResponse) GetPartitions() []*PartitionHash {
@@ -4720,7 +5559,7 @@ type PartitionHash struct {
 
 func (x *PartitionHash) Reset() {
 	*x = PartitionHash{}
-	mi := &file_weir_proto_msgTypes[61]
+	mi := &file_weir_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4732,7 +5571,7 @@ func (x *PartitionHash) String() string {
 func (*PartitionHash) ProtoMessage() {}
 
 func (x *PartitionHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[61]
+	mi := &file_weir_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4745,7 +5584,7 @@ func (x *PartitionHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
 func (*PartitionHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{61}
+	return file_weir_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *PartitionHash) GetAsOf() *AsOf {
@@ -4775,7 +5614,7 @@ type TableHash struct {
 
 func (x *TableHash) Reset() {
 	*x = TableHash{}
-	mi := &file_weir_proto_msgTypes[62]
+	mi := &file_weir_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4787,7 +5626,7 @@ func (x *TableHash) String() string {
 func (*TableHash) ProtoMessage() {}
 
 func (x *TableHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[62]
+	mi := &file_weir_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4800,7 +5639,7 @@ func (x *TableHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
 func (*TableHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{62}
+	return file_weir_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *TableHash) GetTable() uint32 {
@@ -4974,7 +5813,92 @@ const file_weir_proto_rawDesc = "" +
 	"\x10max_staleness_ms\x18\x03 \x01(\x03R\x0emaxStalenessMs\"q\n" +
 	"\x13ListBudgetsResponse\x122\n" +
 	"\bversions\x18\x01 \x03(\v2\x16.weir.v1.BudgetVersionR\bversions\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xfe\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"r\n" +
+	"\x10GetPacingRequest\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\x12(\n" +
+	"\x10max_staleness_ms\x18\x03 \x01(\x03R\x0emaxStalenessMs\"g\n" +
+	"\x11GetPacingResponse\x12.\n" +
+	"\x06pacing\x18\x01 \x01(\v2\x16.weir.v1.AccountPacingR\x06pacing\x12\"\n" +
+	"\x05as_of\x18\x02 \x01(\v2\r.weir.v1.AsOfR\x04asOf\"\xa7\x04\n" +
+	"\rAccountPacing\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
+	"\twriter_dc\x18\x02 \x01(\tR\bwriterDc\x12%\n" +
+	"\x0ebudget_version\x18\x03 \x01(\x04R\rbudgetVersion\x12\x1a\n" +
+	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12\x1d\n" +
+	"\n" +
+	"budget_day\x18\x05 \x01(\tR\tbudgetDay\x12\x19\n" +
+	"\bbegin_ms\x18\x06 \x01(\x03R\abeginMs\x12\x15\n" +
+	"\x06end_ms\x18\a \x01(\x03R\x05endMs\x12\x17\n" +
+	"\atick_ms\x18\b \x01(\x03R\x06tickMs\x12\x15\n" +
+	"\x06age_ms\x18\t \x01(\x03R\x05ageMs\x12\x18\n" +
+	"\adataset\x18\n" +
+	" \x01(\tR\adataset\x12 \n" +
+	"\fspend_age_ms\x18\v \x01(\x03R\n" +
+	"spendAgeMs\x12#\n" +
+	"\rplanned_share\x18\f \x01(\x01R\fplannedShare\x12)\n" +
+	"\x10other_currencies\x18\r \x03(\tR\x0fotherCurrencies\x12-\n" +
+	"\x06counts\x18\x0e \x01(\v2\x15.weir.v1.PacingCountsR\x06counts\x122\n" +
+	"\tcampaigns\x18\x0f \x03(\v2\x14.weir.v1.PacedBudgetR\tcampaigns\x12,\n" +
+	"\x06shared\x18\x10 \x03(\v2\x14.weir.v1.PacedBudgetR\x06shared\"\xe2\x03\n" +
+	"\vPacedBudget\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
+	"\vprobability\x18\x03 \x01(\x01R\vprobability\x12\x1e\n" +
+	"\n" +
+	"multiplier\x18\x04 \x01(\x01R\n" +
+	"multiplier\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x1d\n" +
+	"\n" +
+	"limited_by\x18\x06 \x01(\tR\tlimitedBy\x12\x1a\n" +
+	"\bbudgeted\x18\a \x01(\bR\bbudgeted\x12#\n" +
+	"\rbudget_micros\x18\b \x01(\x03R\fbudgetMicros\x12!\n" +
+	"\fspent_micros\x18\t \x01(\x03R\vspentMicros\x12%\n" +
+	"\x0eplanned_micros\x18\n" +
+	" \x01(\x03R\rplannedMicros\x12.\n" +
+	"\x10allowance_micros\x18\v \x01(\x03H\x00R\x0fallowanceMicros\x88\x01\x01\x12\x1b\n" +
+	"\tno_budget\x18\f \x01(\tR\bnoBudget\x12\x1f\n" +
+	"\vnext_flight\x18\r \x01(\tR\n" +
+	"nextFlight\x12(\n" +
+	"\x04arms\x18\x0e \x03(\v2\x14.weir.v1.PacedBudgetR\x04armsB\x13\n" +
+	"\x11_allowance_micros\"\xd4\x01\n" +
+	"\fPacingCounts\x12\x1c\n" +
+	"\tcampaigns\x18\x01 \x01(\x03R\tcampaigns\x12\x12\n" +
+	"\x04open\x18\x02 \x01(\x03R\x04open\x12\x18\n" +
+	"\alimited\x18\x03 \x01(\x03R\alimited\x12<\n" +
+	"\areasons\x18\x04 \x03(\v2\".weir.v1.PacingCounts.ReasonsEntryR\areasons\x1a:\n" +
+	"\fReasonsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x8e\x01\n" +
+	"\x11ListPacingRequest\x12\x1a\n" +
+	"\bcampaign\x18\x01 \x01(\tR\bcampaign\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\x12(\n" +
+	"\x10max_staleness_ms\x18\x04 \x01(\x03R\x0emaxStalenessMs\"p\n" +
+	"\x12ListPacingResponse\x122\n" +
+	"\baccounts\x18\x01 \x03(\v2\x16.weir.v1.AccountPacingR\baccounts\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"s\n" +
+	"\x16GetPacingStatusRequest\x12!\n" +
+	"\tpartition\x18\x01 \x01(\x05H\x00R\tpartition\x88\x01\x01\x12(\n" +
+	"\x10max_staleness_ms\x18\x02 \x01(\x03R\x0emaxStalenessMsB\f\n" +
+	"\n" +
+	"_partition\"i\n" +
+	"\x17GetPacingStatusResponse\x12,\n" +
+	"\x06shards\x18\x01 \x03(\v2\x14.weir.v1.PacingShardR\x06shards\x12 \n" +
+	"\x04gaps\x18\x02 \x03(\v2\f.weir.v1.GapR\x04gaps\"\xc2\x02\n" +
+	"\vPacingShard\x12\x1c\n" +
+	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x1a\n" +
+	"\baccounts\x18\x02 \x01(\x03R\baccounts\x12-\n" +
+	"\x06counts\x18\x03 \x01(\v2\x15.weir.v1.PacingCountsR\x06counts\x12\x1d\n" +
+	"\n" +
+	"writer_dcs\x18\x04 \x03(\tR\twriterDcs\x12\x1a\n" +
+	"\bdatasets\x18\x05 \x03(\tR\bdatasets\x12%\n" +
+	"\x0eoldest_account\x18\x06 \x01(\tR\roldestAccount\x12\"\n" +
+	"\roldest_age_ms\x18\a \x01(\x03R\voldestAgeMs\x12 \n" +
+	"\fspend_age_ms\x18\b \x01(\x03R\n" +
+	"spendAgeMs\x12\"\n" +
+	"\x05as_of\x18\t \x01(\v2\r.weir.v1.AsOfR\x04asOf\"\xfe\x01\n" +
 	"\x0fTopSpendRequest\x12\x10\n" +
 	"\x03day\x18\x01 \x01(\tR\x03day\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x18\n" +
@@ -5306,7 +6230,12 @@ const file_weir_proto_rawDesc = "" +
 	"SetBudgets\x12\x1a.weir.v1.SetBudgetsRequest\x1a\x1b.weir.v1.SetBudgetsResponse\x12J\n" +
 	"\n" +
 	"GetBudgets\x12\x1a.weir.v1.GetBudgetsRequest\x1a\x1b.weir.v1.GetBudgetsResponse\"\x03\x90\x02\x01\x12M\n" +
-	"\vListBudgets\x12\x1b.weir.v1.ListBudgetsRequest\x1a\x1c.weir.v1.ListBudgetsResponse\"\x03\x90\x02\x012\x8a\x02\n" +
+	"\vListBudgets\x12\x1b.weir.v1.ListBudgetsRequest\x1a\x1c.weir.v1.ListBudgetsResponse\"\x03\x90\x02\x012\xff\x01\n" +
+	"\rPacingService\x12G\n" +
+	"\tGetPacing\x12\x19.weir.v1.GetPacingRequest\x1a\x1a.weir.v1.GetPacingResponse\"\x03\x90\x02\x01\x12J\n" +
+	"\n" +
+	"ListPacing\x12\x1a.weir.v1.ListPacingRequest\x1a\x1b.weir.v1.ListPacingResponse\"\x03\x90\x02\x01\x12Y\n" +
+	"\x0fGetPacingStatus\x12\x1f.weir.v1.GetPacingStatusRequest\x1a .weir.v1.GetPacingStatusResponse\"\x03\x90\x02\x012\x8a\x02\n" +
 	"\x0eClusterService\x12J\n" +
 	"\n" +
 	"GetCluster\x12\x1a.weir.v1.GetClusterRequest\x1a\x1b.weir.v1.GetClusterResponse\"\x03\x90\x02\x01\x12T\n" +
@@ -5329,7 +6258,7 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 77)
 var file_weir_proto_goTypes = []any{
 	(*GetSpendRequest)(nil),         // 0: weir.v1.GetSpendRequest
 	(*GetSpendResponse)(nil),        // 1: weir.v1.GetSpendResponse
@@ -5349,146 +6278,175 @@ var file_weir_proto_goTypes = []any{
 	(*BudgetVersion)(nil),           // 15: weir.v1.BudgetVersion
 	(*ListBudgetsRequest)(nil),      // 16: weir.v1.ListBudgetsRequest
 	(*ListBudgetsResponse)(nil),     // 17: weir.v1.ListBudgetsResponse
-	(*TopSpendRequest)(nil),         // 18: weir.v1.TopSpendRequest
-	(*TopSpendResponse)(nil),        // 19: weir.v1.TopSpendResponse
-	(*CurrencyTotal)(nil),           // 20: weir.v1.CurrencyTotal
-	(*DaySpend)(nil),                // 21: weir.v1.DaySpend
-	(*DcSpend)(nil),                 // 22: weir.v1.DcSpend
-	(*AsOf)(nil),                    // 23: weir.v1.AsOf
-	(*ServedBy)(nil),                // 24: weir.v1.ServedBy
-	(*GetAccountRequest)(nil),       // 25: weir.v1.GetAccountRequest
-	(*GetAccountResponse)(nil),      // 26: weir.v1.GetAccountResponse
-	(*DatasetChoice)(nil),           // 27: weir.v1.DatasetChoice
-	(*OriginTime)(nil),              // 28: weir.v1.OriginTime
-	(*ListDatasetsRequest)(nil),     // 29: weir.v1.ListDatasetsRequest
-	(*ListDatasetsResponse)(nil),    // 30: weir.v1.ListDatasetsResponse
-	(*ShardDatasets)(nil),           // 31: weir.v1.ShardDatasets
-	(*Dataset)(nil),                 // 32: weir.v1.Dataset
-	(*ListHealthRequest)(nil),       // 33: weir.v1.ListHealthRequest
-	(*ListHealthResponse)(nil),      // 34: weir.v1.ListHealthResponse
-	(*Gap)(nil),                     // 35: weir.v1.Gap
-	(*ShardHealth)(nil),             // 36: weir.v1.ShardHealth
-	(*OriginHealth)(nil),            // 37: weir.v1.OriginHealth
-	(*GetClusterRequest)(nil),       // 38: weir.v1.GetClusterRequest
-	(*GetClusterResponse)(nil),      // 39: weir.v1.GetClusterResponse
-	(*LeaseSettings)(nil),           // 40: weir.v1.LeaseSettings
-	(*CreateSavepointRequest)(nil),  // 41: weir.v1.CreateSavepointRequest
-	(*CreateSavepointResponse)(nil), // 42: weir.v1.CreateSavepointResponse
-	(*ListPartitionsRequest)(nil),   // 43: weir.v1.ListPartitionsRequest
-	(*ListPartitionsResponse)(nil),  // 44: weir.v1.ListPartitionsResponse
-	(*WaitingRole)(nil),             // 45: weir.v1.WaitingRole
-	(*Partition)(nil),               // 46: weir.v1.Partition
-	(*PushStatus)(nil),              // 47: weir.v1.PushStatus
-	(*CopyStatus)(nil),              // 48: weir.v1.CopyStatus
-	(*CopyResume)(nil),              // 49: weir.v1.CopyResume
-	(*UnreadableInput)(nil),         // 50: weir.v1.UnreadableInput
-	(*AppNotRunning)(nil),           // 51: weir.v1.AppNotRunning
-	(*SkippedRange)(nil),            // 52: weir.v1.SkippedRange
-	(*RestoreLeft)(nil),             // 53: weir.v1.RestoreLeft
-	(*GetStateRequest)(nil),         // 54: weir.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 55: weir.v1.GetStateResponse
-	(*StateEntry)(nil),              // 56: weir.v1.StateEntry
-	(*ScanStateRequest)(nil),        // 57: weir.v1.ScanStateRequest
-	(*ScanStateResponse)(nil),       // 58: weir.v1.ScanStateResponse
-	(*HashStateRequest)(nil),        // 59: weir.v1.HashStateRequest
-	(*HashStateResponse)(nil),       // 60: weir.v1.HashStateResponse
-	(*PartitionHash)(nil),           // 61: weir.v1.PartitionHash
-	(*TableHash)(nil),               // 62: weir.v1.TableHash
-	nil,                             // 63: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                             // 64: weir.v1.AsOf.NextOffsetsEntry
-	nil,                             // 65: weir.v1.Partition.NextOffsetsEntry
-	(*structpb.Struct)(nil),         // 66: google.protobuf.Struct
+	(*GetPacingRequest)(nil),        // 18: weir.v1.GetPacingRequest
+	(*GetPacingResponse)(nil),       // 19: weir.v1.GetPacingResponse
+	(*AccountPacing)(nil),           // 20: weir.v1.AccountPacing
+	(*PacedBudget)(nil),             // 21: weir.v1.PacedBudget
+	(*PacingCounts)(nil),            // 22: weir.v1.PacingCounts
+	(*ListPacingRequest)(nil),       // 23: weir.v1.ListPacingRequest
+	(*ListPacingResponse)(nil),      // 24: weir.v1.ListPacingResponse
+	(*GetPacingStatusRequest)(nil),  // 25: weir.v1.GetPacingStatusRequest
+	(*GetPacingStatusResponse)(nil), // 26: weir.v1.GetPacingStatusResponse
+	(*PacingShard)(nil),             // 27: weir.v1.PacingShard
+	(*TopSpendRequest)(nil),         // 28: weir.v1.TopSpendRequest
+	(*TopSpendResponse)(nil),        // 29: weir.v1.TopSpendResponse
+	(*CurrencyTotal)(nil),           // 30: weir.v1.CurrencyTotal
+	(*DaySpend)(nil),                // 31: weir.v1.DaySpend
+	(*DcSpend)(nil),                 // 32: weir.v1.DcSpend
+	(*AsOf)(nil),                    // 33: weir.v1.AsOf
+	(*ServedBy)(nil),                // 34: weir.v1.ServedBy
+	(*GetAccountRequest)(nil),       // 35: weir.v1.GetAccountRequest
+	(*GetAccountResponse)(nil),      // 36: weir.v1.GetAccountResponse
+	(*DatasetChoice)(nil),           // 37: weir.v1.DatasetChoice
+	(*OriginTime)(nil),              // 38: weir.v1.OriginTime
+	(*ListDatasetsRequest)(nil),     // 39: weir.v1.ListDatasetsRequest
+	(*ListDatasetsResponse)(nil),    // 40: weir.v1.ListDatasetsResponse
+	(*ShardDatasets)(nil),           // 41: weir.v1.ShardDatasets
+	(*Dataset)(nil),                 // 42: weir.v1.Dataset
+	(*ListHealthRequest)(nil),       // 43: weir.v1.ListHealthRequest
+	(*ListHealthResponse)(nil),      // 44: weir.v1.ListHealthResponse
+	(*Gap)(nil),                     // 45: weir.v1.Gap
+	(*ShardHealth)(nil),             // 46: weir.v1.ShardHealth
+	(*OriginHealth)(nil),            // 47: weir.v1.OriginHealth
+	(*GetClusterRequest)(nil),       // 48: weir.v1.GetClusterRequest
+	(*GetClusterResponse)(nil),      // 49: weir.v1.GetClusterResponse
+	(*LeaseSettings)(nil),           // 50: weir.v1.LeaseSettings
+	(*CreateSavepointRequest)(nil),  // 51: weir.v1.CreateSavepointRequest
+	(*CreateSavepointResponse)(nil), // 52: weir.v1.CreateSavepointResponse
+	(*ListPartitionsRequest)(nil),   // 53: weir.v1.ListPartitionsRequest
+	(*ListPartitionsResponse)(nil),  // 54: weir.v1.ListPartitionsResponse
+	(*WaitingRole)(nil),             // 55: weir.v1.WaitingRole
+	(*Partition)(nil),               // 56: weir.v1.Partition
+	(*PushStatus)(nil),              // 57: weir.v1.PushStatus
+	(*CopyStatus)(nil),              // 58: weir.v1.CopyStatus
+	(*CopyResume)(nil),              // 59: weir.v1.CopyResume
+	(*UnreadableInput)(nil),         // 60: weir.v1.UnreadableInput
+	(*AppNotRunning)(nil),           // 61: weir.v1.AppNotRunning
+	(*SkippedRange)(nil),            // 62: weir.v1.SkippedRange
+	(*RestoreLeft)(nil),             // 63: weir.v1.RestoreLeft
+	(*GetStateRequest)(nil),         // 64: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 65: weir.v1.GetStateResponse
+	(*StateEntry)(nil),              // 66: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),        // 67: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),       // 68: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),        // 69: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),       // 70: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),           // 71: weir.v1.PartitionHash
+	(*TableHash)(nil),               // 72: weir.v1.TableHash
+	nil,                             // 73: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                             // 74: weir.v1.PacingCounts.ReasonsEntry
+	nil,                             // 75: weir.v1.AsOf.NextOffsetsEntry
+	nil,                             // 76: weir.v1.Partition.NextOffsetsEntry
+	(*structpb.Struct)(nil),         // 77: google.protobuf.Struct
 }
 var file_weir_proto_depIdxs = []int32{
-	23, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
-	21, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	63, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
-	22, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
-	27, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
+	33, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
+	31, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
+	73, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	32, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
+	37, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
 	0,  // 5: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
 	1,  // 6: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
 	6,  // 7: weir.v1.ListSpendResponse.rows:type_name -> weir.v1.SpendRow
-	23, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
+	33, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
 	9,  // 9: weir.v1.ListAdjustmentsResponse.adjustments:type_name -> weir.v1.Adjustment
-	23, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
-	66, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
+	33, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
+	77, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
 	12, // 12: weir.v1.SetBudgetsResponse.results:type_name -> weir.v1.BudgetResult
 	15, // 13: weir.v1.GetBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
-	23, // 14: weir.v1.GetBudgetsResponse.as_of:type_name -> weir.v1.AsOf
-	66, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
+	33, // 14: weir.v1.GetBudgetsResponse.as_of:type_name -> weir.v1.AsOf
+	77, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
 	15, // 16: weir.v1.ListBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
-	6,  // 17: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
-	23, // 18: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
-	20, // 19: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
-	64, // 20: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
-	24, // 21: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
-	27, // 22: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
-	6,  // 23: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
-	6,  // 24: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
-	28, // 25: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
-	31, // 26: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
-	27, // 27: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
-	32, // 28: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
-	6,  // 29: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
-	36, // 30: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
-	35, // 31: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
-	37, // 32: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
-	40, // 33: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
-	46, // 34: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	45, // 35: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
-	65, // 36: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	53, // 37: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	52, // 38: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
-	50, // 39: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
-	48, // 40: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
-	47, // 41: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
-	49, // 42: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
-	56, // 43: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	23, // 44: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	56, // 45: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	23, // 46: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	61, // 47: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	23, // 48: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	62, // 49: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 50: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	2,  // 51: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
-	4,  // 52: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
-	18, // 53: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
-	33, // 54: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	25, // 55: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
-	29, // 56: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
-	7,  // 57: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
-	10, // 58: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
-	13, // 59: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
-	16, // 60: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
-	38, // 61: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	41, // 62: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	43, // 63: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	54, // 64: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	57, // 65: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	59, // 66: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 67: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	3,  // 68: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
-	5,  // 69: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
-	19, // 70: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
-	34, // 71: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	26, // 72: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
-	30, // 73: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
-	8,  // 74: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
-	11, // 75: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
-	14, // 76: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
-	17, // 77: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
-	39, // 78: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	42, // 79: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	44, // 80: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	55, // 81: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	58, // 82: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	60, // 83: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	67, // [67:84] is the sub-list for method output_type
-	50, // [50:67] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	20, // 17: weir.v1.GetPacingResponse.pacing:type_name -> weir.v1.AccountPacing
+	33, // 18: weir.v1.GetPacingResponse.as_of:type_name -> weir.v1.AsOf
+	22, // 19: weir.v1.AccountPacing.counts:type_name -> weir.v1.PacingCounts
+	21, // 20: weir.v1.AccountPacing.campaigns:type_name -> weir.v1.PacedBudget
+	21, // 21: weir.v1.AccountPacing.shared:type_name -> weir.v1.PacedBudget
+	21, // 22: weir.v1.PacedBudget.arms:type_name -> weir.v1.PacedBudget
+	74, // 23: weir.v1.PacingCounts.reasons:type_name -> weir.v1.PacingCounts.ReasonsEntry
+	20, // 24: weir.v1.ListPacingResponse.accounts:type_name -> weir.v1.AccountPacing
+	27, // 25: weir.v1.GetPacingStatusResponse.shards:type_name -> weir.v1.PacingShard
+	45, // 26: weir.v1.GetPacingStatusResponse.gaps:type_name -> weir.v1.Gap
+	22, // 27: weir.v1.PacingShard.counts:type_name -> weir.v1.PacingCounts
+	33, // 28: weir.v1.PacingShard.as_of:type_name -> weir.v1.AsOf
+	6,  // 29: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
+	33, // 30: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
+	30, // 31: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
+	75, // 32: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	34, // 33: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
+	37, // 34: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
+	6,  // 35: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
+	6,  // 36: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
+	38, // 37: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
+	41, // 38: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
+	37, // 39: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
+	42, // 40: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
+	6,  // 41: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
+	46, // 42: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
+	45, // 43: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
+	47, // 44: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
+	50, // 45: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
+	56, // 46: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	55, // 47: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
+	76, // 48: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	63, // 49: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	62, // 50: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	60, // 51: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	58, // 52: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
+	57, // 53: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
+	59, // 54: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
+	66, // 55: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	33, // 56: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	66, // 57: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	33, // 58: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	71, // 59: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	33, // 60: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	72, // 61: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 62: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,  // 63: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,  // 64: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	28, // 65: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	43, // 66: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	35, // 67: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
+	39, // 68: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
+	7,  // 69: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	10, // 70: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
+	13, // 71: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
+	16, // 72: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
+	18, // 73: weir.v1.PacingService.GetPacing:input_type -> weir.v1.GetPacingRequest
+	23, // 74: weir.v1.PacingService.ListPacing:input_type -> weir.v1.ListPacingRequest
+	25, // 75: weir.v1.PacingService.GetPacingStatus:input_type -> weir.v1.GetPacingStatusRequest
+	48, // 76: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	51, // 77: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	53, // 78: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	64, // 79: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	67, // 80: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	69, // 81: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 82: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,  // 83: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,  // 84: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	29, // 85: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	44, // 86: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	36, // 87: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
+	40, // 88: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
+	8,  // 89: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	11, // 90: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
+	14, // 91: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
+	17, // 92: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
+	19, // 93: weir.v1.PacingService.GetPacing:output_type -> weir.v1.GetPacingResponse
+	24, // 94: weir.v1.PacingService.ListPacing:output_type -> weir.v1.ListPacingResponse
+	26, // 95: weir.v1.PacingService.GetPacingStatus:output_type -> weir.v1.GetPacingStatusResponse
+	49, // 96: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	52, // 97: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	54, // 98: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	65, // 99: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	68, // 100: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	70, // 101: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	82, // [82:102] is the sub-list for method output_type
+	62, // [62:82] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -5496,20 +6454,22 @@ func file_weir_proto_init() {
 	if File_weir_proto != nil {
 		return
 	}
-	file_weir_proto_msgTypes[18].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[46].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[54].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[57].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[59].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[21].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[25].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[28].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[56].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[64].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[67].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[69].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   66,
+			NumMessages:   77,
 			NumExtensions: 0,
-			NumServices:   6,
+			NumServices:   7,
 		},
 		GoTypes:           file_weir_proto_goTypes,
 		DependencyIndexes: file_weir_proto_depIdxs,

@@ -245,6 +245,15 @@ func (s *Pace) target(budget, planned float64) float64 {
 	return from + (1-from)*max(0, planned-s.AnchorPlanned)/(1-s.AnchorPlanned)
 }
 
+// PlannedSpend returns what the campaign was to have spent by the last step, in micros. Where the
+// budget of the day was changed, that is not Planned of the budget: the plan begins there again.
+func (s *Pace) PlannedSpend() float64 {
+	if s.Budget <= 0 {
+		return 0
+	}
+	return s.Budget * s.target(s.Budget, s.Planned)
+}
+
 // clean replaces what is not a number, and bounds the others. A spend that is not known stops the
 // campaign.
 func (o *Observation) clean() {

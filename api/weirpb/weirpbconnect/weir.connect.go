@@ -33,6 +33,8 @@ const (
 	AdjustmentServiceName = "weir.v1.AdjustmentService"
 	// BudgetServiceName is the fully-qualified name of the BudgetService service.
 	BudgetServiceName = "weir.v1.BudgetService"
+	// PacingServiceName is the fully-qualified name of the PacingService service.
+	PacingServiceName = "weir.v1.PacingService"
 	// ClusterServiceName is the fully-qualified name of the ClusterService service.
 	ClusterServiceName = "weir.v1.ClusterService"
 	// StateServiceName is the fully-qualified name of the StateService service.
@@ -75,6 +77,14 @@ const (
 	// BudgetServiceListBudgetsProcedure is the fully-qualified name of the BudgetService's ListBudgets
 	// RPC.
 	BudgetServiceListBudgetsProcedure = "/weir.v1.BudgetService/ListBudgets"
+	// PacingServiceGetPacingProcedure is the fully-qualified name of the PacingService's GetPacing RPC.
+	PacingServiceGetPacingProcedure = "/weir.v1.PacingService/GetPacing"
+	// PacingServiceListPacingProcedure is the fully-qualified name of the PacingService's ListPacing
+	// RPC.
+	PacingServiceListPacingProcedure = "/weir.v1.PacingService/ListPacing"
+	// PacingServiceGetPacingStatusProcedure is the fully-qualified name of the PacingService's
+	// GetPacingStatus RPC.
+	PacingServiceGetPacingStatusProcedure = "/weir.v1.PacingService/GetPacingStatus"
 	// ClusterServiceGetClusterProcedure is the fully-qualified name of the ClusterService's GetCluster
 	// RPC.
 	ClusterServiceGetClusterProcedure = "/weir.v1.ClusterService/GetCluster"
@@ -652,6 +662,150 @@ func (UnimplementedBudgetServiceHandler) GetBudgets(context.Context, *connect.Re
 
 func (UnimplementedBudgetServiceHandler) ListBudgets(context.Context, *connect.Request[weirpb.ListBudgetsRequest]) (*connect.Response[weirpb.ListBudgetsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.BudgetService.ListBudgets is not implemented"))
+}
+
+// PacingServiceClient is a client for the weir.v1.PacingService service.
+type PacingServiceClient interface {
+	// GetPacing returns how an account is paced, or one campaign of it. NotFound: the account has no
+	// budgets in force, is not paced yet, or has no such campaign; the message has what to do, and
+	// the campaigns that the account has.
+	GetPacing(context.Context, *connect.Request[weirpb.GetPacingRequest]) (*connect.Response[weirpb.GetPacingResponse], error)
+	// ListPacing returns a page of the accounts that are paced, or of those that have a campaign. The
+	// pages are ordered by partition and account. A page may be shorter than the limit, also empty,
+	// although a page follows. Unavailable: a partition cannot be read.
+	ListPacing(context.Context, *connect.Request[weirpb.ListPacingRequest]) (*connect.Response[weirpb.ListPacingResponse], error)
+	// GetPacingStatus returns counts of the campaigns of each partition, and its oldest parameters.
+	// Partitions that cannot be read now are in gaps.
+	GetPacingStatus(context.Context, *connect.Request[weirpb.GetPacingStatusRequest]) (*connect.Response[weirpb.GetPacingStatusResponse], error)
+}
+
+// NewPacingServiceClient constructs a client for the weir.v1.PacingService service. By default, it
+// uses the Connect protocol with the binary Protobuf Codec, asks for gzipped responses, and sends
+// uncompressed requests. To use the gRPC or gRPC-Web protocols, supply the connect.WithGRPC() or
+// connect.WithGRPCWeb() options.
+//
+// The URL supplied here should be the base URL for the Connect or gRPC server (for example,
+// http://api.acme.com or https://acme.com/grpc).
+func NewPacingServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) PacingServiceClient {
+	baseURL = strings.TrimRight(baseURL, "/")
+	pacingServiceMethods := weirpb.File_weir_proto.Services().ByName("PacingService").Methods()
+	return &pacingServiceClient{
+		getPacing: connect.NewClient[weirpb.GetPacingRequest, weirpb.GetPacingResponse](
+			httpClient,
+			baseURL+PacingServiceGetPacingProcedure,
+			connect.WithSchema(pacingServiceMethods.ByName("GetPacing")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listPacing: connect.NewClient[weirpb.ListPacingRequest, weirpb.ListPacingResponse](
+			httpClient,
+			baseURL+PacingServiceListPacingProcedure,
+			connect.WithSchema(pacingServiceMethods.ByName("ListPacing")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		getPacingStatus: connect.NewClient[weirpb.GetPacingStatusRequest, weirpb.GetPacingStatusResponse](
+			httpClient,
+			baseURL+PacingServiceGetPacingStatusProcedure,
+			connect.WithSchema(pacingServiceMethods.ByName("GetPacingStatus")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+	}
+}
+
+// pacingServiceClient implements PacingServiceClient.
+type pacingServiceClient struct {
+	getPacing       *connect.Client[weirpb.GetPacingRequest, weirpb.GetPacingResponse]
+	listPacing      *connect.Client[weirpb.ListPacingRequest, weirpb.ListPacingResponse]
+	getPacingStatus *connect.Client[weirpb.GetPacingStatusRequest, weirpb.GetPacingStatusResponse]
+}
+
+// GetPacing calls weir.v1.PacingService.GetPacing.
+func (c *pacingServiceClient) GetPacing(ctx context.Context, req *connect.Request[weirpb.GetPacingRequest]) (*connect.Response[weirpb.GetPacingResponse], error) {
+	return c.getPacing.CallUnary(ctx, req)
+}
+
+// ListPacing calls weir.v1.PacingService.ListPacing.
+func (c *pacingServiceClient) ListPacing(ctx context.Context, req *connect.Request[weirpb.ListPacingRequest]) (*connect.Response[weirpb.ListPacingResponse], error) {
+	return c.listPacing.CallUnary(ctx, req)
+}
+
+// GetPacingStatus calls weir.v1.PacingService.GetPacingStatus.
+func (c *pacingServiceClient) GetPacingStatus(ctx context.Context, req *connect.Request[weirpb.GetPacingStatusRequest]) (*connect.Response[weirpb.GetPacingStatusResponse], error) {
+	return c.getPacingStatus.CallUnary(ctx, req)
+}
+
+// PacingServiceHandler is an implementation of the weir.v1.PacingService service.
+type PacingServiceHandler interface {
+	// GetPacing returns how an account is paced, or one campaign of it. NotFound: the account has no
+	// budgets in force, is not paced yet, or has no such campaign; the message has what to do, and
+	// the campaigns that the account has.
+	GetPacing(context.Context, *connect.Request[weirpb.GetPacingRequest]) (*connect.Response[weirpb.GetPacingResponse], error)
+	// ListPacing returns a page of the accounts that are paced, or of those that have a campaign. The
+	// pages are ordered by partition and account. A page may be shorter than the limit, also empty,
+	// although a page follows. Unavailable: a partition cannot be read.
+	ListPacing(context.Context, *connect.Request[weirpb.ListPacingRequest]) (*connect.Response[weirpb.ListPacingResponse], error)
+	// GetPacingStatus returns counts of the campaigns of each partition, and its oldest parameters.
+	// Partitions that cannot be read now are in gaps.
+	GetPacingStatus(context.Context, *connect.Request[weirpb.GetPacingStatusRequest]) (*connect.Response[weirpb.GetPacingStatusResponse], error)
+}
+
+// NewPacingServiceHandler builds an HTTP handler from the service implementation. It returns the
+// path on which to mount the handler and the handler itself.
+//
+// By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
+// and JSON codecs. They also support gzip compression.
+func NewPacingServiceHandler(svc PacingServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
+	pacingServiceMethods := weirpb.File_weir_proto.Services().ByName("PacingService").Methods()
+	pacingServiceGetPacingHandler := connect.NewUnaryHandler(
+		PacingServiceGetPacingProcedure,
+		svc.GetPacing,
+		connect.WithSchema(pacingServiceMethods.ByName("GetPacing")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	pacingServiceListPacingHandler := connect.NewUnaryHandler(
+		PacingServiceListPacingProcedure,
+		svc.ListPacing,
+		connect.WithSchema(pacingServiceMethods.ByName("ListPacing")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	pacingServiceGetPacingStatusHandler := connect.NewUnaryHandler(
+		PacingServiceGetPacingStatusProcedure,
+		svc.GetPacingStatus,
+		connect.WithSchema(pacingServiceMethods.ByName("GetPacingStatus")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	return "/weir.v1.PacingService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case PacingServiceGetPacingProcedure:
+			pacingServiceGetPacingHandler.ServeHTTP(w, r)
+		case PacingServiceListPacingProcedure:
+			pacingServiceListPacingHandler.ServeHTTP(w, r)
+		case PacingServiceGetPacingStatusProcedure:
+			pacingServiceGetPacingStatusHandler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// UnimplementedPacingServiceHandler returns CodeUnimplemented from all methods.
+type UnimplementedPacingServiceHandler struct{}
+
+func (UnimplementedPacingServiceHandler) GetPacing(context.Context, *connect.Request[weirpb.GetPacingRequest]) (*connect.Response[weirpb.GetPacingResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.PacingService.GetPacing is not implemented"))
+}
+
+func (UnimplementedPacingServiceHandler) ListPacing(context.Context, *connect.Request[weirpb.ListPacingRequest]) (*connect.Response[weirpb.ListPacingResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.PacingService.ListPacing is not implemented"))
+}
+
+func (UnimplementedPacingServiceHandler) GetPacingStatus(context.Context, *connect.Request[weirpb.GetPacingStatusRequest]) (*connect.Response[weirpb.GetPacingStatusResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.PacingService.GetPacingStatus is not implemented"))
 }
 
 // ClusterServiceClient is a client for the weir.v1.ClusterService service.

@@ -119,6 +119,7 @@ func newPacingPart(s *Setup) (Part, error) {
 		return nil, err
 	}
 	s.API.Budgets = &api.BudgetReader{State: part.state, Shards: proc.Partitions}
+	s.API.Packs = &api.PackReader{State: part.state, Shards: proc.Partitions}
 	s.API.BudgetSink = budgetSink{s.Kafka, Pacing(s.Config).Layout}
 	return pacingPart{part, own}, nil
 }

@@ -1,4 +1,5 @@
-// Package pacing has the commands about the pacing of budgets: weir pacing simulate and backtest.
+// Package pacing has the commands about the pacing of budgets: weir pacing show, status, simulate
+// and backtest.
 package pacing
 
 import (
@@ -9,7 +10,7 @@ import (
 
 // Commands returns `weir pacing`.
 func Commands(a *cli.App) []*cobra.Command {
-	c := &cobra.Command{Use: "pacing", Short: "Compare controllers that spread budgets over the day"}
-	c.AddCommand(newSimulateCmd(a), newBacktestCmd(a))
+	c := &cobra.Command{Use: "pacing", Short: "Show how campaigns are paced, and compare controllers that spread budgets"}
+	c.AddCommand(newShowCmd(a), newStatusCmd(a), newSimulateCmd(a), newBacktestCmd(a))
 	return []*cobra.Command{c}
 }

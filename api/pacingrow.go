@@ -1,0 +1,153 @@
+package api
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/pacing/control"
+)
+
+// noOwnBudget is the key in PacingCounts.reasons of campaigns that only shared budgets limit.
+const noOwnBudget = "no_own_budget"
+
+// newAccountPacing returns the pacing of an account with at least one pack, with its campaign, or
+// with all of them for "". For a campaign that it does not have, it has no campaigns.
+func newAccountPacing(list packs, campaign string, nowMs int64) *weirpb.AccountPacing {
+	head := list[0] // the part with the campaign, or the oldest one
+	counts := &weirpb.PacingCounts{}
+	var campaigns []*weirpb.PacedBudget
+	for _, m := range list {
+		if campaign == "" && m.GetAtMs() < head.GetAtMs() {
+			head = m
+		}
+		for _, n := range m.GetCampaigns() {
+			count(counts, n)
+			if campaign == "" || n.GetId() == campaign {
+				campaigns = append(campaigns, newPacedBudget(n))
+			}
+			if n.GetId() == campaign {
+				head = m
+			}
+		}
+	}
+	out := &weirpb.AccountPacing{
+		Account: head.GetAccount(), WriterDc: head.GetWriterDc(), BudgetVersion: head.GetVersion(), Currency: head.GetCurrency(),
+		BudgetDay: dayText(head.GetBudgetDay()), BeginMs: head.GetBeginMs(), EndMs: head.GetEndMs(),
+		TickMs: head.GetAtMs(), AgeMs: max(0, nowMs-head.GetAtMs()), // the clock of the owner may be ahead
+		Dataset: head.GetDataset(), SpendAgeMs: head.GetSpendAgeMs(), PlannedShare: head.GetPlanned(),
+		OtherCurrencies: head.GetOtherCurrencies(), Counts: counts, Campaigns: campaigns,
+	}
+	byID := func(a, b *weirpb.PacedBudget) int { return strings.Compare(a.GetId(), b.GetId()) }
+	slices.SortFunc(out.Campaigns, byID)
+	limits := limitsOf(campaigns)
+	for _, m := range list {
+		for _, n := range m.GetShared() {
+			if campaign == "" || slices.Contains(limits, n.GetId()) {
+				out.Shared = append(out.Shared, newPacedBudget(n))
+			}
+		}
+	}
+	slices.SortFunc(out.Shared, byID)
+	return out
+}
+
+// limitsOf returns the budgets that limit campaigns or their arms.
+func limitsOf(campaigns []*weirpb.PacedBudget) (ids []string) {
+	for _, c := range campaigns {
+		ids = append(ids, c.GetLimitedBy())
+		for _, arm := range c.GetArms() {
+			ids = append(ids, arm.GetLimitedBy())
+		}
+	}
+	return ids
+}
+
+// newPacedBudget returns a node for an answer.
+func newPacedBudget(n *eventspb.PacedNode) *weirpb.PacedBudget {
+	out := &weirpb.PacedBudget{
+		Id: n.GetId(), Open: n.GetOpen(), Probability: n.GetProbability(), Multiplier: n.GetMultiplier(), Reason: n.GetReason(),
+		LimitedBy: n.GetLimitedBy(), SpentMicros: n.GetSpentMicros(),
+	}
+	if s := n.GetState(); s != nil {
+		pace := control.Pace{
+			Budget: s.GetBudget(), Planned: s.GetPlanned(), AnchorSpent: s.GetAnchorSpent(), AnchorPlanned: s.GetAnchorPlanned(),
+		}
+		out.Budgeted, out.BudgetMicros, out.PlannedMicros = true, n.GetBudgetMicros(), roundMicros(pace.PlannedSpend())
+		if s.GetTiny() {
+			out.AllowanceMicros = new(roundMicros(s.GetAllowance()))
+		}
+	}
+	for _, arm := range n.GetArms() {
+		out.Arms = append(out.Arms, newPacedBudget(arm))
+	}
+	return out
+}
+
+// roundMicros rounds a sum of the controller, which is at least 0.
+func roundMicros(f float64) int64 {
+	if f >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(math.Round(max(0, f)))
+}
+
+// count adds a campaign.
+func count(to *weirpb.PacingCounts, n *eventspb.PacedNode) {
+	to.Campaigns++
+	if n.GetOpen() && n.GetReason() != string(control.PausedNow) {
+		to.Open++
+	}
+	if n.GetLimitedBy() != "" {
+		to.Limited++
+	}
+	reason := n.GetReason()
+	if n.GetState() == nil {
+		reason = noOwnBudget
+	}
+	if to.Reasons == nil {
+		to.Reasons = map[string]int64{}
+	}
+	to.Reasons[reason]++
+}
+
+// shardCounter counts the campaigns of a partition, pack by pack in the order of their keys.
+type shardCounter struct {
+	out               *weirpb.PacingShard
+	account           string
+	oldestMs          int64
+	writers, datasets map[string]bool
+}
+
+func (t *shardCounter) add(m *eventspb.AccountPack) {
+	if t.out.Accounts == 0 {
+		t.writers, t.datasets = map[string]bool{}, map[string]bool{}
+	}
+	if t.out.Accounts == 0 || m.GetAccount() != t.account {
+		t.out.Accounts++
+		t.account = m.GetAccount()
+	}
+	for _, n := range m.GetCampaigns() {
+		count(t.out.Counts, n)
+	}
+	t.writers[m.GetWriterDc()] = true
+	if m.GetDataset() != "" {
+		t.datasets[m.GetDataset()] = true
+	}
+	t.out.SpendAgeMs = max(t.out.SpendAgeMs, m.GetSpendAgeMs())
+	if t.out.OldestAccount == "" || m.GetAtMs() < t.oldestMs {
+		t.out.OldestAccount, t.oldestMs = m.GetAccount(), m.GetAtMs()
+	}
+}
+
+// done returns the counts at a time.
+func (t *shardCounter) done(nowMs int64) *weirpb.PacingShard {
+	t.out.WriterDcs, t.out.Datasets = slices.Sorted(maps.Keys(t.writers)), slices.Sorted(maps.Keys(t.datasets))
+	if t.out.OldestAccount != "" {
+		t.out.OldestAgeMs = max(0, nowMs-t.oldestMs)
+	}
+	return t.out
+}

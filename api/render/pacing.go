@@ -1,0 +1,214 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/pacing/budget"
+	"github.com/weirhq/weir/pacing/control"
+)
+
+// PacingRow is the form of a campaign, an arm or a shared budget for programs.
+type PacingRow struct {
+	Account       string  `json:"account"`
+	Campaign      string  `json:"campaign"`      // empty: a shared budget
+	Arm           string  `json:"arm"`           // empty: not an arm
+	SharedBudget  string  `json:"shared_budget"` // empty: not a shared budget
+	Open          bool    `json:"open"`
+	Probability   float64 `json:"probability"`
+	Multiplier    float64 `json:"multiplier"`
+	Reason        string  `json:"reason"`
+	LimitedBy     string  `json:"limited_by"`
+	Currency      string  `json:"currency"`
+	BudgetMicros  *int64  `json:"budget_micros"` // nil: it has no budget of its own
+	SpentMicros   int64   `json:"spent_micros"`
+	PlannedMicros *int64  `json:"planned_micros"`
+	Allowance     *int64  `json:"allowance_micros"` // nil: the budget is not tiny
+	NoBudget      string  `json:"no_budget"`
+	NextFlight    string  `json:"next_flight"`
+	BudgetDay     string  `json:"budget_day"`
+	BudgetVersion uint64  `json:"budget_version"`
+	PlannedShare  float64 `json:"planned_share"` // of all budgets of the day
+	WriterDC      string  `json:"writer_dc"`
+	TickMs        int64   `json:"tick_ms"`
+	AgeMs         int64   `json:"age_ms"`
+	Dataset       string  `json:"dataset"`
+	SpendAgeMs    int64   `json:"spend_age_ms"`
+	Explanation   string  `json:"explanation"`
+}
+
+// PacingRows returns a row for each campaign, arm and shared budget: an arm behind its campaign,
+// and shared budgets at the end of their account.
+func PacingRows(list []*weirpb.AccountPacing) []PacingRow {
+	rows := []PacingRow{}
+	for _, p := range list {
+		for _, c := range p.GetCampaigns() {
+			row := pacingRow(pacedText{p: p, name: plain(c.GetId()) + " of " + plain(p.GetAccount()), r: c})
+			row.Campaign = c.GetId()
+			rows = append(rows, row)
+			for _, arm := range c.GetArms() {
+				row := pacingRow(pacedText{p: p, name: "Arm " + plain(arm.GetId()), r: arm, campaign: c.GetId()})
+				row.Campaign, row.Arm = c.GetId(), arm.GetId()
+				rows = append(rows, row)
+			}
+		}
+		for _, s := range p.GetShared() {
+			row := pacingRow(sharedText(p, s))
+			row.SharedBudget = s.GetId()
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func pacingRow(t pacedText) PacingRow {
+	p, r := t.p, t.r
+	row := PacingRow{
+		Account: p.GetAccount(), Open: r.GetOpen(), Probability: r.GetProbability(), Multiplier: r.GetMultiplier(), Reason: r.GetReason(),
+		LimitedBy: r.GetLimitedBy(), Currency: p.GetCurrency(), SpentMicros: r.GetSpentMicros(), Allowance: r.AllowanceMicros,
+		NoBudget: r.GetNoBudget(), NextFlight: r.GetNextFlight(), BudgetDay: p.GetBudgetDay(), BudgetVersion: p.GetBudgetVersion(),
+		PlannedShare: p.GetPlannedShare(), WriterDC: p.GetWriterDc(), TickMs: p.GetTickMs(), AgeMs: p.GetAgeMs(), Dataset: p.GetDataset(),
+		SpendAgeMs: p.GetSpendAgeMs(), Explanation: strings.Join(t.sentences(), " "),
+	}
+	if r.GetBudgeted() {
+		row.BudgetMicros, row.PlannedMicros = new(r.GetBudgetMicros()), new(r.GetPlannedMicros())
+	}
+	return row
+}
+
+// PacingTable formats accounts for a terminal: a line for each campaign, arm and shared budget. It
+// ends with a newline.
+func PacingTable(list []*weirpb.AccountPacing) string {
+	t := newTable()
+	t.AppendHeader(table.Row{
+		"account", "campaign", "arm", "shared budget", "auctions", "bids", "spent", "plan", "budget", "currency", "reason", "limited by", "age",
+	})
+	right(t, 5, 6, 7, 8, 9, 13)
+	warnings := ""
+	for _, p := range list {
+		for _, r := range PacingRows([]*weirpb.AccountPacing{p}) {
+			auctions, planned, of := "none", "-", "-"
+			if r.Open && r.Reason != string(control.PausedNow) {
+				auctions = percentText(r.Probability)
+			}
+			if r.BudgetMicros != nil {
+				planned, of = budget.FormatAmount(roundCents(*r.PlannedMicros)), budget.FormatAmount(*r.BudgetMicros)
+			}
+			t.AppendRow(table.Row{
+				plain(r.Account), dash(r.Campaign), dash(r.Arm), dash(r.SharedBudget), auctions, percentText(r.Multiplier),
+				budget.FormatAmount(r.SpentMicros), planned, of, plain(r.Currency), dash(r.Reason), dash(r.LimitedBy), msText(r.AgeMs),
+			})
+		}
+		for _, w := range pacingWarnings(p) {
+			warnings += plain(p.GetAccount()) + ": " + w + "\n"
+		}
+	}
+	return t.Render() + "\n" + warnings
+}
+
+// dash returns the text, and - if it is empty.
+func dash(s string) string { return cmp.Or(plain(s), "-") }
+
+// PacingShardRow is the pacing of a partition.
+type PacingShardRow struct {
+	Shard         int32        `json:"shard"`
+	State         string       `json:"state"` // ok, or that of a partition that cannot be read
+	Owner         string       `json:"owner"` // the process that has answered
+	Accounts      int64        `json:"accounts"`
+	Campaigns     int64        `json:"campaigns"`
+	Open          int64        `json:"open"`
+	Closed        int64        `json:"closed"`
+	Limited       int64        `json:"limited"`
+	Reasons       ReasonCounts `json:"reasons"`
+	OldestSeconds float64      `json:"oldest_seconds"` // age of the oldest parameters
+	OldestAccount string       `json:"oldest_account" table:"wide"`
+	SpendSeconds  float64      `json:"spend_age_seconds"`
+	Datasets      []string     `json:"datasets" table:"wide"`
+	Writers       []string     `json:"writers"`
+	Problem       string       `json:"problem"` // empty: none is known
+}
+
+// ReasonCounts are campaigns by reason.
+type ReasonCounts map[string]int64
+
+// String returns the reasons, the most frequent one first: behind_plan 12, budget_spent 3.
+func (c ReasonCounts) String() string {
+	names := slices.SortedFunc(maps.Keys(c), func(a, b string) int { return cmp.Or(cmp.Compare(c[b], c[a]), strings.Compare(a, b)) })
+	for i, n := range names {
+		names[i] = fmt.Sprintf("%s %d", plain(n), c[n])
+	}
+	return strings.Join(names, ", ")
+}
+
+// PacingShardRows returns a row for each partition, also for those that cannot be read.
+func PacingShardRows(res *weirpb.GetPacingStatusResponse) []PacingShardRow {
+	rows := []PacingShardRow{}
+	for _, s := range res.GetShards() {
+		c := s.GetCounts()
+		rows = append(rows, PacingShardRow{
+			Shard: s.GetPartition(), State: "ok", Owner: s.GetAsOf().GetServedBy().GetInstance(), Accounts: s.GetAccounts(),
+			Campaigns: c.GetCampaigns(), Open: c.GetOpen(), Closed: c.GetCampaigns() - c.GetOpen(), Limited: c.GetLimited(),
+			Reasons: orEmpty(c.GetReasons()), OldestSeconds: tenths(s.GetOldestAgeMs()), OldestAccount: s.GetOldestAccount(),
+			SpendSeconds: tenths(s.GetSpendAgeMs()), Datasets: append([]string{}, s.GetDatasets()...),
+			Writers: append([]string{}, s.GetWriterDcs()...), Problem: shardProblem(s),
+		})
+	}
+	for _, g := range res.GetGaps() {
+		rows = append(rows, PacingShardRow{
+			Shard: g.GetPartition(), State: g.GetState(), Reasons: ReasonCounts{}, Datasets: []string{}, Writers: []string{},
+			Problem: cmp.Or(g.GetReason(), "it cannot be read now"),
+		})
+	}
+	slices.SortFunc(rows, func(a, b PacingShardRow) int { return cmp.Compare(a.Shard, b.Shard) })
+	return rows
+}
+
+// shardProblem returns the worst that is known of a partition.
+func shardProblem(s *weirpb.PacingShard) string {
+	by := s.GetAsOf().GetServedBy()
+	reasons := s.GetCounts().GetReasons()
+	switch old, stop, hold := s.GetOldestAgeMs(), reasons[string(control.TooOld)], reasons[string(control.Stale)]; {
+	case by.GetStopped() != "":
+		return "stopped: " + by.GetStopped()
+	case old >= OldPacing.Milliseconds():
+		return fmt.Sprintf("the parameters of %s are %s old", s.GetOldestAccount(), msText(old))
+	case stop > 0:
+		return fmt.Sprintf("campaigns that have stopped, because their spend is too old: %d", stop)
+	case hold > 0:
+		return fmt.Sprintf("campaigns whose parameters stay, because their spend is old: %d", hold)
+	case by.GetRole() == standbyRole:
+		return "read from a standby, at most " + (time.Duration(by.GetStalenessMs()) * time.Millisecond).String() + " old"
+	}
+	return ""
+}
+
+// PacingSummary returns the figures of all partitions together.
+func PacingSummary(rows []PacingShardRow) string {
+	var sum PacingShardRow
+	unread, problems := 0, 0
+	for i := range rows {
+		r := &rows[i]
+		sum.Accounts, sum.Campaigns, sum.Open = sum.Accounts+r.Accounts, sum.Campaigns+r.Campaigns, sum.Open+r.Open
+		if r.State != "ok" {
+			unread++
+		}
+		if r.Problem != "" {
+			problems++
+		}
+	}
+	text := fmt.Sprintf("accounts: %d; campaigns: %d; that take part in auctions: %d", sum.Accounts, sum.Campaigns, sum.Open)
+	if unread > 0 {
+		text += fmt.Sprintf("; shards that cannot be read, which are not in these figures: %d", unread)
+	}
+	if problems > 0 {
+		text += fmt.Sprintf("; shards with a problem: %d of %d", problems, len(rows))
+	}
+	return text
+}

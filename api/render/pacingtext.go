@@ -1,0 +1,242 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/pacing/budget"
+	"github.com/weirhq/weir/pacing/control"
+)
+
+// OldPacing is the age from which on parameters are called old. A controller writes them once per
+// minute.
+const OldPacing = 2 * time.Minute
+
+// PacingText explains in sentences how the first campaign of p is paced: its parameters and their
+// reason, its arms, the shared budgets that limit it, and how old all of that is. It ends with a
+// newline.
+func PacingText(p *weirpb.AccountPacing) string {
+	c := p.GetCampaigns()[0]
+	lines := pacedText{p: p, name: plain(c.GetId()) + " of " + plain(p.GetAccount()), r: c}.sentences()
+	for _, arm := range c.GetArms() {
+		line := pacedText{p: p, name: "Arm " + plain(arm.GetId()), r: arm, campaign: c.GetId()}.sentences()
+		lines = append(lines, "  "+strings.Join(line, " "))
+	}
+	for _, s := range p.GetShared() {
+		lines = append(lines, sharedText(p, s).sentences()...)
+	}
+	lines = append(lines, pacingAsOf(p))
+	return strings.Join(append(lines, pacingWarnings(p)...), "\n") + "\n"
+}
+
+func sharedText(p *weirpb.AccountPacing, s *weirpb.PacedBudget) pacedText {
+	return pacedText{p: p, name: "The shared budget " + plain(s.GetId()), r: s, shared: true}
+}
+
+// pacingAsOf returns of what time p is, and from what it was computed.
+func pacingAsOf(p *weirpb.AccountPacing) string {
+	dataset := "of several datasets"
+	if p.GetDataset() != "" {
+		dataset = "of the dataset of " + plain(p.GetDataset())
+	}
+	return fmt.Sprintf("as of %s, %s ago: by the controller of %s, with spend %s that was %s old then, and version %d of the budgets; "+
+		"the budget day %s ends at %s",
+		utc(p.GetTickMs()), msText(p.GetAgeMs()), plain(p.GetWriterDc()), dataset, msText(p.GetSpendAgeMs()), p.GetBudgetVersion(),
+		plain(p.GetBudgetDay()), utc(p.GetEndMs()))
+}
+
+// pacingWarnings returns what is wrong with p as a whole.
+func pacingWarnings(p *weirpb.AccountPacing) (list []string) {
+	if p.GetAgeMs() >= OldPacing.Milliseconds() {
+		list = append(list, fmt.Sprintf("warning: the parameters are %s old, and a controller writes them once per minute: "+
+			"`weir pacing status` shows whether it runs", msText(p.GetAgeMs())))
+	}
+	if other := p.GetOtherCurrencies(); len(other) > 0 {
+		list = append(list, fmt.Sprintf("warning: the spend in %s on this day is not counted, because the budgets are in %s",
+			plain(strings.Join(other, ", ")), plain(p.GetCurrency())))
+	}
+	return list
+}
+
+// pacedText is a campaign, an arm or a shared budget to explain.
+type pacedText struct {
+	p        *weirpb.AccountPacing
+	name     string // with which a sentence begins
+	r        *weirpb.PacedBudget
+	campaign string // of an arm
+	shared   bool
+}
+
+// sentences returns two or three sentences: the parameters, their reason, and what limits them.
+func (t pacedText) sentences() []string {
+	verb := " takes part in "
+	if t.shared {
+		verb = " lets its campaigns take part in "
+	}
+	list := []string{t.name + verb + t.auctions() + ".", t.why()}
+	if t.r.GetLimitedBy() != "" {
+		list = append(list, fmt.Sprintf("It is limited by %s, whose parameters are lower than its own.", t.limit()))
+	}
+	return list
+}
+
+// auctions describes the parameters.
+func (t pacedText) auctions() string {
+	switch reason := control.Reason(t.r.GetReason()); {
+	case reason == control.PausedNow:
+		return "no auction: it is paused"
+	case !t.r.GetOpen():
+		return "no auction: " + t.closed(reason)
+	}
+	text := "every auction"
+	if t.r.GetProbability() < 1 {
+		text = percentText(t.r.GetProbability()) + " of auctions"
+	}
+	if t.r.GetMultiplier() < 1 {
+		return text + " with bids of " + percentText(t.r.GetMultiplier())
+	}
+	return text + " with full bids"
+}
+
+// closed returns why the gate is closed.
+func (t pacedText) closed(reason control.Reason) string {
+	switch {
+	case reason == control.Spent:
+		return "the budget of the day is spent"
+	case reason == control.NoBudget:
+		return "it has no budget on this day"
+	case reason == control.TooOld:
+		return "its spend is not known"
+	case t.r.GetLimitedBy() != "":
+		return "the gate of " + t.limit() + " is closed"
+	case reason == control.TinyNow:
+		return "its plan does not allow the next action yet"
+	}
+	return "its gate is closed"
+}
+
+// limit names the budget that limits.
+func (t pacedText) limit() string {
+	if id := t.r.GetLimitedBy(); id != t.campaign {
+		return "the shared budget " + plain(id)
+	}
+	return "its campaign"
+}
+
+// why explains the reason of the own parameters.
+func (t pacedText) why() string {
+	if !t.r.GetBudgeted() {
+		return fmt.Sprintf("It has no budget of its own, and has spent %s today: only the budgets above limit it.", t.money(t.r.GetSpentMicros()))
+	}
+	reason := control.Reason(t.r.GetReason())
+	switch reason {
+	case control.Behind, control.Ahead:
+		return t.spent() + ", and the plan is " + t.plan() + ": " + t.trend(reason) + "."
+	case control.Spent:
+		rest := ""
+		if t.r.GetSpentMicros() < t.r.GetBudgetMicros() {
+			rest = fmt.Sprintf(" The rest is for ads that were shown and are not charged yet, or is a refund of less than %s of the budget.",
+				percentText(control.ReopenShare))
+		}
+		return t.spent() + "." + rest + " The gate opens again on the next budget day, or with a higher budget."
+	case control.NoBudget:
+		return t.noBudget()
+	case control.Stale:
+		return t.spent() + fmt.Sprintf(" by what is known, and that is %s old: the probability and the bids stay as they are, "+
+			"and the spend since then is estimated.", msText(t.p.GetSpendAgeMs()))
+	case control.TooOld:
+		return t.spent() + fmt.Sprintf(" by what is known, and that is %s old: campaigns with a budget wait for newer spend; "+
+			"`weir spend datasets` shows what is missing.", msText(t.p.GetSpendAgeMs()))
+	case control.PausedNow:
+		return t.spent() + fmt.Sprintf(". Its probability of %s stays until it continues.", percentText(t.r.GetProbability()))
+	case control.FirstTick:
+		return t.spent() + ". It was the first tick of its day: from the next one on its parameters follow the plan."
+	case control.TinyNow:
+		return t.spent() + fmt.Sprintf(", and the plan is %s. The budget is less than %d actions, so the gate opens for one action "+
+			"after the other; until the next tick %s may be spent.", t.plan(), control.TinyActions, t.money(t.r.GetAllowanceMicros()))
+	case control.Earlier:
+		return t.spent() + ". The spend of the last tick was of an earlier budget day, and has changed nothing."
+	}
+	return t.spent() + fmt.Sprintf(". The reason is %q, which this version of weir does not know.", t.r.GetReason())
+}
+
+// trend returns where the campaign is beside its plan, and what the controller does about it.
+func (t pacedText) trend(reason control.Reason) string {
+	full, limited := t.r.GetProbability() >= 1, t.r.GetLimitedBy() != ""
+	parameter := "its probability"
+	switch {
+	case limited:
+		parameter = "its own probability"
+	case full && t.r.GetMultiplier() < 1:
+		parameter, full = "the factor of its bids", false
+	}
+	if reason == control.Ahead {
+		inFlight := ""
+		if t.r.GetSpentMicros() <= t.r.GetPlannedMicros() {
+			inFlight = "with the ads that were shown and are not charged yet, "
+		}
+		return inFlight + "it is ahead of its plan, so " + parameter + " falls"
+	}
+	switch {
+	case limited:
+		return "it is behind its plan, but " + parameter + " does not rise while " + t.limit() + " limits it"
+	case full:
+		return "it is behind its plan, and nothing holds it back: there are too few auctions, or its bids win too few of them"
+	}
+	return "it is behind its plan, so " + parameter + " rises"
+}
+
+// noBudget explains a budget of 0.
+func (t pacedText) noBudget() string {
+	switch t.r.GetNoBudget() {
+	case "no_flight":
+		if t.r.GetNextFlight() == "" {
+			return fmt.Sprintf("None of its flights has the day %s, and none follows: `weir budget set` adds one.", plain(t.p.GetBudgetDay()))
+		}
+		return fmt.Sprintf("None of its flights has the day %s: the next one begins on %s.", plain(t.p.GetBudgetDay()), plain(t.r.GetNextFlight()))
+	case "amount_zero":
+		return "Its budget is set to 0: `weir budget set` changes it."
+	case "period_spent":
+		return "Its budget for the lifetime or the month was spent on earlier days: `weir budget set` raises it."
+	case "not_known":
+		return "Its budget of the day depends on the spend of earlier days, which could not be read yet."
+	}
+	return fmt.Sprintf("Its budget of the day is 0; it has spent %s.", t.money(t.r.GetSpentMicros()))
+}
+
+// spent returns the begin of a sentence: It has spent 41.20 of 100.00 EUR today.
+func (t pacedText) spent() string {
+	return fmt.Sprintf("It has spent %s of %s today", budget.FormatAmount(t.r.GetSpentMicros()), t.money(t.r.GetBudgetMicros()))
+}
+
+// plan returns the planned spend: 37.50 (37.5 %).
+func (t pacedText) plan() string {
+	planned, of := t.r.GetPlannedMicros(), t.r.GetBudgetMicros()
+	text := budget.FormatAmount(roundCents(planned))
+	if of > 0 {
+		text += " (" + percentText(float64(planned)/float64(of)) + ")"
+	}
+	return text
+}
+
+func (t pacedText) money(micros int64) string {
+	return budget.FormatAmount(micros) + " " + plain(t.p.GetCurrency())
+}
+
+// roundCents rounds an estimate to hundredths of the currency's unit, if it is at least one unit.
+func roundCents(micros int64) int64 {
+	const cent, unit = 10_000, 1_000_000
+	if micros < unit || micros > 1<<62 {
+		return micros
+	}
+	return (micros + cent/2) / cent * cent
+}
+
+// percentText formats a share with up to three digits: 12.5 %.
+func percentText(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
+
+func utc(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") }
+
+func msText(ms int64) string { return ageText(time.Duration(ms) * time.Millisecond) }
