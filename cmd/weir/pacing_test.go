@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 )
@@ -124,4 +126,41 @@ func TestPacingBacktestOctober(t *testing.T) {
 	if figure(1, "utilisation_percent") < 99 || figure(1, "overspend_percent") > 0.1 || figure(0, "avgerr_percent") < 2*figure(1, "avgerr_percent") {
 		t.Errorf("%v", list)
 	}
+}
+
+// TestPacing: the campaign of an account with a budget is paced by its spend, and explained.
+func TestPacing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process and a broker, and waits for ticks of ten seconds")
+	}
+	// It is noon where the account is, so that no day ends within the test.
+	offset := 12 - time.Now().UTC().Hour()
+	zone := fmt.Sprintf("Etc/GMT%+d", -offset) // the sign of these names is turned around
+	day := time.Now().UTC().Add(time.Duration(offset) * time.Hour).Format("20060102")
+
+	dir := t.TempDir()
+	env := []string{"WEIR_SPEND_PARTITIONS=2", "WEIR_INSTANCE=a", "WEIR_DATA_DIR=" + filepath.Join(dir, "data")}
+	_, addr := datacentre(t, env, 0)
+	asked := []string{server(t, append(env, "WEIR_KAFKA_BROKERS="+addr), "spendcounter,pacing"), "WEIR_DATA_DIR=" + filepath.Join(dir, "command")}
+	spend := func(id string, micros int64) {
+		file := filepath.Join(dir, id)
+		event := fmt.Sprintf(`{"event_id":%q,"account":"acme","campaign":"spring","type":"click","price_micros":%d,"currency":"EUR","event_ms":%d,"budget_day":%s}`,
+			id, micros, time.Now().UnixMilli(), day)
+		if err := os.WriteFile(file, []byte(event+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, asked, 0, "produced:           1\n", "ingest", file, "--format", "jsonl")
+	}
+	show := []string{"pacing", "show", "spring"}
+	expect(t, asked, cli.ExitFailed, "weir budget set", show...)
+	spend("first", 30_000_000)
+	expect(t, asked, 0, "set", "budget", "set", "acme", "--campaign", "spring", "--daily", "100", "--time-zone", zone, "--currency", "EUR")
+	eventually(t, asked, "It has spent 30.00 of 100.00 EUR today", show...)
+	expect(t, asked, 0, "spring of acme takes part in 10 % of auctions", show...)
+	spend("second", 80_000_000)
+	eventually(t, asked, `"reason": "budget_spent",`, append(slices.Clone(show), "-o", "json")...)
+	expect(t, asked, 0, `"open": false,`, append(slices.Clone(show), "-o", "json")...)
+	expect(t, asked, 0, "set", "budget", "set", "acme", "--campaign", "spring", "--daily", "500")
+	eventually(t, asked, `"open": true,`, append(slices.Clone(show), "-o", "json")...)
+	expect(t, asked, 0, "accounts: 1; campaigns: 1; that take part in auctions: 1", "pacing", "status")
 }
