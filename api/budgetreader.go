@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -47,20 +46,15 @@ func (f *BudgetReader) Partitions() int32 { return f.Shards }
 
 // Budgets implements BudgetSource.
 func (f *BudgetReader) Budgets(ctx context.Context, account string, stale time.Duration) (v budget.Versions, at *weirpb.AsOf, err error) {
-	const tries = 10
-	for range tries {
-		r := &snapshotReader{state: f.State, partition: events.Shard(account, f.Shards), maxStaleness: stale}
-		entries, err := r.all(ctx, pacing.TableBudgets, budget.AccountPrefix(nil, account))
-		if errors.Is(err, errCommitted) {
-			continue
-		}
-		if err != nil {
-			return v, r.asOf, err
-		}
-		v.List, err = documents(entries)
+	r := &snapshotReader{state: f.State, partition: events.Shard(account, f.Shards), maxStaleness: stale}
+	entries, err := r.untilOneSnapshot(func() ([]Entry, error) {
+		return r.all(ctx, pacing.TableBudgets, budget.AccountPrefix(nil, account))
+	})
+	if err != nil {
 		return v, r.asOf, err
 	}
-	return v, nil, fmt.Errorf("in each of %d attempts a commit came between two pages: try again", tries)
+	v.List, err = documents(entries)
+	return v, r.asOf, err
 }
 
 // Page implements BudgetSource.
