@@ -201,7 +201,7 @@ func (q *Queue) Pause(dst []Decision, nowMs int64, pullback bool) ([]Decision, e
 	return dst, nil
 }
 
-// Resume ends a pause. If there is none, the decision is Nothing.
+// Resume ends a pause. Without a pause, the decision is Nothing.
 func (q *Queue) Resume(nowMs int64) (Decision, error) {
 	if !q.paused {
 		return Decision{}, nil
