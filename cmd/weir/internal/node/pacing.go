@@ -1,17 +1,11 @@
 package node
 
 import (
-	"context"
-
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/pacing"
-	"github.com/weirhq/weir/pacing/budget"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/stream"
 )
@@ -41,6 +35,18 @@ func pacingACLs(c *config.Config) ([]string, error) {
 	return append([]string{write}, kafkaadmin.ACLs(p)...), err // the API writes what it is sent
 }
 
+// pacingPart is pacing, with the sink of the API.
+type pacingPart struct {
+	processorPart
+	sink *budgetSink
+}
+
+// Close implements closer.
+func (p pacingPart) Close() {
+	p.processorPart.Close()
+	p.sink.Close()
+}
+
 func newPacingPart(s *Setup) (Part, error) {
 	proc, err := Pacing(s.Config).Processor()
 	if err != nil {
@@ -51,31 +57,7 @@ func newPacingPart(s *Setup) (Part, error) {
 		return nil, err
 	}
 	s.API.Budgets = &api.BudgetReader{State: part.state, Shards: proc.Partitions}
-	s.API.BudgetSink = budgetSink{s.Kafka, Pacing(s.Config).Layout}
-	return part, nil
-}
-
-// budgetSink writes budgets. Budgets change rarely, so each call has a producer of its own.
-type budgetSink struct {
-	kafka  kafka.Cluster
-	layout events.Layout
-}
-
-// Produce implements api.BudgetSink.
-func (b budgetSink) Produce(ctx context.Context, list []*budget.Document) error {
-	p, err := kafka.NewProducer(b.kafka, b.layout.Name(events.BudgetsTopic))
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	for _, d := range list {
-		value, err := proto.Marshal(d.Record())
-		if err != nil {
-			return err
-		}
-		if err := p.Produce(ctx, events.Shard(d.Account, b.layout.Partitions()), d.RecordKey(), value); err != nil {
-			return err
-		}
-	}
-	return p.Flush(ctx)
+	sink := newBudgetSink(s.Kafka, Pacing(s.Config).Layout)
+	s.API.BudgetSink = sink
+	return pacingPart{part, sink}, nil
 }
