@@ -46,13 +46,15 @@ func (f *BudgetReader) Partitions() int32 { return f.Shards }
 
 // Budgets implements BudgetSource.
 func (f *BudgetReader) Budgets(ctx context.Context, account string, stale time.Duration) (v budget.Versions, at *weirpb.AsOf, err error) {
-	r := snapshotReader{state: f.State, partition: events.Shard(account, f.Shards), maxStaleness: stale}
-	entries, at, err := snapshotRows(ctx, r, pacing.TableBudgets, budget.AccountPrefix(nil, account))
+	r := &snapshotReader{state: f.State, partition: events.Shard(account, f.Shards), maxStaleness: stale}
+	entries, err := r.untilOneSnapshot(func() ([]Entry, error) {
+		return r.all(ctx, pacing.TableBudgets, budget.AccountPrefix(nil, account))
+	})
 	if err != nil {
-		return v, at, err
+		return v, r.asOf, err
 	}
 	v.List, err = documents(entries)
-	return v, at, err
+	return v, r.asOf, err
 }
 
 // Page implements BudgetSource.

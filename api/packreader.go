@@ -29,13 +29,15 @@ type packs []*eventspb.AccountPack
 
 // account returns the packs of an account, of one snapshot. An account that is not paced has none.
 func (f *PackReader) account(ctx context.Context, account string, stale time.Duration) (packs, *weirpb.AsOf, error) {
-	r := snapshotReader{state: f.State, partition: events.Shard(account, f.Shards), maxStaleness: stale}
-	entries, at, err := snapshotRows(ctx, r, pacing.TablePacks, budget.AccountPrefix(nil, account))
+	r := &snapshotReader{state: f.State, partition: events.Shard(account, f.Shards), maxStaleness: stale}
+	entries, err := r.untilOneSnapshot(func() ([]Entry, error) {
+		return r.all(ctx, pacing.TablePacks, budget.AccountPrefix(nil, account))
+	})
 	if err != nil {
-		return nil, at, err
+		return nil, r.asOf, err
 	}
 	list, err := decodePacks(entries)
-	return list, at, err
+	return list, r.asOf, err
 }
 
 func decodePacks(entries []Entry) (list packs, err error) {

@@ -61,16 +61,9 @@ func (f *SpendReader) Spend(ctx context.Context, q SpendQuery, fn func(*eventspb
 // campaign reads the campaign days of a campaign in a partition, of one account or of all accounts
 // that have the campaign, from one snapshot.
 func (f *SpendReader) campaign(ctx context.Context, p int32, q SpendQuery) ([]Entry, *weirpb.AsOf, error) {
-	const tries = 10
-	for range tries {
-		r := &snapshotReader{state: f.State, partition: p, maxStaleness: q.MaxStaleness}
-		entries, err := r.campaign(ctx, q)
-		if !errors.Is(err, errCommitted) {
-			return entries, r.asOf, err
-		}
-	}
-	return nil, nil, fmt.Errorf("partition %d: in each of %d attempts a commit came between two pages of %d records: try again", p, tries,
-		MaxPageKeys)
+	r := &snapshotReader{state: f.State, partition: p, maxStaleness: q.MaxStaleness}
+	entries, err := r.untilOneSnapshot(func() ([]Entry, error) { return r.campaign(ctx, q) })
+	return entries, r.asOf, err
 }
 
 // snapshotReader reads ranges of one partition page by page, all from one snapshot.
@@ -88,6 +81,19 @@ type pager interface {
 
 // errCommitted means that a commit happened between two pages.
 var errCommitted = errors.New("a commit came between two pages")
+
+// untilOneSnapshot calls read, which reads with r, again until no commit comes between its pages.
+func (r *snapshotReader) untilOneSnapshot(read func() ([]Entry, error)) ([]Entry, error) {
+	const tries = 10
+	for range tries {
+		r.asOf = nil
+		if entries, err := read(); !errors.Is(err, errCommitted) {
+			return entries, err
+		}
+	}
+	return nil, fmt.Errorf("partition %d: in each of %d attempts a commit came between two pages of %d records: try again",
+		r.partition, tries, MaxPageKeys)
+}
 
 func (r *snapshotReader) campaign(ctx context.Context, q SpendQuery) (entries []Entry, err error) {
 	accounts := []string{q.Account}
@@ -136,19 +142,6 @@ func (r *snapshotReader) all(ctx context.Context, table byte, prefix []byte) (en
 		}
 		q.From = append(slices.Clone(entries[len(entries)-1].Key), 0)
 	}
-}
-
-// snapshotRows returns the entries of a table whose keys begin with prefix, all from one snapshot.
-func snapshotRows(ctx context.Context, r snapshotReader, table byte, prefix []byte) ([]Entry, *weirpb.AsOf, error) {
-	const tries = 10
-	for range tries {
-		one := r
-		entries, err := one.all(ctx, table, prefix)
-		if !errors.Is(err, errCommitted) {
-			return entries, one.asOf, err
-		}
-	}
-	return nil, nil, fmt.Errorf("in each of %d attempts a commit came between two pages: try again", tries)
 }
 
 // shards returns the partitions that can have the account's records: all if account is empty.

@@ -65,17 +65,27 @@ func Catalog(dc string, l Layout) []stream.Topic {
 // accept each timestamp: by default they refuse one that is an hour ahead, because of a wrong clock
 // in a datacentre. A copy that is refused would hold up those of all datacentres.
 func CopiedTopics(dc string, l Layout) []stream.Topic {
-	topic := func(first, message string, retention time.Duration) stream.Topic {
-		return stream.Topic{
-			Name: l.Name(first), Key: "account", Partitions: l.Partitions(), Cleanup: stream.CleanupDelete, Retention: retention,
-			Config: copiedConfig(),
-			Doc:    message + ": a copy from datacentre " + dc + ", with the same partition number; a header holds the origin's offset",
-		}
+	return []stream.Topic{CopiedEvents(dc, l), CopiedAdjustments(dc, l)}
+}
+
+// CopiedEvents returns the topic for events that are copied from datacentre dc.
+func CopiedEvents(dc string, l Layout) stream.Topic {
+	return stream.Topic{
+		Name: l.Name(CopiedEventsTopic(dc)), Key: "account", Partitions: l.Partitions(), Cleanup: stream.CleanupDelete,
+		Retention: 7 * day, Config: copiedConfig(), Doc: copiedDoc("AdEvent", dc),
 	}
-	return []stream.Topic{
-		topic(CopiedEventsTopic(dc), "AdEvent", 7*day),
-		topic(CopiedAdjustmentsTopic(dc), "Adjustment", 30*day),
+}
+
+// CopiedAdjustments returns the topic for adjustments that are copied from datacentre dc.
+func CopiedAdjustments(dc string, l Layout) stream.Topic {
+	return stream.Topic{
+		Name: l.Name(CopiedAdjustmentsTopic(dc)), Key: "account", Partitions: l.Partitions(), Cleanup: stream.CleanupDelete,
+		Retention: 30 * day, Config: copiedConfig(), Doc: copiedDoc("Adjustment", dc),
 	}
+}
+
+func copiedDoc(message, dc string) string {
+	return message + ": a copy from datacentre " + dc + ", with the same partition number; a header holds the origin's offset"
 }
 
 // copiedConfig returns the settings of topics of copied records.
@@ -131,7 +141,7 @@ func CopiedBudgets(dc, from string, l Layout) stream.Topic {
 		Name: l.Name(CopiedBudgetsTopic(from)), Key: "as in " + l.Name(BudgetsTopic), Partitions: l.Partitions(),
 		Cleanup: stream.CleanupCompact,
 		Config:  config, Changelog: l.Name(PacingTopic(dc)),
-		Doc: "AccountBudgets: a copy from datacentre " + from + ", with the same partition number; a header holds the origin's offset",
+		Doc: copiedDoc("AccountBudgets", from),
 	}
 }
 

@@ -33,9 +33,9 @@ type Queue struct {
 	closed uint64
 	paused bool
 	wrong  [states][events]uint64
-	over   []head // scratch of pick
-	cand   vector // scratch of pick
-	decide Decision
+	over   []head   // scratch of pick
+	cand   vector   // scratch of pick
+	own    Decision // last one of apply
 }
 
 // run is a running attempt.
@@ -173,16 +173,20 @@ func (q *Queue) refuse(err error) error {
 	return err
 }
 
-// request returns whether to decide on r, and counts it if it is refused.
-func (q *Queue) request(r request) (bool, error) {
+// decide applies a decision on r, if r changes its job. A refused request is counted.
+func (q *Queue) decide(r request, decision func() Decision) (Decision, error) {
 	changes, err := q.permit(r)
-	return changes, q.refuse(err)
+	if !changes {
+		return Decision{ID: r.id}, q.refuse(err)
+	}
+	d, err := q.apply(decision())
+	return d, q.refuse(err)
 }
 
 // apply applies a decision of this queue.
 func (q *Queue) apply(d Decision) (Decision, error) {
-	q.decide = d // on the heap once, and not for each decision
-	if err := q.Apply(&q.decide); err != nil {
+	q.own = d // on the heap once, and not for each decision
+	if err := q.Apply(&q.own); err != nil {
 		return Decision{}, err
 	}
 	return d, nil

@@ -23,54 +23,47 @@ func (q *Queue) Submit(nowMs int64, id ID, s *Spec) (Decision, error) {
 
 // Complete reports that an attempt succeeded. Repeated, it changes nothing.
 func (q *Queue) Complete(nowMs int64, agent string, id ID, attempt uint8) (Decision, error) {
-	if changes, err := q.request(request{id, Complete, agent, attempt}); !changes {
-		return Decision{ID: id}, err
-	}
-	return q.apply(Decision{Kind: Completed, At: q.at(nowMs), ID: id, Attempt: attempt})
+	return q.decide(request{id, Complete, agent, attempt}, func() Decision {
+		return Decision{Kind: Completed, At: q.at(nowMs), ID: id, Attempt: attempt}
+	})
 }
 
 // Fail reports that an attempt failed. The job is tried again after a backoff, if it has a try
 // left. Repeated before that, it is ErrStale: the attempt is over.
 func (q *Queue) Fail(nowMs int64, agent string, id ID, attempt uint8) (Decision, error) {
-	if changes, err := q.request(request{id, Retry, agent, attempt}); !changes {
-		return Decision{ID: id}, err
-	}
-	return q.apply(q.ended(q.at(nowMs), id, Reported))
+	return q.decide(request{id, Retry, agent, attempt}, func() Decision {
+		return q.ended(q.at(nowMs), id, Reported)
+	})
 }
 
 // FailForGood reports that an attempt failed and that no other attempt would succeed.
 func (q *Queue) FailForGood(nowMs int64, agent string, id ID, attempt uint8) (Decision, error) {
-	if changes, err := q.request(request{id, Fail, agent, attempt}); !changes {
-		return Decision{ID: id}, err
-	}
-	return q.apply(Decision{Kind: Exhausted, At: q.at(nowMs), ID: id, Attempt: attempt})
+	return q.decide(request{id, Fail, agent, attempt}, func() Decision {
+		return Decision{Kind: Exhausted, At: q.at(nowMs), ID: id, Attempt: attempt}
+	})
 }
 
 // Return returns a job without a result. The attempt is not charged as a try, and the job becomes
 // pending at its old place. The agent does not get it again for a time.
 func (q *Queue) Return(nowMs int64, agent string, id ID, attempt uint8) (Decision, error) {
-	if changes, err := q.request(request{id, Return, agent, attempt}); !changes {
-		return Decision{ID: id}, err
-	}
-	return q.apply(q.returned(q.at(nowMs), id, Reported))
+	return q.decide(request{id, Return, agent, attempt}, func() Decision {
+		return q.returned(q.at(nowMs), id, Reported)
+	})
 }
 
 // Cancel cancels a job that has not succeeded. Its agent learns of it by its next heartbeat.
 func (q *Queue) Cancel(nowMs int64, id ID) (Decision, error) {
-	if changes, err := q.request(request{id: id, event: Cancel}); !changes {
-		return Decision{ID: id}, err
-	}
-	return q.apply(Decision{Kind: CanceledBy, At: q.at(nowMs), ID: id})
+	return q.decide(request{id: id, event: Cancel}, func() Decision {
+		return Decision{Kind: CanceledBy, At: q.at(nowMs), ID: id}
+	})
 }
 
 // Redo makes a job that has ended pending again, with as many tries as a new job. It does not wait
 // for the jobs that it waited for.
 func (q *Queue) Redo(nowMs int64, id ID) (Decision, error) {
-	if changes, err := q.request(request{id: id, event: Redo}); !changes {
-		return Decision{ID: id}, err
-	}
-	d, err := q.apply(Decision{Kind: Redone, At: q.at(nowMs), ID: id})
-	return d, q.refuse(err)
+	return q.decide(request{id: id, event: Redo}, func() Decision {
+		return Decision{Kind: Redone, At: q.at(nowMs), ID: id}
+	})
 }
 
 // ended returns the decision on a running job whose attempt ended without success.
@@ -208,7 +201,7 @@ func (q *Queue) Pause(dst []Decision, nowMs int64, pullback bool) ([]Decision, e
 	return dst, nil
 }
 
-// Resume ends a pause. If there is none, the decision is Nothing.
+// Resume ends a pause. Without a pause, the decision is Nothing.
 func (q *Queue) Resume(nowMs int64) (Decision, error) {
 	if !q.paused {
 		return Decision{}, nil

@@ -93,7 +93,7 @@ func (m *matrix) columns(id ID) (*columns, uint32) {
 	return m.segment(id).open, uint32(id % segmentSize)
 }
 
-// make returns the columns of the segment of a new id. It makes the segment if there is none.
+// make returns the columns of the segment of a new id. A missing segment is made.
 func (m *matrix) make(id ID, nowMs int64) *columns {
 	number := uint64(id) >> segmentBits
 	d := m.dir.Load()

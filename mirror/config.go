@@ -12,6 +12,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/logreader"
+	"github.com/weirhq/weir/stream"
 )
 
 // Peer is another datacentre.
@@ -25,11 +26,11 @@ type Peer struct {
 
 // Topic is a topic that is copied.
 type Topic struct {
-	Name string                 // at the peer
-	Copy func(dc string) string // the name here of the copies of the records of a peer
-	// Compacted is whether the topics of copies are compacted, so that each copy needs a key. A
-	// copy without the key of its record has its place as the key.
-	Compacted bool
+	Name string // at the peer
+	// Copy returns the topic here of the copies of the records of a peer; its Name and Cleanup are
+	// read. A compacted one needs keys: a copy without the key of its record has its place as the
+	// key.
+	Copy func(dc string) stream.Topic
 }
 
 // Config configures the mirrors of all partitions. DC, Topics and Partitions must be set.
@@ -129,7 +130,7 @@ func (c *Config) check() error {
 			return fmt.Errorf("%w: a topic of Config.Topics has no Name or no Copy: set both", ErrConfig)
 		}
 		for _, p := range c.Peers {
-			name := t.Copy(p.DC)
+			name := t.Copy(p.DC).Name
 			if slices.Contains(copies, name) {
 				return fmt.Errorf("%w: two topics are copied to %s: let Topic.Copy return another name for each topic and datacentre",
 					ErrConfig, name)

@@ -22,7 +22,7 @@ type copier struct {
 	topic, copy string // its name at the peer and here
 	key         string // of its rows
 	at          position
-	compacted   bool                // Topic.Compacted
+	compacted   bool                // copy needs keys
 	share       *semaphore.Weighted // of the bytes of the queue
 	shareBytes  int64
 	origin      []byte            // header, used again
@@ -55,8 +55,9 @@ const (
 )
 
 func newCopier(m *Mirror, p *peer, t Topic, share int) *copier {
+	to := t.Copy(p.DC)
 	return &copier{
-		m: m, peer: p, topic: t.Name, copy: t.Copy(p.DC), compacted: t.Compacted, key: copyKey(p.DC, t.Name), at: start(),
+		m: m, peer: p, topic: t.Name, copy: to.Name, compacted: to.Cleanup == stream.CleanupCompact, key: copyKey(p.DC, t.Name), at: start(),
 		share: semaphore.NewWeighted(int64(share)), shareBytes: int64(share), wake: func() {},
 	}
 }

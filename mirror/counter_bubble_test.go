@@ -18,6 +18,15 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
+// countedTopics returns the topics whose copies the spend counter reads.
+func countedTopics(shards int32) []Topic {
+	l := events.Layout{Shards: shards}
+	return []Topic{
+		{Name: events.EventsTopic, Copy: func(dc string) stream.Topic { return events.CopiedEvents(dc, l) }},
+		{Name: events.AdjustmentsTopic, Copy: func(dc string) stream.Topic { return events.CopiedAdjustments(dc, l) }},
+	}
+}
+
 // TestCounterOfCopies: the mirror and the spend counter of the datacentre eu are killed at every
 // failpoint, while us takes events and adjustments, with aborted transactions. The counter has each
 // event and each adjustment once, and lacks none.
@@ -28,9 +37,7 @@ func TestCounterOfCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	copier := func(l processorstest.RemoteLink) stream.Processor {
-		c := Config{DC: "eu", Partitions: shards, Heartbeats: events.EventsTopic, Peers: []Peer{{DC: "us", Kafka: l.Kafka}}, Topics: []Topic{
-			{Name: events.EventsTopic, Copy: events.CopiedEventsTopic}, {Name: events.AdjustmentsTopic, Copy: events.CopiedAdjustmentsTopic},
-		}}
+		c := Config{DC: "eu", Partitions: shards, Heartbeats: events.EventsTopic, Peers: []Peer{{DC: "us", Kafka: l.Kafka}}, Topics: countedTopics(shards)}
 		p, err := c.Processor()
 		if err != nil {
 			panic(err)
@@ -88,9 +95,7 @@ func TestCounterAfterLoss(t *testing.T) {
 	var registry *StatusRegistry
 	copier := func(l processorstest.RemoteLink) stream.Processor {
 		registry = &StatusRegistry{}
-		c := Config{DC: "eu", Partitions: shards, Registry: registry, Peers: []Peer{{DC: "us", Kafka: l.Kafka}}, Topics: []Topic{
-			{Name: events.EventsTopic, Copy: events.CopiedEventsTopic}, {Name: events.AdjustmentsTopic, Copy: events.CopiedAdjustmentsTopic},
-		}}
+		c := Config{DC: "eu", Partitions: shards, Registry: registry, Peers: []Peer{{DC: "us", Kafka: l.Kafka}}, Topics: countedTopics(shards)}
 		p, err := c.Processor()
 		if err != nil {
 			panic(err)

@@ -41,7 +41,7 @@ type process struct {
 
 func topicsCopied() []Topic {
 	name := func(topic string) Topic {
-		return Topic{Name: topic, Copy: func(dc string) string { return topic + ".from." + dc }}
+		return Topic{Name: topic, Copy: func(dc string) stream.Topic { return stream.Topic{Name: topic + ".from." + dc} }}
 	}
 	return []Topic{name("events"), name("refunds")}
 }
@@ -126,13 +126,13 @@ func (x *fixture) check() error {
 		wrong = nil
 		for dc, r := range x.peers {
 			for _, topic := range topicsCopied() {
-				if x.without[topic.Copy(dc)] {
+				if x.without[topic.Copy(dc).Name] {
 					continue
 				}
-				source, copies := r.Records(topic.Name), processorstest.ByPartition(x.k.Records(topic.Copy(dc)))
+				source, copies := r.Records(topic.Name), processorstest.ByPartition(x.k.Records(topic.Copy(dc).Name))
 				for p := range int32(partitions) {
 					for _, w := range judge(p, source[p], copies[p]) {
-						wrong = append(wrong, topic.Copy(dc)+": "+w)
+						wrong = append(wrong, topic.Copy(dc).Name+": "+w)
 					}
 				}
 			}

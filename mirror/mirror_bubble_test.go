@@ -49,7 +49,15 @@ func TestCopies(t *testing.T) {
 
 // TestOriginHeaderOfAProducer: a record cannot claim another place.
 func TestOriginHeaderOfAProducer(t *testing.T) {
-	err := inRuntime(t, 1, func(c *Config) { c.MaxRecord, c.Topics[1].Compacted = 1000, true }, func(x *fixture) {
+	err := inRuntime(t, 1, func(c *Config) {
+		c.MaxRecord = 1000
+		plain := c.Topics[1].Copy
+		c.Topics[1].Copy = func(dc string) stream.Topic {
+			t := plain(dc)
+			t.Cleanup = stream.CleanupCompact
+			return t
+		}
+	}, func(x *fixture) {
 		x.start("a")
 		false1 := events.AppendOrigin(nil, events.Origin{Offset: 77, Previous: 76})
 		x.peers["us"].Produce("events", 0, stream.Message{Value: []byte("v"), Headers: []stream.Header{{Key: events.OriginHeader, Value: false1}, {Key: "h", Value: []byte("1")}}})

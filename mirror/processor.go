@@ -19,7 +19,7 @@ func (c Config) Processor() (stream.Processor, error) {
 	var outputs []string
 	for _, t := range c.Topics {
 		for _, p := range c.Peers {
-			outputs = append(outputs, t.Copy(p.DC))
+			outputs = append(outputs, t.Copy(p.DC).Name)
 		}
 	}
 	if c.Heartbeats != "" {

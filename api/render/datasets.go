@@ -37,7 +37,8 @@ type ShardDatasetRow struct {
 	Reason     string     `json:"reason"`
 }
 
-// DatasetLag is how far a dataset is behind the newest one. In JSON it is the number of seconds.
+// DatasetLag is how far a dataset is behind the newest one. In JSON and CSV it is the number of
+// seconds.
 type DatasetLag struct {
 	Seconds float64
 	// Never is an origin of which the dataset has no event, although another dataset has: Seconds

@@ -120,7 +120,7 @@ func TestProblems(t *testing.T) {
 // TestSyntax: text that is not a document has one problem, with its place.
 func TestSyntax(t *testing.T) {
 	for text, want := range map[string]string{
-		``: "ends early", `[]`: "it is an array", `{"account": "x"`: "ends early", `{} {}`: "goes on after its end",
+		``: "ends early", `[]`: "it is an array", `{"account": "x"`: "ends early", `{} {}`: "there is text after the document",
 		`{"account" "x"}`: "at byte", "{\"account\": \"\xff\"}": "not UTF-8", strings.Repeat("[", 100_000): "nested more than",
 		`{"account": nil}`: "at byte", `null`: "it is null",
 	} {

@@ -33,7 +33,7 @@ func parseJSON(b []byte) (node, error) {
 		return node{}, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return node{}, fmt.Errorf("the document goes on after its end, at byte %d: write one document", d.InputOffset())
+		return node{}, fmt.Errorf("there is text after the document, at byte %d: write one document", d.InputOffset())
 	}
 	return n, nil
 }

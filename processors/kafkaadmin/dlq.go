@@ -27,16 +27,12 @@ type DeadLetterFilter struct {
 // up to the last stable offset at the time of the call, so nothing behind an open transaction. It
 // holds one partition's dead letters in memory, and the result.
 func ListDeadLetters(ctx context.Context, k kafka.Cluster, topic string, f DeadLetterFilter) ([]DeadLetter, error) {
-	cl, err := k.Connect(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the brokers: %w", err)
-	}
-	defer cl.Close()
-	s, err := newScanner(ctx, cl, topic)
+	s, err := openScanner(ctx, k, topic)
 	if err != nil {
 		return nil, err
 	}
-	ends, err := committedEnds(ctx, cl, topic)
+	defer s.cl.Close()
+	ends, err := committedEnds(ctx, s.cl, topic)
 	if err != nil {
 		return nil, err
 	}

@@ -29,15 +29,11 @@ type offsetRange struct{ start, end int64 }
 // are more than Limit, counts is nil. The counts are those of the list of ListDeadLetters; memory
 // holds the reasons only. Count is called by one goroutine at a time.
 func (c *DeadLetterCounter) Count(ctx context.Context) (counts map[string]int, offsets int64, err error) {
-	cl, err := c.Kafka.Connect(ctx)
-	if err != nil {
-		return nil, 0, fmt.Errorf("connect to the brokers: %w", err)
-	}
-	defer cl.Close()
-	s, err := newScanner(ctx, cl, c.Topic)
+	s, err := openScanner(ctx, c.Kafka, c.Topic)
 	if err != nil {
 		return nil, 0, err
 	}
+	defer s.cl.Close()
 	now, err := offsetRanges(ctx, s)
 	if err != nil {
 		return nil, 0, err

@@ -3,7 +3,6 @@ package kafkaadmin
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -32,34 +31,29 @@ type TopicRange struct {
 // ReadPartitions is ReadTopic for some partitions.
 func ReadPartitions(ctx context.Context, k kafka.Cluster, of TopicRange, fn func(partition int32, r stream.Record) error) error {
 	topic, partitions := of.Topic, of.Partitions
-	cl, err := k.Connect(ctx)
-	if err != nil {
-		return fmt.Errorf("connect to the brokers: %w", err)
-	}
-	defer cl.Close()
-	s, err := newScanner(ctx, cl, topic)
+	s, err := openScanner(ctx, k, topic)
 	if err != nil {
 		return err
 	}
+	defer s.cl.Close()
 	if partitions == nil {
 		partitions = s.partitions()
 	}
-	if i := slices.IndexFunc(partitions, func(p int32) bool { return !slices.Contains(s.partitions(), p) }); i >= 0 {
-		return fmt.Errorf("topic %s has no partition %d: it has %d", topic, partitions[i], len(s.partitions()))
+	if err := s.checkPartitions(partitions); err != nil {
+		return err
 	}
-	adm := kadm.NewClient(cl)
-	ends, err := adm.ListCommittedOffsets(ctx, topic)
-	if err == nil {
-		err = ends.Error()
+	ends, err := committedEnds(ctx, s.cl, topic)
+	if err != nil {
+		return err
 	}
 	starts := kadm.ListedOffsets{}
-	if err == nil && !of.Since.IsZero() {
-		if starts, err = adm.ListOffsetsAfterMilli(ctx, of.Since.UnixMilli(), topic); err == nil {
+	if !of.Since.IsZero() {
+		if starts, err = kadm.NewClient(s.cl).ListOffsetsAfterMilli(ctx, of.Since.UnixMilli(), topic); err == nil {
 			err = starts.Error()
 		}
-	}
-	if err != nil {
-		return fmt.Errorf("read the end offsets of %s: %w", topic, err)
+		if err != nil {
+			return fmt.Errorf("read the offsets of %s at %s: %w", topic, of.Since.Format(time.RFC3339), err)
+		}
 	}
 	type found struct {
 		partition int32
@@ -121,42 +115,27 @@ type Beginning struct {
 
 // Beginnings returns where each of some partitions of a topic begins.
 func Beginnings(ctx context.Context, k kafka.Cluster, topic string, partitions []int32) (map[int32]Beginning, error) {
-	cl, err := k.Connect(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the brokers: %w", err)
-	}
-	defer cl.Close()
-	s, err := newScanner(ctx, cl, topic)
+	s, err := openScanner(ctx, k, topic)
 	if err != nil {
 		return nil, err
 	}
+	defer s.cl.Close()
 	s.bytes = ageBytes
-	adm := kadm.NewClient(cl)
-	starts, err := adm.ListStartOffsets(ctx, topic)
-	if err == nil {
-		err = starts.Error()
+	if err := s.checkPartitions(partitions); err != nil {
+		return nil, err
 	}
-	ends := kadm.ListedOffsets{}
-	if err == nil {
-		if ends, err = adm.ListCommittedOffsets(ctx, topic); err == nil {
-			err = ends.Error()
-		}
-	}
+	ranges, err := offsetRanges(ctx, s)
 	if err != nil {
-		return nil, fmt.Errorf("read the offsets of %s: %w", topic, err)
+		return nil, err
 	}
 	list := map[int32]Beginning{}
 	for _, p := range partitions {
-		start, ok := starts.Lookup(topic, p)
-		end, has := ends.Lookup(topic, p)
-		if !ok || !has {
-			return nil, fmt.Errorf("topic %s has no partition %d: it has %d", topic, p, len(s.partitions()))
-		}
-		b := Beginning{Offset: start.Offset}
-		if b.Time, err = s.firstTime(ctx, p, start.Offset, end.Offset); err != nil {
+		r := ranges[p]
+		b := Beginning{Offset: r.start}
+		if b.Time, err = s.firstTime(ctx, p, r.start, r.end); err != nil {
 			return nil, err
 		}
-		if b.Time.IsZero() && start.Offset > 0 {
+		if b.Time.IsZero() && r.start > 0 {
 			b.Time = time.Now()
 		}
 		list[p] = b

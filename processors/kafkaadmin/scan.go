@@ -26,6 +26,21 @@ type scanner struct {
 	bytes        int32 // bytes of a fetch
 }
 
+// openScanner connects to the brokers and returns a scanner of a topic. The caller closes its
+// client.
+func openScanner(ctx context.Context, k kafka.Cluster, topic string) (*scanner, error) {
+	cl, err := k.Connect(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the brokers: %w", err)
+	}
+	s, err := newScanner(ctx, cl, topic)
+	if err != nil {
+		cl.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
 func newScanner(ctx context.Context, cl *kgo.Client, topic string) (*scanner, error) {
 	s := &scanner{cl: cl, topic: topic, decompressor: kafka.Decompressor(cl), bytes: 4 << 20}
 	return s, s.loadMetadata(ctx)
@@ -49,6 +64,17 @@ func (s *scanner) partitions() []int32 {
 	ps := s.detail.Partitions.Numbers()
 	slices.Sort(ps)
 	return ps
+}
+
+// checkPartitions returns an error if the topic does not have one of the partitions.
+func (s *scanner) checkPartitions(list []int32) error {
+	has := s.partitions()
+	for _, p := range list {
+		if !slices.Contains(has, p) {
+			return fmt.Errorf("topic %s has no partition %d: it has %d", s.topic, p, len(has))
+		}
+	}
+	return nil
 }
 
 // read calls fn for the committed records in [from, upto), in order. If a transaction is open below

@@ -81,7 +81,7 @@ func set(cmd *cobra.Command, a *cli.App, x change, account string) error {
 		})
 	}
 	return withClient(a, func(client *api.Client) error {
-		before, err := newest(cmd.Context(), client, account)
+		before, err := changeable(cmd.Context(), client, account)
 		if err != nil {
 			return err
 		}
@@ -125,16 +125,9 @@ func follow(ctx context.Context, client *api.Client, d *budget.Document) error {
 	if d.Version == 0 {
 		return nil
 	}
-	res, err := client.GetBudgets(ctx, &weirpb.GetBudgetsRequest{Account: d.Account})
-	if rpc.CodeOf(err) == rpc.CodeNotFound {
-		return nil
-	}
-	if err != nil {
+	last, err := newest(ctx, client, d.Account)
+	if err != nil || last.GetVersion() != d.Version { // the server refuses a smaller one
 		return err
-	}
-	last := res.GetVersions()[len(res.GetVersions())-1]
-	if last.GetVersion() != d.Version {
-		return nil // the server refuses a smaller one
 	}
 	before, err := documentOf(last.GetDocument())
 	if err == nil && !budget.SameContent(before, d) {
@@ -150,8 +143,8 @@ func refused(what string, err error) error {
 	}
 }
 
-// newest returns the newest document of an account, and nil before the first.
-func newest(ctx context.Context, client *api.Client, account string) (*budget.Document, error) {
+// newest returns the newest version of the budgets of an account, and nil before the first.
+func newest(ctx context.Context, client *api.Client, account string) (*weirpb.BudgetVersion, error) {
 	res, err := client.GetBudgets(ctx, &weirpb.GetBudgetsRequest{Account: account})
 	if rpc.CodeOf(err) == rpc.CodeNotFound {
 		return nil, nil
@@ -159,7 +152,16 @@ func newest(ctx context.Context, client *api.Client, account string) (*budget.Do
 	if err != nil {
 		return nil, err
 	}
-	last := res.GetVersions()[len(res.GetVersions())-1]
+	return res.GetVersions()[len(res.GetVersions())-1], nil
+}
+
+// changeable returns the document that flags change: the newest one of an account, and nil before
+// the first.
+func changeable(ctx context.Context, client *api.Client, account string) (*budget.Document, error) {
+	last, err := newest(ctx, client, account)
+	if err != nil || last == nil {
+		return nil, err
+	}
 	if last.GetState() == "scheduled" { // the flags would change it, and let it hold at once
 		return nil, &cli.Failure{
 			Code: cli.ExitFailed, What: "the budget was not set",

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"io"
 	"reflect"
+	"time"
 )
 
 // writeCSV writes a line of column names and a line for each row, as RFC 4180 has it, with LF. It
@@ -26,7 +28,11 @@ func writeCSV[T any](w io.Writer, rows []T) error {
 	for i := range rows {
 		v := reflect.Indirect(reflect.ValueOf(rows[i]))
 		for j, c := range cols {
-			line[j] = Printable(text(v.FieldByIndex(c.index)))
+			s, err := csvText(v.FieldByIndex(c.index))
+			if err != nil {
+				return err
+			}
+			line[j] = Printable(s)
 		}
 		if err := out.Write(line); err != nil {
 			return err
@@ -34,4 +40,16 @@ func writeCSV[T any](w io.Writer, rows []T) error {
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// csvText returns the text of a value for programs. A type may have words for tables and a number
+// for JSON: the number is returned.
+func csvText(v reflect.Value) (string, error) {
+	switch x := v.Interface().(type) {
+	case time.Time, *time.Time: // their JSON has quotes
+	case json.Marshaler:
+		number, err := json.Marshal(x)
+		return string(number), err
+	}
+	return text(v), nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -28,5 +29,28 @@ func TestCSV(t *testing.T) {
 	a.Format = FormatCSV
 	if err := PrintOne(a, rows[0]); err != nil || strings.Count(out.String(), "\n") != 2 {
 		t.Errorf("one row: %q, %v", out.String(), err)
+	}
+}
+
+// seconds is a number for programs, and words in tables.
+type seconds float64
+
+func (seconds) String() string                 { return "long ago" }
+func (s seconds) MarshalJSON() ([]byte, error) { return json.Marshal(float64(s)) }
+
+// TestCSVIsForPrograms: a number is a number where a table has words.
+func TestCSVIsForPrograms(t *testing.T) {
+	type aged struct {
+		Age seconds `json:"age_seconds"`
+	}
+	for format, want := range map[Format]string{
+		FormatCSV: "age_seconds\n86400.5\n", formatTable: "AGE SECONDS\nlong ago\n", FormatJSONL: `{"age_seconds":86400.5}` + "\n",
+	} {
+		var out bytes.Buffer
+		a := NewApp(Process{Stdout: &out})
+		a.Format = format
+		if err := PrintRows(a, []aged{{86400.5}}); err != nil || out.String() != want {
+			t.Errorf("%s: %q, %v, not %q", format, out.String(), err, want)
+		}
 	}
 }

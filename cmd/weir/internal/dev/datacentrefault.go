@@ -39,24 +39,15 @@ func parseDCFault(text string, dcs []string) (f dcFault, err error) {
 	if m == nil {
 		return f, cli.UsageError("--fault "+text+" does not exist with --dcs", dcFaultHelp)
 	}
-	f = dcFault{text: text, after: dcFaultAfter, length: dcFaultLength}
+	f = dcFault{text: text}
 	if err := f.setRoutes(m[1], m[2], dcs); err != nil {
 		return f, err
 	}
-	for _, d := range []struct {
-		text string
-		to   *time.Duration
-	}{{m[3], &f.after}, {m[4], &f.length}} {
-		if d.text == "" {
-			continue
-		}
-		v, err := time.ParseDuration(d.text)
-		if err != nil || v < 0 {
-			return f, cli.UsageError(fmt.Sprintf("%q in --fault %s is not a duration", d.text, text), "write it like 30s or 2m")
-		}
-		*d.to = v
+	if f.after, err = faultTime(text, m[3], dcFaultAfter); err != nil {
+		return f, err
 	}
-	return f, nil
+	f.length, err = faultTime(text, m[4], dcFaultLength)
+	return f, err
 }
 
 // setRoutes sets what the fault cuts.

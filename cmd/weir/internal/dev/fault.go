@@ -50,15 +50,16 @@ func parseFaults(texts, regions []string) (faults []fault, err error) {
 }
 
 // parseFault reads kind[=REGION][@AFTER][+LENGTH].
-func parseFault(text string, regions []string) (fault, error) {
+func parseFault(text string, regions []string) (f fault, err error) {
 	m := regexp.MustCompile(`^(duplicate|region)(?:=([^@+]+))?(?:@([^+]+))?(?:\+(.+))?$`).FindStringSubmatch(text)
 	if m == nil {
-		return fault{}, cli.UsageError("--fault "+text+" does not exist",
+		return f, cli.UsageError("--fault "+text+" does not exist",
 			"write duplicate or region=NAME; add @30s for the time until it begins and +2m for its duration")
 	}
-	f := fault{kind: m[1], region: m[2], after: duplicateAfter}
+	f = fault{kind: m[1], region: m[2]}
+	after := duplicateAfter
 	if f.kind == faultRegion {
-		f.after = regionAfter
+		after = regionAfter
 		if f.region == "" {
 			f.region = regions[len(regions)-1]
 		}
@@ -66,20 +67,23 @@ func parseFault(text string, regions []string) (fault, error) {
 	if f.region != "" && !slices.Contains(regions, f.region) {
 		return f, cli.UsageError("no region is called "+f.region, "the regions are "+strings.Join(regions, ", "))
 	}
-	for _, d := range []struct {
-		text string
-		to   *time.Duration
-	}{{m[3], &f.after}, {m[4], &f.length}} {
-		if d.text == "" {
-			continue
-		}
-		v, err := time.ParseDuration(d.text)
-		if err != nil || v < 0 {
-			return f, cli.UsageError(fmt.Sprintf("%q in --fault %s is not a duration", d.text, text), "write it like 30s or 2m")
-		}
-		*d.to = v
+	if f.after, err = faultTime(text, m[3], after); err != nil {
+		return f, err
 	}
-	return f, nil
+	f.length, err = faultTime(text, m[4], 0)
+	return f, err
+}
+
+// faultTime returns a duration of --fault text, or one in its place if it is not given.
+func faultTime(text, given string, otherwise time.Duration) (time.Duration, error) {
+	if given == "" {
+		return otherwise, nil
+	}
+	d, err := time.ParseDuration(given)
+	if err != nil || d < 0 {
+		return 0, cli.UsageError(fmt.Sprintf("%q in --fault %s is not a duration", given, text), "write it like 30s or 2m")
+	}
+	return d, nil
 }
 
 // faultInjector injects faults and reports them.

@@ -24,10 +24,7 @@ import (
 type skip struct {
 	dc, topic string
 	partition int32
-	to        int64
-	why       string
-	yes       bool
-	wait      time.Duration
+	connect.SkipFlags
 }
 
 // skipPlan is what a skip does.
@@ -60,26 +57,16 @@ func newSkipCmd(a *cli.App) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), a, args[0]) },
 	}
-	c.Flags().Int64Var(&s.to, "to", 0, "offset of the next record to copy")
-	c.Flags().StringVar(&s.why, "why", "", "reason, kept with the skipped range; at most 200 bytes; required with --yes")
-	c.Flags().BoolVar(&s.yes, "yes", false, "skip; without it nothing is changed")
-	c.Flags().DurationVar(&s.wait, "wait", 30*time.Second, "how long to wait until a process has carried it out")
-	cli.Must(c.MarkFlagRequired("to"))
+	s.Add(c, "copy")
 	return c
 }
-
-// maxWhy is the length of --why.
-const maxWhy = 200
 
 func (s *skip) run(ctx context.Context, a *cli.App, name string) error {
 	if err := s.parse(name); err != nil {
 		return err
 	}
-	switch {
-	case s.yes && s.why == "":
-		return cli.UsageError("--why is missing", "give --why the reason for the loss; it is kept in the state")
-	case len(s.why) > maxWhy:
-		return cli.UsageError(fmt.Sprintf("--why has %d bytes", len(s.why)), fmt.Sprintf("use at most %d", maxWhy))
+	if err := s.Check(); err != nil {
+		return err
 	}
 	d, err := connectMirror(ctx, a)
 	if err != nil {
@@ -96,7 +83,7 @@ func (s *skip) run(ctx context.Context, a *cli.App, name string) error {
 	if err != nil {
 		return err
 	}
-	if !s.yes {
+	if !s.Yes {
 		loss := fmt.Sprintf("%d offsets would", plan.Lost)
 		if plan.Lost < 0 {
 			loss = "all records of the former log that were not copied would"
@@ -145,17 +132,17 @@ func (s *skip) planOf(c *weirpb.CopyStatus) (p skipPlan, err error) {
 			"`weir mirror status` lists stopped copies")
 	case to == nil:
 		return refuse("a skip does not help: "+c.GetProblem(), "remove the cause; the copy continues by itself")
-	case known && s.to != to.GetNext():
-		return refuse(fmt.Sprintf("offset %d is the next that may be copied, and --to is %d", to.GetNext(), s.to),
+	case known && s.To != to.GetNext():
+		return refuse(fmt.Sprintf("offset %d is the next that may be copied, and --to is %d", to.GetNext(), s.To),
 			fmt.Sprintf("repeat the command with --to %d", to.GetNext()))
-	case !known && s.to <= c.GetNext():
-		return refuse(fmt.Sprintf("the copy has stopped at offset %d, and --to is %d", c.GetNext(), s.to), "give a greater offset")
-	case !known && c.GetEnd() >= 0 && s.to > c.GetEnd():
-		return refuse(fmt.Sprintf("the log of %s ends at offset %d, and --to is %d", s.dc, c.GetEnd(), s.to),
+	case !known && s.To <= c.GetNext():
+		return refuse(fmt.Sprintf("the copy has stopped at offset %d, and --to is %d", c.GetNext(), s.To), "give a greater offset")
+	case !known && c.GetEnd() >= 0 && s.To > c.GetEnd():
+		return refuse(fmt.Sprintf("the log of %s ends at offset %d, and --to is %d", s.dc, c.GetEnd(), s.To),
 			"give an offset behind the one that cannot be read, and at most the end")
 	}
 	p = skipPlan{
-		DC: s.dc, Topic: s.topic, Partition: s.partition, From: c.GetNext(), To: s.to, Lost: s.to - c.GetNext(), TopicID: to.GetTopicId(),
+		DC: s.dc, Topic: s.topic, Partition: s.partition, From: c.GetNext(), To: s.To, Lost: s.To - c.GetNext(), TopicID: to.GetTopicId(),
 		Cause: c.GetProblem(),
 	}
 	if to.GetRecreated() {
@@ -182,7 +169,7 @@ func (s *skip) ask(ctx context.Context, d deployment) (*weirpb.CopyStatus, error
 // apply writes the instruction, and waits until a process has carried it out.
 func (s *skip) apply(ctx context.Context, d deployment, p skipPlan) error {
 	i := mirror.Instruction{
-		Peer: p.DC, Topic: p.Topic, From: p.From, To: p.To, Who: cli.UserName(), Why: s.why, AtMs: time.Now().UnixMilli(),
+		Peer: p.DC, Topic: p.Topic, From: p.From, To: p.To, Who: cli.UserName(), Why: s.Why, AtMs: time.Now().UnixMilli(),
 	}
 	err := i.TopicID.UnmarshalText([]byte(p.TopicID))
 	if err == nil {
@@ -191,12 +178,12 @@ func (s *skip) apply(ctx context.Context, d deployment, p skipPlan) error {
 	if err != nil {
 		return connect.TopicFailure(0, "nothing was skipped", err)
 	}
-	for end := time.Now().Add(s.wait); ; {
+	for end := time.Now().Add(s.Wait); ; {
 		if c, err := s.ask(ctx, d); err == nil && c.GetNext() >= 0 && (c.GetNext() != p.From || !c.GetStopped()) {
 			return nil
 		}
 		if time.Now().After(end) || !pause.For(ctx, 200*time.Millisecond) {
-			return cli.Fail(cli.ExitTempFail, "the skip is written", fmt.Errorf("no process has carried it out within %s", s.wait),
+			return cli.Fail(cli.ExitTempFail, "the skip is written", fmt.Errorf("no process has carried it out within %s", s.Wait),
 				"start a process with `weir run --roles mirror`, or wait; `weir mirror status` shows the offset")
 		}
 	}

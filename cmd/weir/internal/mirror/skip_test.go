@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
 )
 
 // TestPlan: a skip is planned only for a stopped copy, and to an offset that skips no record that
@@ -29,7 +30,7 @@ func TestPlan(t *testing.T) {
 		"to the end":                   {resume: &weirpb.CopyResume{}, to: 20, lost: 15},
 		"beyond the end, as by a typo": {resume: &weirpb.CopyResume{}, to: 70, refuse: "the log of us ends at offset 20"},
 	} {
-		s := &skip{dc: "us", topic: "ads.events", to: tc.to}
+		s := &skip{dc: "us", topic: "ads.events", SkipFlags: connect.SkipFlags{To: tc.to}}
 		p, err := s.planOf(status(tc.resume))
 		switch {
 		case tc.refuse != "":

@@ -40,17 +40,16 @@ func checkPeers(c *config.Config) error {
 // MirrorConfig returns the configuration of the mirror without its connections.
 func MirrorConfig(c *config.Config) mirror.Config {
 	l := SpendCounter(c).Layout
-	topic := func(first string, copied func(dc string) string) mirror.Topic {
-		return mirror.Topic{Name: l.Name(first), Copy: func(dc string) string { return l.Name(copied(dc)) }}
+	topic := func(first string, copied func(dc string, l events.Layout) stream.Topic) mirror.Topic {
+		return mirror.Topic{Name: l.Name(first), Copy: func(dc string) stream.Topic { return copied(dc, l) }}
 	}
-	budgets := topic(events.BudgetsTopic, events.CopiedBudgetsTopic)
-	budgets.Compacted = true
 	m := mirror.Config{
 		DC: c.DC, Partitions: l.Partitions(), Heartbeats: l.Name(events.EventsTopic),
 		App: l.Name(events.MirrorApp), State: l.Name(events.MirrorStateTopic), Control: l.Name(events.MirrorControlTopic),
 		DLQ: l.Name(events.MirrorDLQTopic),
 		Topics: []mirror.Topic{
-			topic(events.EventsTopic, events.CopiedEventsTopic), topic(events.AdjustmentsTopic, events.CopiedAdjustmentsTopic), budgets,
+			topic(events.EventsTopic, events.CopiedEvents), topic(events.AdjustmentsTopic, events.CopiedAdjustments),
+			topic(events.BudgetsTopic, events.CopiedBudgets),
 		},
 	}
 	for _, d := range c.Peers() {
@@ -83,7 +82,7 @@ func writtenByMirror(c *config.Config, topic string) bool {
 	}
 	for _, t := range m.Topics {
 		for _, p := range m.Peers {
-			if t.Copy(p.DC) == topic {
+			if t.Copy(p.DC).Name == topic {
 				return true
 			}
 		}

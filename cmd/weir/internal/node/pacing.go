@@ -7,16 +7,13 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/pacing"
-	"github.com/weirhq/weir/pacing/budget"
 	"github.com/weirhq/weir/pacing/pack"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/spendcache"
 	"github.com/weirhq/weir/spendcache/selection"
@@ -62,10 +59,17 @@ func pacingMemory(c *config.Config, share int64) Allocation {
 	return a
 }
 
-// pacingPart is pacing, with the spend cache that it reads.
+// pacingPart is pacing, with the spend cache that it reads and the sink of the API.
 type pacingPart struct {
 	processorPart
+	sink  *budgetSink
 	cache *spendcache.Cache // run by this part; nil: by the role spendcache
+}
+
+// Close implements closer.
+func (p pacingPart) Close() {
+	p.processorPart.Close()
+	p.sink.Close()
 }
 
 // Run implements Part.
@@ -120,31 +124,7 @@ func newPacingPart(s *Setup) (Part, error) {
 	}
 	s.API.Budgets = &api.BudgetReader{State: part.state, Shards: proc.Partitions}
 	s.API.Packs = &api.PackReader{State: part.state, Shards: proc.Partitions}
-	s.API.BudgetSink = budgetSink{s.Kafka, Pacing(s.Config).Layout}
-	return pacingPart{part, own}, nil
-}
-
-// budgetSink writes budgets. Budgets change rarely, so each call has a producer of its own.
-type budgetSink struct {
-	kafka  kafka.Cluster
-	layout events.Layout
-}
-
-// Produce implements api.BudgetSink.
-func (b budgetSink) Produce(ctx context.Context, list []*budget.Document) error {
-	p, err := kafka.NewProducer(b.kafka, b.layout.Name(events.BudgetsTopic))
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	for _, d := range list {
-		value, err := proto.Marshal(d.Record())
-		if err != nil {
-			return err
-		}
-		if err := p.Produce(ctx, events.Shard(d.Account, b.layout.Partitions()), d.RecordKey(), value); err != nil {
-			return err
-		}
-	}
-	return p.Flush(ctx)
+	sink := newBudgetSink(s.Kafka, Pacing(s.Config).Layout)
+	s.API.BudgetSink = sink
+	return pacingPart{part, sink, own}, nil
 }

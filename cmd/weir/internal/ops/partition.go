@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,9 +26,8 @@ func newPartitionCmd(a *cli.App) *cobra.Command {
 // partitionSkip holds the flags of `weir partition skip`.
 type partitionSkip struct {
 	kafkaadmin.Skip
-	app  string
-	yes  bool
-	wait time.Duration
+	app   string
+	flags connect.SkipFlags
 }
 
 func newPartitionSkipCmd(a *cli.App) *cobra.Command {
@@ -53,29 +51,19 @@ func newPartitionSkipCmd(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), a, args[0]) },
 	}
 	connect.AppFlag(c.Flags(), &s.app)
-	c.Flags().Int64Var(&s.To, "to", 0, "offset of the next record to read")
-	c.Flags().StringVar(&s.Why, "why", "", "reason, kept with the skipped range; at most 200 bytes; required with --yes")
-	c.Flags().BoolVar(&s.yes, "yes", false, "skip; without it nothing is changed")
-	c.Flags().DurationVar(&s.wait, "wait", 30*time.Second, "how long to wait until a process has carried it out")
-	cli.Must(c.MarkFlagRequired("to"))
+	s.flags.Add(c, "read")
 	return c
 }
-
-// maxWhy is the length of --why: every transaction of the partition repeats it.
-const maxWhy = 200
 
 func (s *partitionSkip) run(ctx context.Context, a *cli.App, name string) error {
 	var err error
 	if s.Topic, s.Partition, err = parsePartition(name); err != nil {
 		return err
 	}
-	switch {
-	case s.yes && s.Why == "":
-		return cli.UsageError("--why is missing", "give --why the reason for the loss; it is kept in the state")
-	case len(s.Why) > maxWhy:
-		return cli.UsageError(fmt.Sprintf("--why has %d bytes", len(s.Why)), fmt.Sprintf("use at most %d", maxWhy))
+	if err := s.flags.Check(); err != nil {
+		return err
 	}
-	s.Who = cli.UserName()
+	s.To, s.Why, s.Who = s.flags.To, s.flags.Why, cli.UserName()
 	cfg, k, err := connect.Cluster(ctx, a)
 	if err != nil {
 		return err
@@ -91,11 +79,11 @@ func (s *partitionSkip) run(ctx context.Context, a *cli.App, name string) error 
 	if err != nil {
 		return connect.TopicFailure(0, "nothing was skipped", err)
 	}
-	if !s.yes {
+	if !s.flags.Yes {
 		a.Notef("%d offsets of %s would be skipped and never %s: repeat the command with --why and --yes", plan.Lost, name, fate(app))
 		return cli.PrintOne(a, plan)
 	}
-	if err := kafkaadmin.ApplySkip(ctx, k, plan, s.wait); err != nil {
+	if err := kafkaadmin.ApplySkip(ctx, k, plan, s.flags.Wait); err != nil {
 		if errors.Is(err, kafkaadmin.ErrNotTaken) {
 			return cli.Fail(cli.ExitTempFail, "the skip is written", err,
 				"start a process with `weir run`, or wait: the owner of the partition carries it out; `weir lag` shows the offset")
