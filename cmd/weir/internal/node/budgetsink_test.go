@@ -18,7 +18,7 @@ import (
 // there is another one, which writes the next request, and nothing of the failed one.
 func TestBudgetSinkKeepsItsProducer(t *testing.T) {
 	layout := events.Layout{Shards: 2}
-	b, err := devbroker.Start(devbroker.Config{Topics: events.PacingCatalog(layout)})
+	b, err := devbroker.Start(devbroker.Config{Topics: events.PacingCatalog("eu", layout)})
 	if err != nil {
 		t.Fatal(err)
 	}

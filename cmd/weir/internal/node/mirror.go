@@ -49,7 +49,7 @@ func MirrorConfig(c *config.Config) mirror.Config {
 		DLQ: l.Name(events.MirrorDLQTopic),
 		Topics: []mirror.Topic{
 			topic(events.EventsTopic, events.CopiedEvents), topic(events.AdjustmentsTopic, events.CopiedAdjustments),
-			topic(events.BudgetsTopic, events.CopiedBudgets),
+			topic(events.BudgetsTopic, func(from string, l events.Layout) stream.Topic { return events.CopiedBudgets(c.DC, from, l) }),
 		},
 	}
 	for _, d := range c.Peers() {
