@@ -77,7 +77,8 @@ type Config struct {
 	// calls are refused.
 	Budgets    BudgetSource
 	BudgetSink BudgetSink
-	// Packs is the source of PacingService, beside Budgets. Defaults to none: its calls are refused.
+	// Packs is the source of PacingService, beside Budgets. Defaults to none: its calls are
+	// refused.
 	Packs *PackReader
 	// SpendCache is the source of SpendCacheService. Defaults to none: its calls are refused.
 	SpendCache SpendCacheSource

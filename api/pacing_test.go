@@ -137,14 +137,19 @@ func TestGetPacing(t *testing.T) {
 		t.Errorf("above: %v", b)
 	}
 
+	checkPacingErrors(t, s)
+}
+
+// checkPacingErrors: what the accounts of TestGetPacing do not have is named.
+func checkPacingErrors(t *testing.T, s *Server) {
 	h := s.dataHandler()
 	for body, want := range map[string]string{
-		`{}`:                                      `400 {"code":"invalid_argument","message":"the request has no account`,
-		`{"account":"a\u0000"}`:                   `400 {"code":"invalid_argument"`,
-		`{"account":"acme","campaign":"c"}`:       `404 {"code":"not_found","message":"account \"acme\" has no campaign \"c\" in its budgets`,
-		`{"account":"acme2","campaign":"x"}`:      `the account has \"b\"`,
-		`{"account":"acme","campaign":"brand"}`:   `404 {"code":"not_found","message":"\"brand\" is a shared budget of account \"acme\"`,
-		`{"account":"none"}`:                      `404 {"code":"not_found","message":"account \"none\" is not paced, because it has no budgets`,
+		`{}`:                                       `400 {"code":"invalid_argument","message":"the request has no account`,
+		`{"account":"a\u0000"}`:                    `400 {"code":"invalid_argument"`,
+		`{"account":"acme","campaign":"c"}`:        `404 {"code":"not_found","message":"account \"acme\" has no campaign \"c\" in its budgets`,
+		`{"account":"acme2","campaign":"x"}`:       `the account has \"b\"`,
+		`{"account":"acme","campaign":"brand"}`:    `404 {"code":"not_found","message":"\"brand\" is a shared budget of account \"acme\"`,
+		`{"account":"none"}`:                       `404 {"code":"not_found","message":"account \"none\" is not paced, because it has no budgets`,
 		`{"account":"acme","max_staleness_ms":-1}`: `400 {"code":"invalid_argument","message":"max_staleness_ms`,
 	} {
 		if status, answer := post(t, h, getPacing, body); !strings.Contains(fmt.Sprint(status, " ", answer), want) {

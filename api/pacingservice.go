@@ -101,8 +101,8 @@ func (s *pacingService) notPaced(ctx context.Context, account string, stale time
 			time.UnixMilli(v.List[0].EffectiveMs).UTC().Format(time.RFC3339))
 	}
 	return errorf(connect.CodeNotFound,
-		"account %q has budgets and is not paced yet: ask again in ten seconds; if that does not help, the log of the owner of partition %d "+
-			"has the reason: see `weir pacing status`", account, events.Shard(account, s.packs.Shards))
+		"account %q has budgets and is not paced yet: ask again in ten seconds; if that does not help, the log of the owner of "+
+			"partition %d has the reason: see `weir pacing status`", account, events.Shard(account, s.packs.Shards))
 }
 
 // noCampaign returns an error with the campaigns that an account has.
@@ -122,13 +122,15 @@ func noCampaign(list packs, campaign string) error {
 			campaign, account)
 	}
 	return errorf(connect.CodeNotFound,
-		"account %q has no campaign %q in its budgets, so the campaign is not paced: check the id, or give it a budget by `weir budget set`; "+
-			"the account has %s", account, campaign, listed(names))
+		"account %q has no campaign %q in its budgets, so the campaign is not paced: check the id, or give it a budget by "+
+			"`weir budget set`; the account has %s", account, campaign, listed(names))
 }
 
 // explainNoBudget sets PacedBudget.no_budget, from the version of the budgets that the packs are
 // of, if that version is kept still.
-func (s *pacingService) explainNoBudget(ctx context.Context, list packs, p *weirpb.AccountPacing, stale time.Duration) error {
+func (s *pacingService) explainNoBudget(ctx context.Context, list packs, p *weirpb.AccountPacing,
+	stale time.Duration,
+) error {
 	without := func(b *weirpb.PacedBudget) bool { return b.GetReason() == string(control.NoBudget) }
 	if !slices.ContainsFunc(p.GetCampaigns(), without) && !slices.ContainsFunc(p.GetShared(), without) {
 		return nil
@@ -160,7 +162,9 @@ func (s *pacingService) explainNoBudget(ctx context.Context, list packs, p *weir
 
 // setNoBudget sets why n, which rows may have, has no budget on a day.
 func setNoBudget(rows []*weirpb.PacedBudget, n *eventspb.PacedNode, l *budget.Limit, day events.Day) {
-	at, ok := slices.BinarySearchFunc(rows, n.GetId(), func(b *weirpb.PacedBudget, id string) int { return strings.Compare(b.GetId(), id) })
+	at, ok := slices.BinarySearchFunc(rows, n.GetId(), func(b *weirpb.PacedBudget, id string) int {
+		return strings.Compare(b.GetId(), id)
+	})
 	if !ok || n.GetReason() != string(control.NoBudget) {
 		return
 	}

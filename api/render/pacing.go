@@ -88,7 +88,8 @@ func pacingRow(t pacedText) PacingRow {
 func PacingTable(list []*weirpb.AccountPacing) string {
 	t := newTable()
 	t.AppendHeader(table.Row{
-		"account", "campaign", "arm", "shared budget", "auctions", "bids", "spent", "plan", "budget", "currency", "reason", "limited by", "age",
+		"account", "campaign", "arm", "shared budget", "auctions", "bids", "spent", "plan", "budget", "currency", "reason", "limited by",
+		"age",
 	})
 	right(t, 5, 6, 7, 8, 9, 13)
 	warnings := ""

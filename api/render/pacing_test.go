@@ -100,10 +100,9 @@ func TestPacingSentences(t *testing.T) {
 		"tiny": {with(paced("tiny_budget", 35_000_000, 37_500_000, 1), func(b *weirpb.PacedBudget) { b.AllowanceMicros = new(int64(8_000_000)) }),
 			"takes part in every auction with full bids. It has spent 35.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %). " +
 				"The budget is less than 20 actions, so the gate opens for one action after the other; until the next tick 8.00 EUR may be spent."},
-		"tiny, closed": {closed(with(paced("tiny_budget", 40_000_000, 37_500_000, 1), func(b *weirpb.PacedBudget) { b.AllowanceMicros = new(int64(0)) })),
-			"takes part in no auction: its plan does not allow the next action yet. It has spent 40.00 of 100.00 EUR today, and the plan is " +
-				"37.50 (37.5 %). The budget is less than 20 actions, so the gate opens for one action after the other; " +
-				"until the next tick 0.00 EUR may be spent."},
+		"tiny, closed": {closed(paced("tiny_budget", 40_000_000, 37_500_000, 1)),
+			"takes part in no auction: its plan does not allow the next action yet. It has spent 40.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %). " +
+				"The budget is less than 20 actions, so the gate opens for one action after the other; until the next tick 0.00 EUR may be spent."},
 		"earlier": {paced("earlier_day", 41_200_000, 37_500_000, 0.125), "takes part in 12.5 % of auctions with full bids. " +
 			"It has spent 41.20 of 100.00 EUR today. The spend of the last tick was of an earlier budget day, and has changed nothing."},
 		"no own budget": {&weirpb.PacedBudget{Id: "spring", Open: true, Probability: 0.5, Multiplier: 1, SpentMicros: 3_000_000, LimitedBy: "brand"},
@@ -111,8 +110,8 @@ func TestPacingSentences(t *testing.T) {
 				"It is limited by the shared budget brand, whose parameters are lower than its own."},
 		"new reason": {paced("night\x1b", 41_200_000, 37_500_000, 0.125), "takes part in 12.5 % of auctions with full bids. " +
 			`It has spent 41.20 of 100.00 EUR today. The reason is "night\x1b", which this version of weir does not know.`},
-		"closed, new reason": {closed(paced("night", 41_200_000, 37_500_000, 0.125)), "takes part in no auction: its gate is closed. " +
-			`It has spent 41.20 of 100.00 EUR today. The reason is "night", which this version of weir does not know.`},
+		"closed, new reason": {closed(paced("night", 0, 0, 0.125)), "takes part in no auction: its gate is closed. " +
+			`It has spent 0.00 of 100.00 EUR today. The reason is "night", which this version of weir does not know.`},
 	} {
 		want := "spring of acme " + c.want
 		if got := PacingRows([]*weirpb.AccountPacing{accountOf(c.b)})[0].Explanation; got != want {

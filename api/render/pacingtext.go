@@ -128,7 +128,8 @@ func (t pacedText) limit() string {
 // why explains the reason of the own parameters.
 func (t pacedText) why() string {
 	if !t.r.GetBudgeted() {
-		return fmt.Sprintf("It has no budget of its own, and has spent %s today: only the budgets above limit it.", t.money(t.r.GetSpentMicros()))
+		return fmt.Sprintf("It has no budget of its own, and has spent %s today: only the budgets above limit it.",
+			t.money(t.r.GetSpentMicros()))
 	}
 	reason := control.Reason(t.r.GetReason())
 	switch reason {
@@ -137,8 +138,8 @@ func (t pacedText) why() string {
 	case control.Spent:
 		rest := ""
 		if t.r.GetSpentMicros() < t.r.GetBudgetMicros() {
-			rest = fmt.Sprintf(" The rest is for ads that were shown and are not charged yet, or is a refund of less than %s of the budget.",
-				percentText(control.ReopenShare))
+			rest = fmt.Sprintf(" The rest is for ads that were shown and are not charged yet, or is a refund of less than %s "+
+				"of the budget.", percentText(control.ReopenShare))
 		}
 		return t.spent() + "." + rest + " The gate opens again on the next budget day, or with a higher budget."
 	case control.NoBudget:
@@ -193,9 +194,11 @@ func (t pacedText) noBudget() string {
 	switch t.r.GetNoBudget() {
 	case "no_flight":
 		if t.r.GetNextFlight() == "" {
-			return fmt.Sprintf("None of its flights has the day %s, and none follows: `weir budget set` adds one.", plain(t.p.GetBudgetDay()))
+			return fmt.Sprintf("None of its flights has the day %s, and none follows: `weir budget set` adds one.",
+				plain(t.p.GetBudgetDay()))
 		}
-		return fmt.Sprintf("None of its flights has the day %s: the next one begins on %s.", plain(t.p.GetBudgetDay()), plain(t.r.GetNextFlight()))
+		return fmt.Sprintf("None of its flights has the day %s: the next one begins on %s.", plain(t.p.GetBudgetDay()),
+			plain(t.r.GetNextFlight()))
 	case "amount_zero":
 		return "Its budget is set to 0: `weir budget set` changes it."
 	case "period_spent":
