@@ -289,8 +289,13 @@ func TestListPacing(t *testing.T) {
 		t.Fatalf("%v, %v", res, err)
 	}
 	for _, req := range []*weirpb.ListPacingRequest{
-		{Limit: -1}, {Limit: MaxPacedAccounts + 1}, {Campaign: "a\x00"}, {MaxStalenessMs: -1}, {PageToken: "x"},
-		{PageToken: res.NextPageToken, Campaign: "c1"}, {PageToken: position{partition: fakePartitions}.token(0)},
+		{Limit: -1},
+		{Limit: MaxPacedAccounts + 1},
+		{Campaign: "a\x00"},
+		{MaxStalenessMs: -1},
+		{PageToken: "x"},
+		{PageToken: res.NextPageToken, Campaign: "c1"},
+		{PageToken: position{partition: fakePartitions}.token(0)},
 	} {
 		if _, err := c.ListPacing(t.Context(), req); connect.CodeOf(err) != connect.CodeInvalidArgument {
 			t.Errorf("%v: %v", req, err)

@@ -236,7 +236,7 @@ func (s *pacingService) ListPacing(ctx context.Context,
 			return nil, sourceError(err, "the list of paced accounts")
 		}
 		read += page.bytes
-		at = s.take(out, &page, campaign, position{at.partition, page.next}, limit)
+		at = page.addTo(out, campaign, position{at.partition, page.next}, limit)
 	}
 	if at.partition < s.packs.Shards {
 		out.NextPageToken = at.token(fingerprint)
@@ -244,9 +244,9 @@ func (s *pacingService) ListPacing(ctx context.Context,
 	return connect.NewResponse(out), nil
 }
 
-// take adds the accounts of a page to an answer, and returns where the next page begins. next is
+// addTo adds the accounts of a page to an answer, and returns where the next page begins. next is
 // the position behind the page.
-func (s *pacingService) take(out *weirpb.ListPacingResponse, page *packPage, campaign string, next position, limit int) position {
+func (page *packPage) addTo(out *weirpb.ListPacingResponse, campaign string, next position, limit int) position {
 	now := time.Now().UnixMilli()
 	for _, list := range page.accounts {
 		p := newAccountPacing(list, campaign, now)

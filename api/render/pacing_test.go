@@ -57,19 +57,23 @@ func TestPacingSentences(t *testing.T) {
 		"behind, full": {paced("behind_plan", 30_000_000, 37_500_000, 1), "takes part in every auction with full bids. " +
 			"It has spent 30.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is behind its plan, and nothing holds it back: " +
 			"there are too few auctions, or its bids win too few of them."},
-		"behind, bids": {with(paced("behind_plan", 30_000_000, 37_500_000, 1), func(b *weirpb.PacedBudget) { b.Multiplier = 0.85 }),
+		"behind, bids": {
+			with(paced("behind_plan", 30_000_000, 37_500_000, 1), func(b *weirpb.PacedBudget) { b.Multiplier = 0.85 }),
 			"takes part in every auction with bids of 85 %. It has spent 30.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): " +
-				"it is behind its plan, so the factor of its bids rises."},
+				"it is behind its plan, so the factor of its bids rises.",
+		},
 		"behind, limited": {with(paced("behind_plan", 30_000_000, 37_500_000, 0.5), limit), "takes part in 50 % of auctions with full bids. " +
 			"It has spent 30.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is behind its plan, but its own probability does not rise " +
 			"while the shared budget brand limits it. It is limited by the shared budget brand, whose parameters are lower than its own."},
 		"ahead, limited": {with(paced("ahead_of_plan", 40_000_000, 37_500_000, 0.5), limit), "takes part in 50 % of auctions with full bids. " +
 			"It has spent 40.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is ahead of its plan, so its own probability falls. " +
 			"It is limited by the shared budget brand, whose parameters are lower than its own."},
-		"closed by another": {closed(with(paced("behind_plan", 30_000_000, 37_500_000, 1), limit)),
+		"closed by another": {
+			closed(with(paced("behind_plan", 30_000_000, 37_500_000, 1), limit)),
 			"takes part in no auction: the gate of the shared budget brand is closed. It has spent 30.00 of 100.00 EUR today, and the plan is " +
 				"37.50 (37.5 %): it is behind its plan, but its own probability does not rise while the shared budget brand limits it. " +
-				"It is limited by the shared budget brand, whose parameters are lower than its own."},
+				"It is limited by the shared budget brand, whose parameters are lower than its own.",
+		},
 		"spent": {closed(paced("budget_spent", 100_200_000, 60_000_000, 0.5)), "takes part in no auction: the budget of the day is spent. " +
 			"It has spent 100.20 of 100.00 EUR today. The gate opens again on the next budget day, or with a higher budget."},
 		"spent, in flight": {closed(paced("budget_spent", 99_900_000, 60_000_000, 0.5)), "takes part in no auction: the budget of the day is spent. " +
@@ -97,17 +101,23 @@ func TestPacingSentences(t *testing.T) {
 			"It has spent 41.20 of 100.00 EUR today. Its probability of 12.5 % stays until it continues."},
 		"first": {paced("first_tick", 0, 0, 0.1), "takes part in 10 % of auctions with full bids. " +
 			"It has spent 0.00 of 100.00 EUR today. It was the first tick of its day: from the next one on its parameters follow the plan."},
-		"tiny": {with(paced("tiny_budget", 35_000_000, 37_500_000, 1), func(b *weirpb.PacedBudget) { b.AllowanceMicros = new(int64(8_000_000)) }),
+		"tiny": {
+			with(paced("tiny_budget", 35_000_000, 37_500_000, 1), func(b *weirpb.PacedBudget) { b.AllowanceMicros = new(int64(8_000_000)) }),
 			"takes part in every auction with full bids. It has spent 35.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %). " +
-				"The budget is less than 20 actions, so the gate opens for one action after the other; until the next tick 8.00 EUR may be spent."},
-		"tiny, closed": {closed(paced("tiny_budget", 40_000_000, 37_500_000, 1)),
+				"The budget is less than 20 actions, so the gate opens for one action after the other; until the next tick 8.00 EUR may be spent.",
+		},
+		"tiny, closed": {
+			closed(paced("tiny_budget", 40_000_000, 37_500_000, 1)),
 			"takes part in no auction: its plan does not allow the next action yet. It has spent 40.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %). " +
-				"The budget is less than 20 actions, so the gate opens for one action after the other; until the next tick 0.00 EUR may be spent."},
+				"The budget is less than 20 actions, so the gate opens for one action after the other; until the next tick 0.00 EUR may be spent.",
+		},
 		"earlier": {paced("earlier_day", 41_200_000, 37_500_000, 0.125), "takes part in 12.5 % of auctions with full bids. " +
 			"It has spent 41.20 of 100.00 EUR today. The spend of the last tick was of an earlier budget day, and has changed nothing."},
-		"no own budget": {&weirpb.PacedBudget{Id: "spring", Open: true, Probability: 0.5, Multiplier: 1, SpentMicros: 3_000_000, LimitedBy: "brand"},
+		"no own budget": {
+			&weirpb.PacedBudget{Id: "spring", Open: true, Probability: 0.5, Multiplier: 1, SpentMicros: 3_000_000, LimitedBy: "brand"},
 			"takes part in 50 % of auctions with full bids. It has no budget of its own, and has spent 3.00 EUR today: only the budgets above limit it. " +
-				"It is limited by the shared budget brand, whose parameters are lower than its own."},
+				"It is limited by the shared budget brand, whose parameters are lower than its own.",
+		},
 		"new reason": {paced("night\x1b", 41_200_000, 37_500_000, 0.125), "takes part in 12.5 % of auctions with full bids. " +
 			`It has spent 41.20 of 100.00 EUR today. The reason is "night\x1b", which this version of weir does not know.`},
 		"closed, new reason": {closed(paced("night", 0, 0, 0.125)), "takes part in no auction: its gate is closed. " +

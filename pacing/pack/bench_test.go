@@ -44,7 +44,7 @@ func BenchmarkTick(b *testing.B) {
 			a := list[ticks/size%accounts]
 			q, _ := a.Prepare(at)
 			for i := range rows {
-				rows[i] = Row{Campaign: a.doc.Campaigns[i].ID, Day: day1, Currency: "EUR", Micros: 10e6 + int64(at-noon())*int64(i+1)/100}
+				rows[i] = Row{Campaign: a.doc.Campaigns[i].ID, Day: day1, Currency: "EUR", Micros: 10e6 + (at-noon())*int64(i+1)/100}
 			}
 			for _, part := range a.Step(&Signals{AtMs: at, Query: q, Rows: rows, Exact: true}) {
 				a.Pack(part)
