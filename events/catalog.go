@@ -133,7 +133,8 @@ func PacingCatalog(dc string, l Layout) []stream.Topic {
 	return topics
 }
 
-// CopiedBudgets returns the topic for budgets that are copied from datacentre from to datacentre dc.
+// CopiedBudgets returns the topic for budgets that are copied from datacentre from to datacentre
+// dc.
 func CopiedBudgets(dc, from string, l Layout) stream.Topic {
 	config := copiedConfig()
 	maps.Copy(config, budgetsConfig())

@@ -22,7 +22,8 @@
 //
 // A partition has one owner, and its transactions are fenced. So one process writes the packs of an
 // account, and package pack steps its campaigns. The steps are in memory. What is written is a pack
-// that has moved by 2 % or is a minute old: an owner that takes over goes on from there.
+// that has moved by 2 % or is a minute old: an owner that takes over continues
+// from there.
 //
 // A tick is left out while the one before has not been handed over, such as while no broker
 // answers. Controllers take the time that has passed into account.
@@ -33,8 +34,8 @@
 //     inputs are folded, nor on repetitions, crashes and takeovers.
 //   - PACE-16: A record that is not valid as a whole changes nothing. It is a dead letter with its
 //     problems.
-//   - PACE-22: An account has a tick each control.Tick, or fewer. No two ticks of it wait at the same
-//     time.
+//   - PACE-22: An account has a tick each control.Tick, or fewer. No two ticks of it wait at the
+//     same time.
 //
 // Package pack has those of the campaigns.
 //

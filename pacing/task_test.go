@@ -178,7 +178,7 @@ func TestFewPacks(t *testing.T) {
 }
 
 // TestNoCommit: while nothing can be committed, ticks are left out and do not pile up. Then the
-// account goes on.
+// account continues.
 func TestNoCommit(t *testing.T) {
 	inBubble(t, []string{"acme"}, func(x *pacedTask) {
 		x.run(30)

@@ -24,7 +24,7 @@ const (
 )
 
 // AccountPack is how the campaigns of an account are paced: what ad servers need, and the state
-// from which another process goes on. Topic pacing.by.<dc>. A large account has several records,
+// from which another process continues. Topic pacing.by.<dc>. A large account has several records,
 // with the numbers 0 to parts - 1: the nodes of all of them are those of the account.
 type AccountPack struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`

@@ -117,7 +117,7 @@ type Pace struct {
 }
 
 // Valid reports whether s can be a result of Step, or is the zero value: its numbers are finite and
-// in their bounds. A state that was read from elsewhere may not be.
+// in their bounds. A state that was read from a topic may not be.
 func (s *Pace) Valid() bool {
 	if s.AtMs == 0 {
 		return *s == Pace{}

@@ -166,7 +166,9 @@ func (a *Account) makeNodes() {
 	}
 	for i := range a.doc.Shared {
 		s := &a.doc.Shared[i]
-		a.addNode(node{nodeKey: nodeKey{kind: shared, id: s.ID}, up: up(s.Parent), limit: &s.Limit, paced: s.Limit.Kind != budget.None}, before)
+		a.addNode(node{
+			nodeKey: nodeKey{kind: shared, id: s.ID}, up: up(s.Parent), limit: &s.Limit, paced: s.Limit.Kind != budget.None,
+		}, before)
 	}
 	for i := range a.doc.Campaigns {
 		c := &a.doc.Campaigns[i]

@@ -36,12 +36,12 @@
 //
 // # Invariants
 //
-//   - PACE-17: The budget of a node is that of the day on which it is: spend of other days, of other
-//     currencies, and of campaigns that are not below the node, does not count against it.
+//   - PACE-17: Spend of other days, of other currencies, and of campaigns that are not below a node,
+//     does not count against the node's budget of a day.
 //   - PACE-18: The budget of a day does not change by spend of earlier days that arrives late. It
 //     survives a takeover.
-//   - PACE-19: A takeover moves no parameter: until the new owner has read the spend, the parameters
-//     are those that were written last, unless the gate closes or the day begins.
+//   - PACE-19: A takeover moves no parameter: until the new owner has read the spend, the
+//     parameters are those that were written last, unless the gate closes or the day begins.
 //   - PACE-20: A parameter that was written is at most WriteStep away from the one in force, as a
 //     logarithm, and its gate is the same, as of the last tick.
 //   - PACE-21: While the spend cannot be read, its age grows: control's rules of stale data hold.

@@ -150,7 +150,7 @@ func restored(m *eventspb.PacedNode, key nodeKey) *node {
 	}
 	n.written = n.params
 	n.pace = restoredPace(s)
-	if !n.pace.Valid() || !n.params.Valid() { // it begins anew
+	if !n.pace.Valid() || !n.params.Valid() { // it begins again
 		return &node{nodeKey: key}
 	}
 	return n

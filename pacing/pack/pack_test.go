@@ -152,7 +152,8 @@ func TestBudgetOfDay(t *testing.T) {
 		t.Errorf("before its flight: %v", n)
 	}
 
-	// PACE-18: late spend changes nothing on the day, also after a takeover; the next day counts it.
+	// PACE-18: late spend changes nothing on the day, also after a takeover.
+	// The next day counts it.
 	late := append(slices.Clone(rows), row("life", 2026_11_21, 90))
 	second := New("acme", a.pacer)
 	second.SetVersions(a.versions)
@@ -172,7 +173,7 @@ func TestBudgetOfDay(t *testing.T) {
 	}
 }
 
-// TestMerged: a merge, which may lack rows, gives no budget of a lifetime; what is spent today
+// TestMerged: a merge, which may lack rows, gives no budget of a lifetime. The spend of the day
 // counts.
 func TestMerged(t *testing.T) {
 	life := budget.Limit{Kind: budget.Lifetime, Micros: 50e6}
@@ -295,7 +296,7 @@ func TestStale(t *testing.T) {
 	if n := unread(); n.params.Open || n.reason != control.TooOld {
 		t.Errorf("after ten minutes: %+v %s", n.params, n.reason)
 	}
-	// What was spent meanwhile is not the cost of one tick.
+	// What was spent in that time is not the cost of one tick.
 	held := a.nodes[0].pace
 	tick(t, a, at, row("spring", day1, 41+60*0.05))
 	if n := a.nodes[0]; !n.params.Open || n.pace.Cost > 1.2*held.Cost {

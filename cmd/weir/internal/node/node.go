@@ -93,7 +93,8 @@ func New(c *config.Config, cfg Config) (*Node, error) {
 	}
 	serve.Cluster, serve.Find, serve.SpendApp = cluster, local.Find(cfg.Kafka), SpendCounter(c).App()
 	setup := Setup{
-		Config: c, Cluster: cluster, cache: &sharedCache{}, Kafka: cfg.Kafka, brokers: &brokers{cluster: cfg.Kafka, log: cfg.Log}, Table: cfg.Table, Log: cfg.Log,
+		Config: c, Cluster: cluster, cache: &sharedCache{}, Kafka: cfg.Kafka, brokers: &brokers{cluster: cfg.Kafka, log: cfg.Log},
+		Table: cfg.Table, Log: cfg.Log,
 		Traces: cfg.Traces, StreamPoll: cfg.StreamPoll, Dial: cfg.Dial,
 		Access: x, API: &serve, Registry: n.registry, Runtime: processors.NewMetrics(n.registry),
 		LeaseMetrics: sync.OnceValue(func() *metrics.Lease { return metrics.NewLease(n.registry) }),
