@@ -58,7 +58,7 @@ func newCopier(m *Mirror, p *peer, t Topic, share int) *copier {
 	to := t.Copy(p.DC)
 	return &copier{
 		m: m, peer: p, topic: t.Name, copy: to.Name, compacted: to.Cleanup == stream.CleanupCompact, key: copyKey(p.DC, t.Name),
-		at: start(),
+		at:    start(),
 		share: semaphore.NewWeighted(int64(share)), shareBytes: int64(share), wake: func() {},
 	}
 }

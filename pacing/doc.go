@@ -21,9 +21,8 @@
 //	Prepare ─▶ read the spend, beside the fold ─▶ Flush: step, packs that moved ─▶ transaction
 //
 // A partition has one owner, and its transactions are fenced. So one process writes the packs of an
-// account, and package pack steps its campaigns. The steps are in memory. What is written is a pack
-// that has moved by 2 % or is a minute old: an owner that takes over continues
-// from there.
+// account, and package pack steps its campaigns. The steps are in memory. A pack is written when it
+// has moved by 2 % or is a minute old: an owner that takes over continues from there.
 //
 // A tick is left out while the one before has not been handed over, such as while no broker
 // answers. Controllers take the time that has passed into account.
