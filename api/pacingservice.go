@@ -123,7 +123,7 @@ func noCampaign(list packs, campaign string) error {
 	}
 	return errorf(connect.CodeNotFound,
 		"account %q has no campaign %q in its budgets, so the campaign is not paced: check the id, or give it a budget by "+
-			"`weir budget set`; the account has %s", account, campaign, listed(names))
+			"`weir budget set`, which counts within ten seconds; the account has %s", account, campaign, listed(names))
 }
 
 // explainNoBudget sets PacedBudget.no_budget, from the version of the budgets that the packs are

@@ -29,6 +29,9 @@ const (
 	countPacks  = "packs"         // that were written
 )
 
+// logEvery is the least time between two lines of the log about the same partition.
+const logEvery = time.Minute
+
 // SpendReader returns the spend of an account, as signals without a time and a query. An error is
 // one of ctx, or means that the spend cannot be read now.
 type SpendReader func(ctx context.Context, account string, q pack.Query) (pack.Signals, error)
@@ -50,6 +53,7 @@ type task struct {
 	buckets  [Buckets][]*pack.Account
 	busy     [Buckets]bool  // a tick of the bucket waits for its Flush
 	counts   map[string]int // not handed over yet
+	loggedAt time.Time      // of spend_unread; of Read alone
 }
 
 // tick is the tick of one account.
@@ -153,6 +157,7 @@ func (x *task) tick(ctx context.Context, q *stream.SourceQueue, now time.Time) e
 	if len(ticks) == 0 {
 		return nil
 	}
+	unread, cause := 0, error(nil)
 	for i := range ticks {
 		t := &ticks[i]
 		s, err := x.cfg.Spend(ctx, t.Name(), t.Query)
@@ -161,8 +166,13 @@ func (x *task) tick(ctx context.Context, q *stream.SourceQueue, now time.Time) e
 		}
 		if s.AtMs, s.Query = t.AtMs, t.Query; err != nil {
 			s = pack.Signals{AtMs: t.AtMs, Query: t.Query, Unread: true}
+			unread, cause = unread+1, err
 		}
 		t.Signals = s
+	}
+	if unread > 0 && x.Log != nil && now.Sub(x.loggedAt) >= logEvery {
+		x.loggedAt = now
+		x.Log.Warn("spend_unread", "accounts", unread, "error", cause)
 	}
 	b := &stream.SourceBatch{}
 	b.OnFlush(func(c stream.Commit, ch *stream.Changes) { x.step(c, ch, bucket, ticks) })

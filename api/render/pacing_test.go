@@ -48,25 +48,25 @@ func TestPacingSentences(t *testing.T) {
 		want string
 	}{
 		"ahead": {paced("ahead_of_plan", 41_200_000, 37_500_000, 0.125), "takes part in 12.5 % of auctions with full bids. " +
-			"It has spent 41.20 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is ahead of its plan, so its probability falls."},
+			"It has spent 41.20 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is ahead of its plan, and its probability follows the rest of the budget."},
 		"ahead, in flight": {paced("ahead_of_plan", 37_000_000, 37_500_000, 0.125), "takes part in 12.5 % of auctions with full bids. " +
 			"It has spent 37.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): with the ads that were shown and are not charged yet, " +
-			"it is ahead of its plan, so its probability falls."},
+			"it is ahead of its plan, and its probability follows the rest of the budget."},
 		"behind": {paced("behind_plan", 30_000_001, 37_512_345, 0.0001), "takes part in 0.01 % of auctions with full bids. " +
-			"It has spent 30.000001 of 100.00 EUR today, and the plan is 37.51 (37.5 %): it is behind its plan, so its probability rises."},
+			"It has spent 30.000001 of 100.00 EUR today, and the plan is 37.51 (37.5 %): it is behind its plan, and its probability follows the rest of the budget."},
 		"behind, full": {paced("behind_plan", 30_000_000, 37_500_000, 1), "takes part in every auction with full bids. " +
 			"It has spent 30.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is behind its plan, and nothing holds it back: " +
 			"there are too few auctions, or its bids win too few of them."},
 		"behind, bids": {
 			with(paced("behind_plan", 30_000_000, 37_500_000, 1), func(b *weirpb.PacedBudget) { b.Multiplier = 0.85 }),
 			"takes part in every auction with bids of 85 %. It has spent 30.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): " +
-				"it is behind its plan, so the factor of its bids rises.",
+				"it is behind its plan, and the factor of its bids follows the rest of the budget.",
 		},
 		"behind, limited": {with(paced("behind_plan", 30_000_000, 37_500_000, 0.5), limit), "takes part in 50 % of auctions with full bids. " +
 			"It has spent 30.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is behind its plan, but its own probability does not rise " +
 			"while the shared budget brand limits it. It is limited by the shared budget brand, whose parameters are lower than its own."},
 		"ahead, limited": {with(paced("ahead_of_plan", 40_000_000, 37_500_000, 0.5), limit), "takes part in 50 % of auctions with full bids. " +
-			"It has spent 40.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is ahead of its plan, so its own probability falls. " +
+			"It has spent 40.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is ahead of its plan, and its own probability follows the rest of the budget. " +
 			"It is limited by the shared budget brand, whose parameters are lower than its own."},
 		"closed by another": {
 			closed(with(paced("behind_plan", 30_000_000, 37_500_000, 1), limit)),
@@ -75,10 +75,10 @@ func TestPacingSentences(t *testing.T) {
 				"It is limited by the shared budget brand, whose parameters are lower than its own.",
 		},
 		"spent": {closed(paced("budget_spent", 100_200_000, 60_000_000, 0.5)), "takes part in no auction: the budget of the day is spent. " +
-			"It has spent 100.20 of 100.00 EUR today. The gate opens again on the next budget day, or with a higher budget."},
+			"It has spent 100.20 of 100.00 EUR today. The gate opens again on the next day with a budget, or with a higher budget."},
 		"spent, in flight": {closed(paced("budget_spent", 99_900_000, 60_000_000, 0.5)), "takes part in no auction: the budget of the day is spent. " +
 			"It has spent 99.90 of 100.00 EUR today. The rest is for ads that were shown and are not charged yet, or is a refund of less than " +
-			"0.5 % of the budget. The gate opens again on the next budget day, or with a higher budget."},
+			"0.5 % of the budget. The gate opens again on the next day with a budget, or with a higher budget."},
 		"no flight": {without("no_flight", "2026-12-24"), "takes part in no auction: it has no budget on this day. " +
 			"None of its flights has the day 2026-11-27: the next one begins on 2026-12-24."},
 		"ended": {without("no_flight", ""), "takes part in no auction: it has no budget on this day. " +
@@ -100,7 +100,7 @@ func TestPacingSentences(t *testing.T) {
 		"paused": {paced("paused", 41_200_000, 37_500_000, 0.125), "takes part in no auction: it is paused. " +
 			"It has spent 41.20 of 100.00 EUR today. Its probability of 12.5 % stays until it continues."},
 		"first": {paced("first_tick", 0, 0, 0.1), "takes part in 10 % of auctions with full bids. " +
-			"It has spent 0.00 of 100.00 EUR today. It was the first tick of its day: from the next one on its parameters follow the plan."},
+			"It has spent 0.00 of 100.00 EUR today. It was the first tick of its day, or of a new controller: from the next one on its parameters follow the plan."},
 		"tiny": {
 			with(paced("tiny_budget", 35_000_000, 37_500_000, 1), func(b *weirpb.PacedBudget) { b.AllowanceMicros = new(int64(8_000_000)) }),
 			"takes part in every auction with full bids. It has spent 35.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %). " +
@@ -144,10 +144,10 @@ func TestPacingText(t *testing.T) {
 		`spr\x1bing of acme takes part in 50 % of auctions with full bids.`,
 		`It has spent 30.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is behind its plan, but its own probability does not rise while the shared budget brand limits it.`,
 		`It is limited by the shared budget brand, whose parameters are lower than its own.`,
-		`  Arm new takes part in no auction: the budget of the day is spent. It has spent 50.00 of 50.00 EUR today. The gate opens again on the next budget day, or with a higher budget.`,
+		`  Arm new takes part in no auction: the budget of the day is spent. It has spent 50.00 of 50.00 EUR today. The gate opens again on the next day with a budget, or with a higher budget.`,
 		`  Arm old takes part in 25 % of auctions with full bids. It has spent 1.00 of 100.00 EUR today, and the plan is 18.00 (18 %): it is behind its plan, but its own probability does not rise while its campaign limits it. It is limited by its campaign, whose parameters are lower than its own.`,
 		`The shared budget brand lets its campaigns take part in 50 % of auctions with full bids.`,
-		`It has spent 90.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is ahead of its plan, so its probability falls.`,
+		`It has spent 90.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is ahead of its plan, and its probability follows the rest of the budget.`,
 		`as of 2026-11-27 22:00:00 UTC, 14m ago: by the controller of us, with spend of the dataset of eu that was 45s old then, and version 3 of the budgets; the budget day 2026-11-27 ends at 2026-11-27 23:00:00 UTC`,
 		"warning: the parameters are 14m old, and a controller writes them once per minute: `weir pacing status` shows whether it runs",
 		`warning: the spend in JPY, USD on this day is not counted, because the budgets are in EUR`, "",

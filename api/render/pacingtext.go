@@ -141,7 +141,7 @@ func (t pacedText) why() string {
 			rest = fmt.Sprintf(" The rest is for ads that were shown and are not charged yet, or is a refund of less than %s "+
 				"of the budget.", percentText(control.ReopenShare))
 		}
-		return t.spent() + "." + rest + " The gate opens again on the next budget day, or with a higher budget."
+		return t.spent() + "." + rest + " The gate opens again on the next day with a budget, or with a higher budget."
 	case control.NoBudget:
 		return t.noBudget()
 	case control.Stale:
@@ -153,7 +153,7 @@ func (t pacedText) why() string {
 	case control.PausedNow:
 		return t.spent() + fmt.Sprintf(". Its probability of %s stays until it continues.", percentText(t.r.GetProbability()))
 	case control.FirstTick:
-		return t.spent() + ". It was the first tick of its day: from the next one on its parameters follow the plan."
+		return t.spent() + ". It was the first tick of its day, or of a new controller: from the next one on its parameters follow the plan."
 	case control.TinyNow:
 		return t.spent() + fmt.Sprintf(", and the plan is %s. The budget is less than %d actions, so the gate opens for one action "+
 			"after the other; until the next tick %s may be spent.", t.plan(), control.TinyActions, t.money(t.r.GetAllowanceMicros()))
@@ -178,7 +178,7 @@ func (t pacedText) trend(reason control.Reason) string {
 		if t.r.GetSpentMicros() <= t.r.GetPlannedMicros() {
 			inFlight = "with the ads that were shown and are not charged yet, "
 		}
-		return inFlight + "it is ahead of its plan, so " + parameter + " falls"
+		return inFlight + "it is ahead of its plan, and " + parameter + " follows the rest of the budget"
 	}
 	switch {
 	case limited:
@@ -186,7 +186,7 @@ func (t pacedText) trend(reason control.Reason) string {
 	case full:
 		return "it is behind its plan, and nothing holds it back: there are too few auctions, or its bids win too few of them"
 	}
-	return "it is behind its plan, so " + parameter + " rises"
+	return "it is behind its plan, and " + parameter + " follows the rest of the budget"
 }
 
 // noBudget explains a budget of 0.

@@ -226,7 +226,7 @@ type PacedNode struct {
 	Probability   float64      `protobuf:"fixed64,3,opt,name=probability,proto3" json:"probability,omitempty"`                      // that it takes part in an auction
 	Multiplier    float64      `protobuf:"fixed64,4,opt,name=multiplier,proto3" json:"multiplier,omitempty"`                        // of its bids
 	Reason        string       `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`                                  // why its own parameters are as they are, such as behind_plan: see package pacing/control
-	LimitedBy     string       `protobuf:"bytes,6,opt,name=limited_by,json=limitedBy,proto3" json:"limited_by,omitempty"`           // shared budget whose parameters are the least; empty: its own are
+	LimitedBy     string       `protobuf:"bytes,6,opt,name=limited_by,json=limitedBy,proto3" json:"limited_by,omitempty"`           // shared budget above it that closes the gate, or whose parameters are less; empty: none
 	BudgetMicros  int64        `protobuf:"varint,7,opt,name=budget_micros,json=budgetMicros,proto3" json:"budget_micros,omitempty"` // of the day
 	SpentMicros   int64        `protobuf:"varint,8,opt,name=spent_micros,json=spentMicros,proto3" json:"spent_micros,omitempty"`    // on the day, by the tick
 	State         *PaceState   `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`                                    // none: it has no budget of its own

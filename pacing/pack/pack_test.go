@@ -231,8 +231,13 @@ func TestShared(t *testing.T) {
 	if own.GetState().GetProbability() > 0.12 || rest.GetProbability() < 0.2 || rest.GetLimitedBy() != "all" && rest.GetLimitedBy() != "" {
 		t.Errorf("own %g, rest %g limited by %q", own.GetState().GetProbability(), rest.GetProbability(), rest.GetLimitedBy())
 	}
-	tick(t, a, noon()+31*tickMs, row("free", day1, 5), row("own", day1, 5), row("rest", day1, 1))
+	for i := range int64(60) { // all gets a lower probability than brand, which is spent
+		tick(t, a, noon()+(31+i)*tickMs, row("free", day1, 5), row("own", day1, 5), row("rest", day1, 600*float64(i)))
+	}
 	list = packs(t, a)
+	if all := find(t, list, "all"); all.GetProbability() >= brand.GetProbability() || find(t, list, "own").GetLimitedBy() != "brand" {
+		t.Errorf("all has %g, and own is limited by %q", all.GetProbability(), find(t, list, "own").GetLimitedBy())
+	}
 	for id, open := range map[string]bool{"brand": false, "own": false, "free": false, "rest": true, "all": true} {
 		if find(t, list, id).GetOpen() != open {
 			t.Errorf("%s: open %v after brand was spent", id, !open)
@@ -327,6 +332,9 @@ func TestTakeover(t *testing.T) {
 		step := math.Abs(math.Log(n.params.Probability / before.GetProbability()))
 		if !n.params.Open || i == 0 && step != 0 || step > control.MaxStep {
 			t.Fatalf("tick %d: %+v after %v", i, n.params, before)
+		}
+		if n.reason == control.FirstTick {
+			t.Errorf("tick %d: the reason is %s", i, n.reason)
 		}
 		if i == 2 && step == 0 {
 			t.Error("the controller does not go on")

@@ -130,19 +130,26 @@ func (a *Account) step(n *node, planned, scale float64) {
 		AtMs: a.atMs, Day: int32(a.day), Budget: float64(n.micros), Spent: float64(n.spent), Planned: planned, AgeMs: a.ageMs,
 		Cost: max(0, float64(n.spent-n.last)) * scale, Delayed: true, Limited: n.limited != none,
 	}
-	if !n.cost && events.Day(n.pace.Day) == a.day {
+	day := n.pace.Day
+	if !n.cost && events.Day(day) == a.day {
 		n.pace.AtMs = a.atMs // no time has passed: the parameters stay
 	}
+	before := n.reason
 	n.pace, _, n.reason = a.pacer.Step(n.pace, o)
+	if moves := before == control.Ahead || before == control.Behind; n.reason == control.FirstTick && n.pace.Day == day && moves {
+		n.reason = before // of the parameters, which stay
+	}
 }
 
 // limit sets the parameters of a node to the least of its own and of those above it.
 func (a *Account) limit(n *node) {
 	n.params, n.limited = n.own(), none
 	for up := n.up; up != none; up = a.nodes[up].up {
-		if p := control.Least(n.params, a.nodes[up].own()); p != n.params {
-			n.params, n.limited = p, up
+		p := control.Least(n.params, a.nodes[up].own())
+		if p != n.params && n.params.Open { // what has closed the gate is the limit, whatever is above it
+			n.limited = up
 		}
+		n.params = p
 	}
 }
 

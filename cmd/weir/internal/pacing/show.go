@@ -121,7 +121,7 @@ func (r *showing) search(ctx context.Context, client *api.Client) (list []*weirp
 	if len(list) == 0 {
 		return nil, &cli.Failure{
 			Code: cli.ExitFailed, What: "not found", Why: fmt.Sprintf("no account that is paced has a campaign %q", r.campaign),
-			Do: "check the id, or give the campaign a budget by `weir budget set`; " +
+			Do: "check the id, or give the campaign a budget by `weir budget set`, which counts within ten seconds; " +
 				"`weir pacing show --account ACCOUNT` lists the campaigns of an account",
 		}
 	}

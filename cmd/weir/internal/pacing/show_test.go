@@ -104,7 +104,7 @@ func pack(account string, campaigns ...string) *eventspb.AccountPack {
 func TestShow(t *testing.T) {
 	env := serve(t, &packState{restoring: -1}, pack("acme", "autumn", "spring"), pack("bcme", "spring"), pack("ccme", "winter"))
 	const sentence = " takes part in 12.5 % of auctions with full bids.\nIt has spent 30.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): " +
-		"it is behind its plan, so its probability rises.\nas of "
+		"it is behind its plan, and its probability follows the rest of the budget.\nas of "
 	const head = "account,campaign,arm,shared_budget,open,probability"
 	for _, c := range []struct {
 		line string
