@@ -25,7 +25,7 @@ const Buckets = int64(control.Tick / time.Second)
 const (
 	countTicks  = "account_ticks" // ticks of accounts
 	countUnread = "unread_ticks"  // of those, the ones whose spend could not be read
-	countLate   = "late_buckets"  // ticks of buckets that were left out: the one before had not ended
+	countLate   = "late_buckets"  // ticks of buckets that were left out: those before had not ended
 	countPacks  = "packs"         // that were written
 )
 
@@ -131,28 +131,47 @@ func (x *task) setVersions(account string, v budget.Versions) {
 // Bucket returns the bucket of an account: the second, modulo Buckets, of its ticks.
 func Bucket(account string) int64 { return int64(xxhash.Sum64String(account) % uint64(Buckets)) }
 
-// Read implements stream.Source: it has the tick of one bucket in each second.
+// Read implements stream.Source: each second has the tick of one bucket. If ticks take longer, it
+// has those of the seconds that have passed, in their order, so that no bucket waits for ever.
 func (x *task) Read(ctx context.Context, q *stream.SourceQueue) error {
 	if x.cfg.Spend == nil {
 		return nil
 	}
 	// Partitions have their ticks at different times of a second.
 	offset := time.Duration(x.Partition) * time.Second / time.Duration(x.cfg.Layout.Partitions())
+	last := time.Now().Add(-offset).Unix() // second of the last tick
 	for {
 		now := time.Now()
-		next := now.Add(-offset).Truncate(time.Second).Add(time.Second + offset)
-		if !pause.For(ctx, next.Sub(now)) {
-			return nil
+		switch second := now.Add(-offset).Unix(); {
+		case second < last: // the clock was set back
+			last = second
+			continue
+		case second == last:
+			if !pause.For(ctx, time.Unix(last+1, 0).Add(offset).Sub(now)) {
+				return nil
+			}
+			continue
+		case second-last > Buckets:
+			x.leaveOut(int(second - last - Buckets))
+			last = second - Buckets
 		}
-		if err := x.tick(ctx, q, next); err != nil {
+		last++
+		if err := x.tick(ctx, q, last%Buckets); err != nil {
 			return err
 		}
 	}
 }
 
+// leaveOut counts ticks of buckets that are left out.
+func (x *task) leaveOut(n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.counts[countLate] += n
+}
+
 // tick reads the spend of the accounts of a bucket and pushes it. It returns the error of ctx.
-func (x *task) tick(ctx context.Context, q *stream.SourceQueue, now time.Time) error {
-	bucket := now.Unix() % Buckets
+func (x *task) tick(ctx context.Context, q *stream.SourceQueue, bucket int64) error {
+	now := time.Now()
 	ticks := x.prepare(bucket, now.UnixMilli())
 	if len(ticks) == 0 {
 		return nil

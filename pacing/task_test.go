@@ -27,12 +27,14 @@ type ledger struct {
 	units map[string]float64
 	asked map[string][]time.Time
 	err   error
+	takes map[string]time.Duration // how long an account takes; others take no time
 }
 
 func (l *ledger) read(_ context.Context, account string, q pack.Query) (pack.Signals, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked[account] = append(l.asked[account], time.Now())
+	<-time.After(l.takes[account])
 	row := pack.Row{Campaign: "c", Day: q.From, Currency: "EUR", Micros: int64(l.units[account] * 1e6)}
 	return pack.Signals{Rows: []pack.Row{row}, Dataset: "eu", Exact: true}, l.err
 }
@@ -160,6 +162,35 @@ func TestTicks(t *testing.T) {
 		}
 		if x.Count(countPacks) == 0 || x.Count(countTicks) < 300 || x.Count(countUnread) != 0 {
 			t.Errorf("%g packs, %g ticks, %g of them unread", x.Count(countPacks), x.Count(countTicks), x.Count(countUnread))
+		}
+	})
+}
+
+// TestSlowBucket: accounts whose spend takes longer than a second to read delay the others, and no
+// bucket waits for ever.
+func TestSlowBucket(t *testing.T) {
+	var accounts []string
+	for i := range 30 {
+		accounts = append(accounts, fmt.Sprintf("account-%d", i))
+	}
+	inBubble(t, accounts, func(x *pacedTask) {
+		x.spend.takes = map[string]time.Duration{accounts[0]: 1500 * time.Millisecond}
+		x.run(100)
+		for _, account := range accounts {
+			if n := len(x.spend.asked[account]); n < 9 {
+				t.Errorf("%s of bucket %d had %d ticks in 100 s, beside bucket %d", account, Bucket(account), n, Bucket(accounts[0]))
+			}
+		}
+		x.spend.takes[accounts[0]] = 25 * time.Second // longer than all buckets together
+		late := x.Count(countLate)
+		x.run(300)
+		for _, account := range accounts {
+			if n := len(x.spend.asked[account]); n < 15 {
+				t.Errorf("%s of bucket %d had %d ticks in 400 s", account, Bucket(account), n)
+			}
+		}
+		if x.Count(countLate) == late {
+			t.Error("no tick that was left out is counted")
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/pacing/budget"
@@ -112,8 +114,11 @@ func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
 		if day := events.DayOf(atMs, a.loc); day != a.day {
 			a.begin(day)
 			for i := range a.nodes {
-				a.nodes[i].spent, a.nodes[i].last = 0, 0
-				a.beginNode(&a.nodes[i])
+				n := &a.nodes[i]
+				left := n.micros - max(0, n.spent)
+				n.spent, n.last = 0, 0
+				a.beginNode(n)
+				n.guess(left)
 			}
 			for i := range a.parts {
 				a.parts[i].writtenMs = 0
@@ -164,10 +169,18 @@ func (a *Account) makeNodes() {
 		}
 		return int32(i)
 	}
+	below := make([]uint64, len(a.doc.Shared)) // hashes of the campaigns below shared budgets
+	for i := range a.doc.Campaigns {
+		c := &a.doc.Campaigns[i]
+		for at := up(c.Shared); at != none; at = up(a.doc.Shared[at].Parent) {
+			below[at] = 31*below[at] + xxhash.Sum64String(c.ID)
+		}
+	}
 	for i := range a.doc.Shared {
 		s := &a.doc.Shared[i]
 		a.addNode(node{
 			nodeKey: nodeKey{kind: shared, id: s.ID}, up: up(s.Parent), limit: &s.Limit, paced: s.Limit.Kind != budget.None,
+			hash: below[i],
 		}, before)
 	}
 	for i := range a.doc.Campaigns {
@@ -190,7 +203,7 @@ func (a *Account) makeNodes() {
 func (a *Account) addNode(n node, before map[nodeKey]*node) {
 	n.limited, n.known = none, true
 	if n.limit != nil {
-		n.hash = limitHash(n.limit)
+		n.hash = limitHash(n.limit, a.doc, n.hash)
 	}
 	a.beginNode(&n)
 	if o := before[n.nodeKey]; o != nil {

@@ -50,7 +50,7 @@
 //
 // It reads no clock and no topic. It does not learn the shape of a day: plans are uniform. It does
 // not know the cost of one action, so no budget is tiny. Where the spend is not counted by arm
-// (spend.parts), an arm is taken to have its share of the campaign's spend. A monthly budget needs
+// (spend.parts), an arm is taken to have its share of what is not. A monthly budget needs
 // the days of the month as rows of their own (spend.retention). A lifetime row counts against a
 // lifetime budget as a whole, also its days before the first flight.
 package pack

@@ -100,14 +100,26 @@ func (n *node) keep(o *node, day events.Day) {
 	if o.known && o.hash == n.hash && events.Day(o.pace.Day) == day {
 		n.micros, n.known = o.micros, true
 	}
-	if !n.known { // until the spend before the day is read
-		n.micros = o.micros
+	left := o.micros
+	if events.Day(o.pace.Day) != day {
+		left -= max(0, o.spent)
+	}
+	n.guess(left)
+}
+
+// guess sets the budget of a day that is not known until the spend before the day can be read: what
+// was left of the budget before, if the day may have so much.
+func (n *node) guess(left int64) {
+	if !n.known {
+		n.micros = max(0, min(left, n.today.DayMicros))
 	}
 }
 
-// limitHash returns a hash of all that a budget is computed from.
-func limitHash(l *budget.Limit) uint64 {
-	b := binary.BigEndian.AppendUint32(nil, uint32(l.Kind))
+// limitHash returns a hash of all that a budget is computed from, beside the spend. below is a hash
+// of the campaigns whose spend counts.
+func limitHash(l *budget.Limit, d *budget.Document, below uint64) uint64 {
+	b := binary.BigEndian.AppendUint64([]byte(d.Zone+" "+d.Currency), below)
+	b = binary.BigEndian.AppendUint32(b, uint32(l.Kind))
 	b = binary.BigEndian.AppendUint64(b, uint64(l.Micros))
 	b = binary.BigEndian.AppendUint32(b, uint32(l.CapPPM))
 	for _, f := range l.Flights {

@@ -206,6 +206,80 @@ func TestMerged(t *testing.T) {
 	}
 }
 
+// TestUnknownBudget: a budget that cannot be computed on a new day, or after a cut, is what was left
+// at most.
+func TestUnknownBudget(t *testing.T) {
+	life := func(units int64) budget.Limit { return budget.Limit{Kind: budget.Lifetime, Micros: units * 1e6} }
+	a, d := account(t, 1, nil, budget.Campaign{ID: "life", Limit: life(50)})
+	merged := func(at int64, rows ...Row) *eventspb.PacedNode {
+		q, _ := a.Prepare(at)
+		a.Step(&Signals{AtMs: at, Query: q, Rows: rows})
+		return find(t, packs(t, a), "life")
+	}
+	tick(t, a, noon(), row("life", day1, 50))
+	if n := merged(noon() + 24*3_600_000); n.GetOpen() || n.GetBudgetMicros() != 0 {
+		t.Errorf("on the day after the budget was spent: %v", n)
+	}
+	tick(t, a, noon()+24*3_600_000+tickMs, row("life", day1, 20))
+	if n := find(t, packs(t, a), "life"); n.GetBudgetMicros() != 30e6 || !n.GetOpen() {
+		t.Errorf("after a refund: %v", n)
+	}
+	for i, units := range []int64{3, 0} {
+		e := *d
+		e.Version, e.Campaigns = uint64(i+2), []budget.Campaign{{ID: "life", Limit: life(units)}}
+		a.SetVersions(a.versions.Add(&e))
+		if n := merged(noon() + 24*3_600_000 + int64(i+2)*tickMs); n.GetBudgetMicros() != units*1e6 || n.GetOpen() != (units > 0) {
+			t.Errorf("after a cut to %d: %v", units, n)
+		}
+	}
+}
+
+// TestMoved: the budget of a lifetime is computed again when a campaign is moved below it.
+func TestMoved(t *testing.T) {
+	pool := budget.Shared{ID: "pool", Limit: budget.Limit{Kind: budget.Lifetime, Micros: 1000e6}}
+	first, second := budget.Campaign{ID: "a", Shared: "pool"}, budget.Campaign{ID: "b", Limit: daily(5000)}
+	a, _ := account(t, 1, []budget.Shared{pool}, first, second)
+	rows := []Row{row("a", 2026_11_01, 400), row("b", 2026_11_01, 590)}
+	tick(t, a, noon(), rows...)
+	if n := find(t, packs(t, a), "pool"); n.GetBudgetMicros() != 600e6 {
+		t.Errorf("%v", n)
+	}
+	second.Shared = "pool"
+	a.SetVersions(a.versions.Add(document(t, 2, []budget.Shared{pool}, first, second)))
+	tick(t, a, noon()+tickMs, rows...)
+	if n := find(t, packs(t, a), "pool"); n.GetBudgetMicros() != 10e6 {
+		t.Errorf("with another campaign: %v", n)
+	}
+}
+
+// TestClockAhead: after a clock that was a day ahead the campaign is that of its day.
+func TestClockAhead(t *testing.T) {
+	a, _ := account(t, 1, nil, budget.Campaign{ID: "spring", Limit: daily(100)})
+	tick(t, a, noon(), row("spring", day1, 10))
+	tick(t, a, noon()+24*3_600_000, row("spring", day1, 10))
+	tick(t, a, noon()+tickMs, row("spring", day1, 100))
+	if n := find(t, packs(t, a), "spring"); n.GetOpen() || n.GetReason() != string(control.Spent) {
+		t.Errorf("with the budget of the day spent: %v", n)
+	}
+	// Within a day: the parameters move on after one tick, and are written within a minute.
+	b, _ := account(t, 1, nil, budget.Campaign{ID: "spring", Limit: daily(100)})
+	for i := range int64(3) {
+		tick(t, b, noon()+3_600_000+i*tickMs, row("spring", day1, 10))
+	}
+	before, written := b.nodes[0].pace.Probability, 0
+	for i := range int64(7) {
+		written += len(tick(t, b, noon()+i*tickMs, row("spring", day1, 10)))
+	}
+	if b.nodes[0].pace.Probability == before || written == 0 {
+		t.Errorf("the probability stays at %g, %d packs are written", before, written)
+	}
+	q, _ := b.Prepare(noon() - 3_600_000)
+	b.Step(&Signals{AtMs: noon() - 3_600_000, Query: q, Unread: true})
+	if b.ageMs < 0 {
+		t.Errorf("an age of %d", b.ageMs)
+	}
+}
+
 // TestShared: a campaign has the least parameters of its own and of the shared budgets above it,
 // and closes with them.
 func TestShared(t *testing.T) {
@@ -260,6 +334,11 @@ func TestArms(t *testing.T) {
 	if x := n.GetArms(); len(x) != 2 || x[0].GetBudgetMicros() != 30e6 || x[0].GetSpentMicros() != 30e6 || x[0].GetOpen() ||
 		x[1].GetBudgetMicros() != 70e6 || x[1].GetSpentMicros() != 10e6 || !x[1].GetOpen() || !n.GetOpen() {
 		t.Errorf("by arm: %v", n)
+	}
+	by.Arms = []ArmSpend{{"a", 10e6}}
+	tick(t, a, noon(), by)
+	if x := find(t, packs(t, a), "test").GetArms(); x[0].GetSpentMicros() != 19e6 || x[1].GetSpentMicros() != 21e6 {
+		t.Errorf("30 of 40 are not counted by arm: %v", x)
 	}
 	tick(t, a, noon()+tickMs, row("test", day1, 40))
 	if x := find(t, packs(t, a), "test").GetArms(); x[0].GetSpentMicros() != 12e6 || x[1].GetSpentMicros() != 28e6 {

@@ -25,6 +25,7 @@ func (a *Account) Step(s *Signals) (parts []int) {
 		a.readMs = readMs
 		a.count(s)
 	}
+	a.readMs = min(a.readMs, s.AtMs) // the clock may have been ahead
 	a.atMs, a.ageMs = s.AtMs, s.AtMs-a.readMs
 	scale := 1.0 // of the cost, from the time between two readings to the time between two steps
 	if sinceMs > 0 && tickMs > 0 {
@@ -82,15 +83,17 @@ func (a *Account) add(at int, r *Row) {
 		a.nodes[n].spent = addMicros(a.nodes[n].spent, r.Micros)
 	}
 	arms := a.arms(at)
+	rest := r.Micros // what is not counted by arm
 	for i := range arms {
 		for _, s := range r.Arms {
 			if s.Arm == arms[i].id {
 				arms[i].spent = addMicros(arms[i].spent, s.Micros)
+				rest = addMicros(rest, -s.Micros)
 			}
 		}
-		if len(r.Arms) == 0 { // it is not counted by arm
-			arms[i].spent = addMicros(arms[i].spent, arms[i].share.Budget(max(0, r.Micros)))
-		}
+	}
+	for i := range arms {
+		arms[i].spent = addMicros(arms[i].spent, arms[i].share.Budget(max(0, rest)))
 	}
 }
 
@@ -131,8 +134,13 @@ func (a *Account) step(n *node, planned, scale float64) {
 		Cost: max(0, float64(n.spent-n.last)) * scale, Delayed: true, Limited: n.limited != none,
 	}
 	day := n.pace.Day
-	if !n.cost && events.Day(day) == a.day {
-		n.pace.AtMs = a.atMs // no time has passed: the parameters stay
+	switch {
+	case events.Day(day) > a.day: // the clock was ahead: the day begins again
+		n.pace.AtMs = min(n.pace.AtMs, a.atMs-1)
+	case !n.cost && events.Day(day) == a.day: // no time has passed: the parameters stay
+		n.pace.AtMs = a.atMs
+	default:
+		n.pace.AtMs = min(n.pace.AtMs, a.atMs)
 	}
 	before := n.reason
 	n.pace, _, n.reason = a.pacer.Step(n.pace, o)
@@ -157,6 +165,7 @@ func (a *Account) limit(n *node) {
 func (a *Account) toWrite() (list []int) {
 	for i := range a.parts {
 		p := &a.parts[i]
+		p.writtenMs = min(p.writtenMs, a.atMs)
 		if p.writtenMs == 0 || a.atMs-p.writtenMs >= WriteAfter.Milliseconds() || a.moved(p) {
 			p.writtenMs = a.atMs
 			list = append(list, i)

@@ -66,6 +66,17 @@ type pacingPart struct {
 	cache *spendcache.Cache // run by this part; nil: by the role spendcache
 }
 
+// Ready implements Part: without its spend cache, pacing reads no spend.
+func (p pacingPart) Ready(ctx context.Context) Readiness {
+	r := p.processorPart.Ready(ctx)
+	if p.cache != nil {
+		if ready, why := p.cache.Ready(); !ready {
+			r.Reasons = append(r.Reasons, why)
+		}
+	}
+	return r
+}
+
 // Close implements closer.
 func (p pacingPart) Close() {
 	p.processorPart.Close()
