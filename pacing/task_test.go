@@ -32,11 +32,12 @@ type ledger struct {
 
 func (l *ledger) read(_ context.Context, account string, q pack.Query) (pack.Signals, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.asked[account] = append(l.asked[account], time.Now())
-	<-time.After(l.takes[account])
 	row := pack.Row{Campaign: "c", Day: q.From, Currency: "EUR", Micros: int64(l.units[account] * 1e6)}
-	return pack.Signals{Rows: []pack.Row{row}, Dataset: "eu", Exact: true}, l.err
+	takes, err := l.takes[account], l.err
+	l.mu.Unlock()
+	<-time.After(takes)
+	return pack.Signals{Rows: []pack.Row{row}, Dataset: "eu", Exact: true}, err
 }
 
 func (l *ledger) do(fn func()) {
@@ -174,14 +175,14 @@ func TestSlowBucket(t *testing.T) {
 		accounts = append(accounts, fmt.Sprintf("account-%d", i))
 	}
 	inBubble(t, accounts, func(x *pacedTask) {
-		x.spend.takes = map[string]time.Duration{accounts[0]: 1500 * time.Millisecond}
+		x.spend.do(func() { x.spend.takes = map[string]time.Duration{accounts[0]: 1500 * time.Millisecond} })
 		x.run(100)
 		for _, account := range accounts {
 			if n := len(x.spend.asked[account]); n < 9 {
 				t.Errorf("%s of bucket %d had %d ticks in 100 s, beside bucket %d", account, Bucket(account), n, Bucket(accounts[0]))
 			}
 		}
-		x.spend.takes[accounts[0]] = 25 * time.Second // longer than all buckets together
+		x.spend.do(func() { x.spend.takes[accounts[0]] = 25 * time.Second }) // longer than all buckets together
 		late := x.Count(countLate)
 		x.run(300)
 		for _, account := range accounts {
