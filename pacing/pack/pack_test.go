@@ -211,14 +211,19 @@ func TestMerged(t *testing.T) {
 func TestUnknownBudget(t *testing.T) {
 	life := func(units int64) budget.Limit { return budget.Limit{Kind: budget.Lifetime, Micros: units * 1e6} }
 	a, d := account(t, 1, nil, budget.Campaign{ID: "life", Limit: life(50)})
-	merged := func(at int64, rows ...Row) *eventspb.PacedNode {
+	merged := func(a *Account, at int64) *eventspb.PacedNode {
 		q, _ := a.Prepare(at)
-		a.Step(&Signals{AtMs: at, Query: q, Rows: rows})
+		a.Step(&Signals{AtMs: at, Query: q})
 		return find(t, packs(t, a), "life")
 	}
 	tick(t, a, noon(), row("life", day1, 50))
-	if n := merged(noon() + 24*3_600_000); n.GetOpen() || n.GetBudgetMicros() != 0 {
-		t.Errorf("on the day after the budget was spent: %v", n)
+	b := New("acme", a.pacer)
+	b.SetVersions(a.versions)
+	b.Restore(packs(t, a))
+	for _, x := range []*Account{a, b} {
+		if n := merged(x, noon()+24*3_600_000); n.GetOpen() || n.GetBudgetMicros() != 0 {
+			t.Errorf("on the day after the budget was spent: %v", n)
+		}
 	}
 	tick(t, a, noon()+24*3_600_000+tickMs, row("life", day1, 20))
 	if n := find(t, packs(t, a), "life"); n.GetBudgetMicros() != 30e6 || !n.GetOpen() {
@@ -228,7 +233,7 @@ func TestUnknownBudget(t *testing.T) {
 		e := *d
 		e.Version, e.Campaigns = uint64(i+2), []budget.Campaign{{ID: "life", Limit: life(units)}}
 		a.SetVersions(a.versions.Add(&e))
-		if n := merged(noon() + 24*3_600_000 + int64(i+2)*tickMs); n.GetBudgetMicros() != units*1e6 || n.GetOpen() != (units > 0) {
+		if n := merged(a, noon()+24*3_600_000+int64(i+2)*tickMs); n.GetBudgetMicros() != units*1e6 || n.GetOpen() != (units > 0) {
 			t.Errorf("after a cut to %d: %v", units, n)
 		}
 	}
@@ -305,7 +310,7 @@ func TestShared(t *testing.T) {
 	if own.GetState().GetProbability() > 0.12 || rest.GetProbability() < 0.2 || rest.GetLimitedBy() != "all" && rest.GetLimitedBy() != "" {
 		t.Errorf("own %g, rest %g limited by %q", own.GetState().GetProbability(), rest.GetProbability(), rest.GetLimitedBy())
 	}
-	for i := range int64(60) { // all gets a lower probability than brand, which is spent
+	for i := range int64(75) { // all gets a lower probability than brand, which is spent
 		tick(t, a, noon()+(31+i)*tickMs, row("free", day1, 5), row("own", day1, 5), row("rest", day1, 600*float64(i)))
 	}
 	list = packs(t, a)
