@@ -8,6 +8,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/pacing/budget"
@@ -32,9 +33,25 @@ const (
 // logEvery is the least time between two lines of the log about the same partition.
 const logEvery = time.Minute
 
-// SpendReader returns the spend of an account, as signals without a time and a query. An error is
-// one of ctx, or means that the spend cannot be read now.
-type SpendReader func(ctx context.Context, account string, q pack.Query) (pack.Signals, error)
+// SpendQuery is the spend that a SpendReader reads: rows of an account from a budget day on.
+type SpendQuery struct {
+	Account   string
+	Campaigns []string   // none: all
+	From      events.Day // 0: all days
+	Lifetime  bool       // the lifetime rows, too
+	Parts     bool       // by arm
+}
+
+// Reading is what the rows of a SpendQuery are.
+type Reading struct {
+	Dataset string        // datacentre that has counted them; empty: a merge of datasets
+	Exact   bool          // they are of one dataset, and none is missing
+	Age     time.Duration // of the spend
+}
+
+// SpendReader calls fn for each row of a query. Its error is that of ctx, or means that the spend
+// cannot be read now.
+type SpendReader func(ctx context.Context, q SpendQuery, fn func(*pack.Row)) (Reading, error)
 
 // task paces the accounts of one partition. It is the Source and the Handler of budgets.
 //
@@ -178,16 +195,13 @@ func (x *task) tick(ctx context.Context, q *stream.SourceQueue, bucket int64) er
 	}
 	unread, cause := 0, error(nil)
 	for i := range ticks {
-		t := &ticks[i]
-		s, err := x.cfg.Spend(ctx, t.Name(), t.Query)
+		err := x.readSpend(ctx, &ticks[i])
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if s.AtMs, s.Query = t.AtMs, t.Query; err != nil {
-			s = pack.Signals{AtMs: t.AtMs, Query: t.Query, Unread: true}
+		if err != nil {
 			unread, cause = unread+1, err
 		}
-		t.Signals = s
 	}
 	if unread > 0 && x.Log != nil && now.Sub(x.loggedAt) >= logEvery {
 		x.loggedAt = now
@@ -200,6 +214,23 @@ func (x *task) tick(ctx context.Context, q *stream.SourceQueue, bucket int64) er
 	}
 	x.Wake()
 	return nil
+}
+
+// readSpend reads the spend of a tick. A merge of datasets may lack rows, so that the spend of the
+// days before is not read from one.
+func (x *task) readSpend(ctx context.Context, t *tick) error {
+	q, sums := &t.Query, t.Query.Sums
+	today, err := x.cfg.Spend(ctx, SpendQuery{Account: t.Name(), From: q.Day, Parts: q.Parts}, sums.AddToday)
+	if t.Unread = err != nil; t.Unread {
+		return err
+	}
+	t.Dataset, t.AgeMs = today.Dataset, today.Age.Milliseconds()
+	if len(q.Before) == 0 || !today.Exact {
+		return nil
+	}
+	before, err := x.cfg.Spend(ctx, SpendQuery{Account: t.Name(), Campaigns: q.Before, From: q.From, Lifetime: q.Lifetime}, sums.AddBefore)
+	t.Complete = err == nil && before.Exact
+	return err
 }
 
 // prepare returns the ticks of the accounts of a bucket that have budgets, none if the tick before

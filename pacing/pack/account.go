@@ -37,6 +37,7 @@ type Account struct {
 	window plan.Window
 	plan   plan.Plan
 	nodes  []node // shared budgets, campaigns and arms, each in the order of the document
+	layout *layout
 	parts  []part
 	former int // number of parts that may have been written, of the nodes before
 
@@ -125,16 +126,32 @@ func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
 			}
 		}
 	}
-	q.From = a.day
+	return a.query(), true
+}
+
+// query returns the spend that is needed now.
+func (a *Account) query() Query {
+	s := &Sums{layout: a.layout, day: a.day, today: make([]int64, len(a.nodes))}
+	q := Query{Day: a.day, From: a.day, Sums: s, Parts: len(a.nodes) > len(a.doc.Shared)+len(a.doc.Campaigns)}
 	for i := range a.nodes {
-		n := &a.nodes[i]
-		q.Parts = q.Parts || n.kind == arm
-		if !n.known {
+		if n := &a.nodes[i]; !n.known {
 			q.From = min(q.From, n.today.From)
 			q.Lifetime = q.Lifetime || n.today.Kind == budget.Lifetime
 		}
 	}
-	return q, true
+	if q.From == a.day {
+		return q
+	}
+	s.before, s.unknown = make([]int64, len(a.nodes)), slices.Clone(a.nodes)
+	for i := range a.doc.Campaigns {
+		for n := len(a.doc.Shared) + i; n != none; n = int(a.nodes[n].up) {
+			if !a.nodes[n].known {
+				q.Before = append(q.Before, a.doc.Campaigns[i].ID)
+				break
+			}
+		}
+	}
+	return q
 }
 
 // begin sets the day and its plan.
@@ -189,14 +206,21 @@ func (a *Account) makeNodes() {
 			nodeKey: nodeKey{kind: campaign, id: c.ID}, up: up(c.Shared), limit: &c.Limit, paced: c.Limit.Kind != budget.None,
 		}, before)
 	}
+	l := &layout{doc: a.doc}
 	for i := range a.doc.Campaigns {
 		c := &a.doc.Campaigns[i]
+		l.armsAt = append(l.armsAt, int32(len(a.nodes)))
 		for _, x := range c.Arms {
 			a.addNode(node{
 				nodeKey: nodeKey{arm, c.ID, x.ID}, up: int32(len(a.doc.Shared) + i), share: x, paced: c.Limit.Kind != budget.None,
 			}, before)
 		}
 	}
+	l.armsAt = append(l.armsAt, int32(len(a.nodes)))
+	for i := range a.nodes {
+		l.up = append(l.up, a.nodes[i].up)
+	}
+	a.layout = l
 	a.makeParts()
 }
 
@@ -256,16 +280,10 @@ func (a *Account) Pack(number int) *eventspb.AccountPack {
 			m.Campaigns = append(m.Campaigns, n)
 		}
 	}
-	// Arms are in the order of their campaigns.
-	first := len(a.doc.Shared)
-	at := first + len(a.doc.Campaigns)
-	at, _ = slices.BinarySearchFunc(a.nodes[at:], int32(max(p.from, first)), func(n node, up int32) int { return int(n.up - up) })
-	for _, n := range a.nodes[first+len(a.doc.Campaigns)+at:] {
-		if int(n.up) >= p.to {
-			break
+	for i, c := range m.Campaigns {
+		for _, n := range a.arms(max(p.from-len(a.doc.Shared), 0) + i) {
+			c.Arms = append(c.Arms, a.record(&n))
 		}
-		c := m.Campaigns[int(n.up)-max(p.from, first)]
-		c.Arms = append(c.Arms, a.record(&n))
 	}
 	return m
 }

@@ -46,7 +46,10 @@ func BenchmarkTick(b *testing.B) {
 			for i := range rows {
 				rows[i] = Row{Campaign: a.doc.Campaigns[i].ID, Day: day1, Currency: "EUR", Micros: 10e6 + (at-noon())*int64(i+1)/100}
 			}
-			for _, part := range a.Step(&Signals{AtMs: at, Query: q, Rows: rows, Exact: true}) {
+			for i := range rows {
+				q.Sums.AddToday(&rows[i])
+			}
+			for _, part := range a.Step(&Signals{AtMs: at, Query: q, Complete: true}) {
 				a.Pack(part)
 				written += size
 			}

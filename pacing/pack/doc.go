@@ -10,7 +10,7 @@
 // The caller has a tick of an account each 10 s:
 //
 //	q, ok := a.Prepare(now)   // false: no budgets are in force
-//	// read the spend that q names
+//	// read the spend that q names, and add its rows to q.Sums
 //	for _, part := range a.Step(&signals) {
 //		put(part, a.Pack(part))
 //	}

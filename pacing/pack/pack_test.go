@@ -58,7 +58,22 @@ func tick(t testing.TB, a *Account, atMs int64, rows ...Row) []int {
 	if !ok {
 		t.Fatal("no budgets are in force")
 	}
-	return a.Step(&Signals{AtMs: atMs, Query: q, Rows: rows, Exact: true, Dataset: "eu"})
+	return a.Step(signals(atMs, q, true, rows...))
+}
+
+// signals returns the signals of rows, which are those of one dataset if complete.
+func signals(atMs int64, q Query, complete bool, rows ...Row) *Signals {
+	for i := range rows {
+		q.Sums.AddToday(&rows[i])
+		if complete {
+			q.Sums.AddBefore(&rows[i])
+		}
+	}
+	s := &Signals{AtMs: atMs, Query: q, Complete: complete && len(q.Before) > 0}
+	if complete {
+		s.Dataset = "eu"
+	}
+	return s
 }
 
 // packs returns all packs of an account, as they are read from the topic.
@@ -126,8 +141,8 @@ func TestBudgetOfDay(t *testing.T) {
 	const today = events.Day(2026_12_11)
 	at := time.Date(2026, 12, 11, 12, 0, 0, 0, time.UTC).UnixMilli()
 	q, ok := a.Prepare(at)
-	if want := (Query{From: 2026_11_01, Lifetime: true}); !ok || q != want {
-		t.Fatalf("query %+v %v, want %+v", q, ok, want)
+	if !ok || q.Day != today || q.From != 2026_11_01 || !q.Lifetime || !slices.Equal(q.Before, []string{"life", "month"}) {
+		t.Fatalf("query %+v %v", q, ok)
 	}
 	rows := []Row{
 		row("daily", 2026_12_10, 99), row("daily", today, 3), row("daily", 2026_12_12, 4), row("gone", today, 5),
@@ -136,7 +151,9 @@ func TestBudgetOfDay(t *testing.T) {
 		{Campaign: "daily", Day: today, Currency: "USD", Micros: 1},
 		{Campaign: "gone", Day: today, Currency: "SEK", Micros: 1},
 	}
-	a.Step(&Signals{AtMs: at, Query: q, Rows: rows, Exact: true, Dataset: "us", AgeMs: 700})
+	s := signals(at, q, true, rows...)
+	s.Dataset, s.AgeMs = "us", 700
+	a.Step(s)
 	list := packs(t, a)
 	for id, want := range map[string][2]int64{
 		"daily": {7e6, 3e6}, "later": {0, 0}, "life": {50e6, 10e6}, "month": {12_380_953, 0}, // 500 over 10 days, 260 over 21
@@ -159,7 +176,7 @@ func TestBudgetOfDay(t *testing.T) {
 	second.SetVersions(a.versions)
 	second.Restore(list)
 	for _, x := range []*Account{a, second} {
-		if q, _ := x.Prepare(at + tickMs); q != (Query{From: today}) {
+		if q, _ := x.Prepare(at + tickMs); q.From != today || q.Lifetime || len(q.Before) > 0 {
 			t.Errorf("query on the day: %+v", q)
 		}
 		tick(t, x, at+tickMs, late...)
@@ -183,7 +200,7 @@ func TestMerged(t *testing.T) {
 		if q.From != 0 || !q.Lifetime {
 			t.Errorf("query %+v", q)
 		}
-		a.Step(&Signals{AtMs: at, Query: q, Rows: []Row{row("life", day1, 2)}})
+		a.Step(signals(at, q, false, row("life", day1, 2)))
 		return find(t, packs(t, a), "life")
 	}
 	if n := merged(noon()); n.GetOpen() || n.GetBudgetMicros() != 0 || n.GetSpentMicros() != 2e6 {
@@ -213,7 +230,7 @@ func TestUnknownBudget(t *testing.T) {
 	a, d := account(t, 1, nil, budget.Campaign{ID: "life", Limit: life(50)})
 	merged := func(a *Account, at int64) *eventspb.PacedNode {
 		q, _ := a.Prepare(at)
-		a.Step(&Signals{AtMs: at, Query: q})
+		a.Step(signals(at, q, false))
 		return find(t, packs(t, a), "life")
 	}
 	tick(t, a, noon(), row("life", day1, 50))
@@ -513,18 +530,21 @@ func TestRandom(t *testing.T) {
 				a.Restore(list)
 			}
 			q, _ := a.Prepare(at)
-			s := Signals{AtMs: at, Query: q, Exact: rapid.Bool().Draw(rt, "exact"), AgeMs: rapid.Int64Range(0, 700_000).Draw(rt, "age")}
-			if s.Unread = rapid.IntRange(0, 4).Draw(rt, "unread") == 0; !s.Unread {
+			var rows []Row
+			complete, unread := rapid.Bool().Draw(rt, "complete"), false
+			if unread = rapid.IntRange(0, 4).Draw(rt, "unread") == 0; !unread {
 				for _, c := range []string{"c", "d"} {
 					spent[c] += rapid.SampledFrom([]int64{0, 1000, 100_000, -50_000, math.MaxInt64 / 3}).Draw(rt, "spend")
 					r := Row{Campaign: c, Day: a.day, Currency: "EUR", Micros: spent[c]}
 					if rapid.Bool().Draw(rt, "by arm") {
 						r.Arms = []ArmSpend{{"a", spent[c] / 2}}
 					}
-					s.Rows = append(s.Rows, r, Row{Campaign: c, Day: a.day - 1, Currency: "EUR", Micros: 1e6})
+					rows = append(rows, r, Row{Campaign: c, Day: a.day - 1, Currency: "EUR", Micros: 1e6})
 				}
 			}
-			for _, part := range a.Step(&s) {
+			s := signals(at, q, complete, rows...)
+			s.Unread, s.AgeMs = unread, rapid.Int64Range(0, 700_000).Draw(rt, "age")
+			for _, part := range a.Step(s) {
 				read[part] = a.Pack(part)
 			}
 			for _, part := range a.Former() {

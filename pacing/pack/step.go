@@ -1,12 +1,10 @@
 package pack
 
 import (
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/pacing/budget"
 	"github.com/weirhq/weir/pacing/control"
 )
 
@@ -41,85 +39,21 @@ func (a *Account) Step(s *Signals) (parts []int) {
 	return a.toWrite()
 }
 
-// count sums the spend by node, and computes the budgets of the day that were not known.
+// count takes the spend by node, and computes the budgets of the day that were not known.
 func (a *Account) count(s *Signals) {
-	before := make([]int64, len(a.nodes)) // spend of the days before, of nodes that are not known
+	sums := s.Query.Sums
+	a.others = sums.others
 	for i := range a.nodes {
 		n := &a.nodes[i]
-		n.last, n.spent, n.cost, n.read = n.spent, 0, n.read, true
-	}
-	a.others = nil
-	for i := range s.Rows {
-		r := &s.Rows[i]
-		at, ok := slices.BinarySearchFunc(a.doc.Campaigns, r.Campaign, func(c budget.Campaign, id string) int { return compare(c.ID, id) })
-		switch {
-		case !ok:
-		case r.Currency != a.doc.Currency:
-			if r.Day == a.day && r.Micros != 0 && !slices.Contains(a.others, r.Currency) {
-				a.others = append(a.others, r.Currency)
-			}
-		case r.Day == a.day:
-			a.add(at, r)
-		case r.Day < a.day:
-			for n := len(a.doc.Shared) + at; n != none; n = int(a.nodes[n].up) {
-				if a.nodes[n].countsBefore(r.Day) {
-					before[n] = addMicros(before[n], r.Micros)
-				}
-			}
+		n.last, n.spent, n.cost, n.read = n.spent, sums.today[i], n.read, true
+		if !n.known && s.Complete {
+			n.micros, n.known = n.today.Budget(sums.before[i]), true
 		}
-	}
-	slices.Sort(a.others)
-	for i := range a.nodes {
-		if n := &a.nodes[i]; !n.known && s.Exact && s.Query.From <= n.today.From {
-			n.micros, n.known = n.today.Budget(before[i]), true
-		}
-	}
-}
-
-// add adds the spend of a campaign on the day to its nodes.
-func (a *Account) add(at int, r *Row) {
-	first := len(a.doc.Shared)
-	for n := first + at; n != none; n = int(a.nodes[n].up) {
-		a.nodes[n].spent = addMicros(a.nodes[n].spent, r.Micros)
-	}
-	arms := a.arms(at)
-	rest := r.Micros // what is not counted by arm
-	for i := range arms {
-		for _, s := range r.Arms {
-			if s.Arm == arms[i].id {
-				arms[i].spent = addMicros(arms[i].spent, s.Micros)
-				rest = addMicros(rest, -s.Micros)
-			}
-		}
-	}
-	for i := range arms {
-		arms[i].spent = addMicros(arms[i].spent, arms[i].share.Budget(max(0, rest)))
 	}
 }
 
 // arms returns the arms of a campaign, by its number.
-func (a *Account) arms(at int) []node {
-	n := len(a.doc.Campaigns[at].Arms)
-	if n == 0 {
-		return nil
-	}
-	first := len(a.doc.Shared)
-	all := a.nodes[first+len(a.doc.Campaigns):]
-	from, _ := slices.BinarySearchFunc(all, int32(first+at), func(n node, up int32) int { return int(n.up - up) })
-	return all[from : from+n]
-}
-
-// addMicros adds amounts. The sum stays at the bounds of an int64.
-func addMicros(a, b int64) int64 {
-	sum := a + b
-	switch {
-	case b > 0 && sum < a:
-		return math.MaxInt64
-	case b < 0 && sum > a:
-		return math.MinInt64
-	}
-	return sum
-}
+func (a *Account) arms(at int) []node { return a.nodes[a.layout.armsAt[at]:a.layout.armsAt[at+1]] }
 
 // step steps the state of a node.
 func (a *Account) step(n *node, planned, scale float64) {

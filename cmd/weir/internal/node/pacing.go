@@ -95,21 +95,21 @@ func (p pacingPart) Run(ctx context.Context) error {
 
 // spendReader returns the SpendReader of a cache.
 func spendReader(cache *spendcache.Cache) pacing.SpendReader {
-	return func(ctx context.Context, account string, q pack.Query) (s pack.Signals, err error) {
-		query := spendcache.AccountQuery{Account: account, From: q.From, Lifetime: q.Lifetime, Parts: q.Parts}
+	return func(ctx context.Context, q pacing.SpendQuery, fn func(*pack.Row)) (pacing.Reading, error) {
+		query := spendcache.AccountQuery{Account: q.Account, Campaigns: q.Campaigns, From: q.From, Lifetime: q.Lifetime, Parts: q.Parts}
 		choice, err := cache.Account(ctx, query, func(r spendcache.Row) error {
-			s.Rows = append(s.Rows, pack.NewRow(r.Spend, r.Parts))
+			row := pack.NewRow(r.Spend, r.Parts)
+			fn(&row)
 			return nil
 		})
 		if err != nil {
-			return pack.Signals{}, err
+			return pacing.Reading{}, err
 		}
 		age := choice.Age(time.Now())
 		if age < 0 {
-			return pack.Signals{}, fmt.Errorf("the age of the spend is not known: %s", choice.Text())
+			return pacing.Reading{}, fmt.Errorf("the age of the spend is not known: %s", choice.Text())
 		}
-		s.Dataset, s.Exact, s.AgeMs = choice.DC, choice.Mode == selection.Normal, age.Milliseconds()
-		return s, nil
+		return pacing.Reading{Dataset: choice.DC, Exact: choice.Mode == selection.Normal, Age: age}, nil
 	}
 }
 

@@ -1,0 +1,122 @@
+package pack
+
+import (
+	"math"
+	"slices"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/pacing/budget"
+)
+
+// Row is the spend of a campaign on a budget day in a currency.
+type Row struct {
+	Campaign string
+	Day      events.Day // 0: the lifetime row
+	Currency string
+	Micros   int64 // charged, less refunds
+	Arms     []ArmSpend
+}
+
+// ArmSpend is the part of a Row that is of one arm.
+type ArmSpend struct {
+	Arm    string
+	Micros int64
+}
+
+// NewRow returns the row of a Spend. parts are those of its line items and arms.
+func NewRow(s *eventspb.Spend, parts []*eventspb.PartSpend) Row {
+	r := Row{Campaign: s.GetCampaign(), Day: events.Day(s.GetBudgetDay()), Currency: s.GetCurrency()}
+	for _, by := range s.GetByDc() {
+		r.Micros += by.GetChargedMicros() - by.GetRefundedMicros()
+	}
+	for _, p := range parts {
+		if p.GetArm() != "" {
+			r.Arms = append(r.Arms, ArmSpend{p.GetArm(), p.GetChargedMicros()})
+		}
+	}
+	return r
+}
+
+// Sums are the spend of an account by node. Rows are added one by one, so that those of a long time
+// are not in memory together. It is used by one goroutine at a time.
+type Sums struct {
+	*layout
+	day     events.Day
+	today   []int64  // by node
+	others  []string // currencies of spend on the day that is not counted
+	before  []int64  // by node: spend of the days before; nil: it is not needed
+	unknown []node   // with before: copies of the nodes, whose budgets are partly not known
+}
+
+// layout is the order of the nodes of a document. It does not change.
+type layout struct {
+	doc    *budget.Document
+	up     []int32 // by node: that above it
+	armsAt []int32 // by campaign: its first arm; one more behind the last
+}
+
+// campaignAt returns the number of a campaign, and its node.
+func (l *layout) campaignAt(id string) (at, node int, ok bool) {
+	at, ok = slices.BinarySearchFunc(l.doc.Campaigns, id, func(c budget.Campaign, id string) int { return compare(c.ID, id) })
+	return at, len(l.doc.Shared) + at, ok
+}
+
+// AddToday adds a row of the day. It ignores rows of other days, and of campaigns that the document
+// does not have.
+func (s *Sums) AddToday(r *Row) {
+	at, n, ok := s.campaignAt(r.Campaign)
+	switch {
+	case !ok, r.Day != s.day:
+		return
+	case r.Currency != s.doc.Currency:
+		if r.Micros != 0 && !slices.Contains(s.others, r.Currency) {
+			s.others = append(s.others, r.Currency)
+			slices.Sort(s.others)
+		}
+		return
+	}
+	for ; n != none; n = int(s.up[n]) {
+		s.today[n] = addMicros(s.today[n], r.Micros)
+	}
+	arms := s.doc.Campaigns[at].Arms
+	rest := r.Micros // what is not counted by arm
+	for i := range arms {
+		for _, x := range r.Arms {
+			if x.Arm == arms[i].ID {
+				n := int(s.armsAt[at]) + i
+				s.today[n] = addMicros(s.today[n], x.Micros)
+				rest = addMicros(rest, -x.Micros)
+			}
+		}
+	}
+	for i := range arms {
+		n := int(s.armsAt[at]) + i
+		s.today[n] = addMicros(s.today[n], arms[i].Budget(max(0, rest)))
+	}
+}
+
+// AddBefore adds a row of an earlier day, or a lifetime row, if a budget of the day depends on it.
+func (s *Sums) AddBefore(r *Row) {
+	_, n, ok := s.campaignAt(r.Campaign)
+	if !ok || s.before == nil || r.Day >= s.day || r.Currency != s.doc.Currency {
+		return
+	}
+	for ; n != none; n = int(s.up[n]) {
+		if s.unknown[n].countsBefore(r.Day) {
+			s.before[n] = addMicros(s.before[n], r.Micros)
+		}
+	}
+}
+
+// addMicros adds amounts. The sum stays at the bounds of an int64.
+func addMicros(a, b int64) int64 {
+	sum := a + b
+	switch {
+	case b > 0 && sum < a:
+		return math.MaxInt64
+	case b < 0 && sum > a:
+		return math.MinInt64
+	}
+	return sum
+}
