@@ -30,9 +30,6 @@ const (
 	countPacks  = "packs"         // that were written
 )
 
-// logEvery is the least time between two lines of the log about the same partition.
-const logEvery = time.Minute
-
 // SpendQuery is the spend that a SpendReader reads: rows of an account from a budget day on.
 type SpendQuery struct {
 	Account   string
@@ -70,7 +67,6 @@ type task struct {
 	buckets  [Buckets][]*pack.Account
 	busy     [Buckets]bool  // a tick of the bucket waits for its Flush
 	counts   map[string]int // not handed over yet
-	loggedAt time.Time      // of spend_unread; of Read alone
 }
 
 // tick is the tick of one account.
@@ -193,19 +189,10 @@ func (x *task) tick(ctx context.Context, q *stream.SourceQueue, bucket int64) er
 	if len(ticks) == 0 {
 		return nil
 	}
-	unread, cause := 0, error(nil)
 	for i := range ticks {
-		err := x.readSpend(ctx, &ticks[i])
-		if ctx.Err() != nil {
+		if x.readSpend(ctx, &ticks[i]); ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil {
-			unread, cause = unread+1, err
-		}
-	}
-	if unread > 0 && x.Log != nil && now.Sub(x.loggedAt) >= logEvery {
-		x.loggedAt = now
-		x.Log.Warn("spend_unread", "accounts", unread, "error", cause)
 	}
 	b := &stream.SourceBatch{}
 	b.OnFlush(func(c stream.Commit, ch *stream.Changes) { x.step(c, ch, bucket, ticks) })
@@ -218,19 +205,18 @@ func (x *task) tick(ctx context.Context, q *stream.SourceQueue, bucket int64) er
 
 // readSpend reads the spend of a tick. A merge of datasets may lack rows, so that the spend of the
 // days before is not read from one.
-func (x *task) readSpend(ctx context.Context, t *tick) error {
+func (x *task) readSpend(ctx context.Context, t *tick) {
 	q, sums := &t.Query, t.Query.Sums
 	today, err := x.cfg.Spend(ctx, SpendQuery{Account: t.Name(), From: q.Day, Parts: q.Parts}, sums.AddToday)
 	if t.Unread = err != nil; t.Unread {
-		return err
+		return
 	}
 	t.Dataset, t.AgeMs = today.Dataset, today.Age.Milliseconds()
 	if len(q.Before) == 0 || !today.Exact {
-		return nil
+		return
 	}
 	before, err := x.cfg.Spend(ctx, SpendQuery{Account: t.Name(), Campaigns: q.Before, From: q.From, Lifetime: q.Lifetime}, sums.AddBefore)
 	t.Complete = err == nil && before.Exact
-	return err
 }
 
 // prepare returns the ticks of the accounts of a bucket that have budgets, none if the tick before

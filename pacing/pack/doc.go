@@ -36,8 +36,8 @@
 //
 // # Invariants
 //
-//   - PACE-17: Spend of other days, of other currencies, and of campaigns that are not below a node,
-//     does not count against the node's budget of a day.
+//   - PACE-17: Spend of other days, of other currencies, and of campaigns that are not below a
+//     node, does not count against the node's budget of a day.
 //   - PACE-18: The budget of a day does not change by spend of earlier days that arrives late. It
 //     survives a takeover.
 //   - PACE-19: A takeover moves no parameter: until the new owner has read the spend, the

@@ -223,8 +223,8 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// TestUnknownBudget: a budget that cannot be computed on a new day, or after a cut, is what was left
-// at most.
+// TestUnknownBudget: a budget that cannot be computed on a new day, or after a cut, is at most what
+// was left.
 func TestUnknownBudget(t *testing.T) {
 	life := func(units int64) budget.Limit { return budget.Limit{Kind: budget.Lifetime, Micros: units * 1e6} }
 	a, d := account(t, 1, nil, budget.Campaign{ID: "life", Limit: life(50)})

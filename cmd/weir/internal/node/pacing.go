@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/api"
@@ -93,24 +95,35 @@ func (p pacingPart) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// spendReader returns the SpendReader of a cache.
-func spendReader(cache *spendcache.Cache) pacing.SpendReader {
+// spendReader returns the SpendReader of a cache. It logs at most once a minute that the spend
+// cannot be read.
+func spendReader(cache *spendcache.Cache, log *zerolog.Logger) pacing.SpendReader {
+	var logged atomic.Int64 // Unix seconds of the last line
 	return func(ctx context.Context, q pacing.SpendQuery, fn func(*pack.Row)) (pacing.Reading, error) {
-		query := spendcache.AccountQuery{Account: q.Account, Campaigns: q.Campaigns, From: q.From, Lifetime: q.Lifetime, Parts: q.Parts}
-		choice, err := cache.Account(ctx, query, func(r spendcache.Row) error {
-			row := pack.NewRow(r.Spend, r.Parts)
-			fn(&row)
-			return nil
-		})
-		if err != nil {
-			return pacing.Reading{}, err
+		r, err := readSpend(ctx, cache, q, fn)
+		now, last := time.Now().Unix(), logged.Load()
+		if err != nil && ctx.Err() == nil && now-last >= 60 && logged.CompareAndSwap(last, now) {
+			log.Warn().Str("account", q.Account).Err(err).Msg("spend_unread")
 		}
-		age := choice.Age(time.Now())
-		if age < 0 {
-			return pacing.Reading{}, fmt.Errorf("the age of the spend is not known: %s", choice.Text())
-		}
-		return pacing.Reading{Dataset: choice.DC, Exact: choice.Mode == selection.Normal, Age: age}, nil
+		return r, err
 	}
+}
+
+func readSpend(ctx context.Context, cache *spendcache.Cache, q pacing.SpendQuery, fn func(*pack.Row)) (pacing.Reading, error) {
+	query := spendcache.AccountQuery{Account: q.Account, Campaigns: q.Campaigns, From: q.From, Lifetime: q.Lifetime, Parts: q.Parts}
+	choice, err := cache.Account(ctx, query, func(r spendcache.Row) error {
+		row := pack.NewRow(r.Spend, r.Parts)
+		fn(&row)
+		return nil
+	})
+	if err != nil {
+		return pacing.Reading{}, err
+	}
+	age := choice.Age(time.Now())
+	if age < 0 {
+		return pacing.Reading{}, fmt.Errorf("the age of the spend is not known: %s", choice.Text())
+	}
+	return pacing.Reading{Dataset: choice.DC, Exact: choice.Mode == selection.Normal, Age: age}, nil
 }
 
 func newPacingPart(s *Setup) (Part, error) {
@@ -124,7 +137,7 @@ func newPacingPart(s *Setup) (Part, error) {
 		own = cache
 	}
 	cfg := Pacing(s.Config)
-	cfg.Spend = spendReader(cache)
+	cfg.Spend = spendReader(cache, &s.Log)
 	proc, err := cfg.Processor()
 	if err != nil {
 		return nil, err
