@@ -117,9 +117,19 @@ func (c *Cache) Ready() (ready bool, why string) {
 		}
 	}
 	if without > 0 {
-		return false, fmt.Sprintf("spendcache: %d of %d shards have no dataset yet", without, len(c.shards))
+		return false, fmt.Sprintf("spendcache: %d of %d shards have no dataset yet%s", without, len(c.shards), c.obstacle())
 	}
 	return true, ""
+}
+
+// obstacle returns why a partition cannot be read, after a colon; empty if all can.
+func (c *Cache) obstacle() string {
+	for _, s := range c.follower.Status() {
+		if s.State == follower.StateWaiting {
+			return fmt.Sprintf(": %s: %s", s.Topic, s.Reason)
+		}
+	}
+	return ""
 }
 
 // Shard returns the shard of an account.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/clitest"
+	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
@@ -50,6 +51,8 @@ func stoppable(t *testing.T, environ []string, prefix string, args ...string) (l
 		<-ended
 	}
 	t.Cleanup(stop)
+	limit := time.AfterFunc(testlimit.Limit, func() { _ = in.CloseWithError(fmt.Errorf("%v have passed", testlimit.Limit)) })
+	defer limit.Stop()
 	var lines []string
 	text := bufio.NewScanner(out)
 	for text.Scan() {

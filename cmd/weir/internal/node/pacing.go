@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -44,9 +45,9 @@ func Pacing(c *config.Config) pacing.ProcessorConfig {
 func pacingACLs(c *config.Config) ([]string, error) {
 	p, err := Pacing(c).Processor()
 	write := "--topic " + SpendCounter(c).Layout.Name(events.BudgetsTopic) + " --operation Write"
-	lines := append([]string{write}, kafkaadmin.ACLs(p)...) // the API writes what it is sent
 	cache, cacheErr := cacheACLs(c)
-	return append(lines, cache...), cmp.Or(err, cacheErr)
+	// The API writes what it is sent. The lines of a processor end with those of further uses.
+	return slices.Concat([]string{write}, cache, kafkaadmin.ACLs(p)), cmp.Or(err, cacheErr)
 }
 
 // pacingMemory divides the share of pacing: a part is for a spend cache of its own.

@@ -28,10 +28,10 @@ func newShowCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show [CAMPAIGN]",
 		Short: "Explain how a campaign is paced, or list the campaigns of an account",
-		Long: "Explain in sentences how a campaign is paced: in how many auctions it takes part, with which bids, why,\n" +
-			"and what limits it. Without --account all accounts are searched: if several have the campaign, a\n" +
-			"table has a line for each of them. Without a campaign, the table has all campaigns, arms and shared\n" +
-			"budgets of the account.\n\n" +
+		Long: "Explain in sentences how a campaign is paced: in how many auctions it takes part, with which bids,\n" +
+			"why, and what limits it. Without --account all accounts are searched: if several have the campaign,\n" +
+			"a table has a line for each of them. Without a campaign, the table has all campaigns, arms and\n" +
+			"shared budgets of the account.\n\n" +
 			"A controller computes the parameters every ten seconds. age is the time since the shown ones were\n" +
 			"computed, at most about a minute while a controller runs. docs/pacing.md has the reasons.",
 		Example: "  weir pacing show spring\n" +
