@@ -87,7 +87,7 @@ func TestGetPacing(t *testing.T) {
 	above := &eventspb.PacedNode{Id: "above", Open: true, Probability: 0.5, Multiplier: 1, LimitedBy: "brand", SpentMicros: 5}
 	first, second := pack("acme", 0, 2, 5*time.Second, experiment), pack("acme", 1, 2, 40*time.Second, tiny, raised, above)
 	first.Shared = []*eventspb.PacedNode{node("all", "behind_plan", 1), node("brand", "ahead_of_plan", 0.25)}
-	second.SpendAgeMs, second.OtherCurrencies = 9000, []string{"USD"}
+	second.SpendAgeMs, second.OtherCurrencies, second.Unread = 9000, []string{"USD"}, true
 	f := newPackState(t, first, second, pack("acme2", 0, 1, 0, node("b", "first_tick", 0.1)))
 	s := mustNew(t, pacingConfig(f, &fakeBudgets{}))
 	run(t, s)
@@ -112,7 +112,7 @@ func TestGetPacing(t *testing.T) {
 	if got := ids(all.Campaigns) + "/ " + ids(all.Shared); got != "above b raised tiny / all brand " {
 		t.Errorf("all: %s", got)
 	}
-	if all.AgeMs < 40_000 || all.AgeMs > 140_000 || all.TickMs != second.AtMs || all.SpendAgeMs != 9000 || all.OtherCurrencies[0] != "USD" ||
+	if all.AgeMs < 40_000 || all.AgeMs > 140_000 || all.TickMs != second.AtMs || all.SpendAgeMs != 9000 || !all.Unread || all.OtherCurrencies[0] != "USD" ||
 		all.BudgetDay != "2026-11-27" || all.WriterDc != "us" || all.BudgetVersion != 3 || all.Dataset != "eu" || all.PlannedShare != 0.375 {
 		t.Errorf("all: %v", all)
 	}
@@ -319,7 +319,9 @@ func TestPacingStatus(t *testing.T) {
 	closed.Open, shared.State, shared.LimitedBy = false, nil, "brand"
 	late := pack(account(1, 1), 1, 2, 5*time.Minute, paused, shared)
 	late.WriterDc, late.Dataset, late.SpendAgeMs = "eu", "us", 45_000
-	mine := newPackState(t, pack(account(1, 0), 0, 1, 0, node("x", "behind_plan", 0.5)), pack(account(1, 1), 0, 2, 0, closed), late)
+	unread := pack(account(1, 0), 0, 1, 0, node("x", "behind_plan", 0.5))
+	unread.Unread, unread.SpendAgeMs = true, 0
+	mine := newPackState(t, unread, pack(account(1, 1), 0, 2, 0, closed), late)
 	other := newPackState(t, pack(account(2, 0), 0, 1, 0, node("x", "stale_hold", 0.5)))
 	other.instance = "weir-1"
 	mine.parts[2], other.parts[1], mine.parts[3].state = nil, nil, "restoring"
@@ -350,7 +352,7 @@ func TestPacingStatus(t *testing.T) {
 		!maps.Equal(n.Reasons, map[string]int64{"behind_plan": 1, "budget_spent": 1, "paused": 1, "no_own_budget": 1}) {
 		t.Errorf("%v", one)
 	}
-	if one.OldestAccount != account(1, 1) || one.OldestAgeMs < 300_000 || one.OldestAgeMs > 400_000 || one.SpendAgeMs != 45_000 ||
+	if one.Unread != 1 || one.OldestAccount != account(1, 1) || one.OldestAgeMs < 300_000 || one.OldestAgeMs > 400_000 || one.SpendAgeMs != 45_000 ||
 		!slices.Equal(one.WriterDcs, []string{"eu", "us"}) || !slices.Equal(one.Datasets, []string{"eu", "us"}) || one.AsOf.ServedBy.Instance != "weir-0" {
 		t.Errorf("%v", one)
 	}

@@ -39,7 +39,7 @@ func newAccountPacing(list packs, campaign string, nowMs int64) *weirpb.AccountP
 		BudgetDay: dayText(head.GetBudgetDay()), BeginMs: head.GetBeginMs(), EndMs: head.GetEndMs(),
 		TickMs: head.GetAtMs(), AgeMs: max(0, nowMs-head.GetAtMs()), // the clock of the owner may be ahead
 		Dataset: head.GetDataset(), SpendAgeMs: head.GetSpendAgeMs(), PlannedShare: head.GetPlanned(),
-		OtherCurrencies: head.GetOtherCurrencies(), Counts: counts, Campaigns: campaigns,
+		OtherCurrencies: head.GetOtherCurrencies(), Counts: counts, Campaigns: campaigns, Unread: head.GetUnread(),
 	}
 	byID := func(a, b *weirpb.PacedBudget) int { return strings.Compare(a.GetId(), b.GetId()) }
 	slices.SortFunc(out.Campaigns, byID)
@@ -129,6 +129,9 @@ func (t *shardCounter) add(m *eventspb.AccountPack) {
 	if t.out.Accounts == 0 || m.GetAccount() != t.account {
 		t.out.Accounts++
 		t.account = m.GetAccount()
+		if m.GetUnread() { // the other parts are written within a minute
+			t.out.Unread++
+		}
 	}
 	for _, n := range m.GetCampaigns() {
 		count(t.out.Counts, n)

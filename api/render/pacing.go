@@ -41,6 +41,7 @@ type PacingRow struct {
 	AgeMs         int64   `json:"age_ms"`
 	Dataset       string  `json:"dataset"`
 	SpendAgeMs    int64   `json:"spend_age_ms"`
+	Unread        bool    `json:"unread"` // the spend was never read, and has no age
 	Explanation   string  `json:"explanation"`
 }
 
@@ -75,7 +76,7 @@ func pacingRow(t pacedText) PacingRow {
 		LimitedBy: r.GetLimitedBy(), Currency: p.GetCurrency(), SpentMicros: r.GetSpentMicros(), Allowance: r.AllowanceMicros,
 		NoBudget: r.GetNoBudget(), NextFlight: r.GetNextFlight(), BudgetDay: p.GetBudgetDay(), BudgetVersion: p.GetBudgetVersion(),
 		PlannedShare: p.GetPlannedShare(), WriterDC: p.GetWriterDc(), TickMs: p.GetTickMs(), AgeMs: p.GetAgeMs(), Dataset: p.GetDataset(),
-		SpendAgeMs: p.GetSpendAgeMs(), Explanation: strings.Join(t.sentences(), " "),
+		SpendAgeMs: p.GetSpendAgeMs(), Unread: p.GetUnread(), Explanation: strings.Join(t.sentences(), " "),
 	}
 	if r.GetBudgeted() {
 		row.BudgetMicros, row.PlannedMicros = new(r.GetBudgetMicros()), new(r.GetPlannedMicros())
@@ -131,6 +132,7 @@ type PacingShardRow struct {
 	OldestSeconds float64      `json:"oldest_seconds"` // age of the oldest parameters
 	OldestAccount string       `json:"oldest_account" table:"wide"`
 	SpendSeconds  float64      `json:"spend_age_seconds"`
+	Unread        int64        `json:"unread" table:"wide"` // accounts whose spend was never read
 	Datasets      []string     `json:"datasets" table:"wide"`
 	Writers       []string     `json:"writers"`
 	Problem       string       `json:"problem"` // empty: none is known
@@ -157,7 +159,7 @@ func PacingShardRows(res *weirpb.GetPacingStatusResponse) []PacingShardRow {
 			Shard: s.GetPartition(), State: "ok", Owner: s.GetAsOf().GetServedBy().GetInstance(), Accounts: s.GetAccounts(),
 			Campaigns: c.GetCampaigns(), Open: c.GetOpen(), Closed: c.GetCampaigns() - c.GetOpen(), Limited: c.GetLimited(),
 			Reasons: orEmpty(c.GetReasons()), OldestSeconds: tenths(s.GetOldestAgeMs()), OldestAccount: s.GetOldestAccount(),
-			SpendSeconds: tenths(s.GetSpendAgeMs()), Datasets: append([]string{}, s.GetDatasets()...),
+			SpendSeconds: tenths(s.GetSpendAgeMs()), Unread: s.GetUnread(), Datasets: append([]string{}, s.GetDatasets()...),
 			Writers: append([]string{}, s.GetWriterDcs()...), Problem: shardProblem(s),
 		})
 	}
@@ -180,6 +182,8 @@ func shardProblem(s *weirpb.PacingShard) string {
 		return "stopped: " + by.GetStopped()
 	case old >= OldPacing.Milliseconds():
 		return fmt.Sprintf("the parameters of %s are %s old", s.GetOldestAccount(), msText(old))
+	case s.GetUnread() > 0:
+		return fmt.Sprintf("accounts whose spend was never read, whose campaigns with a budget stop: %d", s.GetUnread())
 	case stop > 0:
 		return fmt.Sprintf("campaigns that have stopped, because their spend is too old: %d", stop)
 	case hold > 0:

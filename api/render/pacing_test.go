@@ -155,7 +155,21 @@ func TestPacingText(t *testing.T) {
 	if got := PacingText(p); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	p.AgeMs, p.OtherCurrencies, p.Dataset = 70_000, nil, ""
+	p.AgeMs, p.OtherCurrencies, p.Unread = 4000, nil, true
+	c.Reason = "stale_stop"
+	for _, want := range []string{
+		"\nIts spend was never read, by this controller or one before: campaigns with a budget wait for the spend; " +
+			"`weir spend datasets` shows what is missing.\n",
+		"4s ago: by the controller of us, without any spend, and version 3 of the budgets",
+		"\nwarning: the spend of the account was never read, so that its campaigns with a budget stop: " +
+			"`weir spend datasets` shows whether a dataset can be read\n",
+	} {
+		if got := PacingText(p); !strings.Contains(got, want) || strings.Contains(got, "45s") {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	c.Reason = "behind_plan"
+	p.AgeMs, p.Unread, p.Dataset = 70_000, false, ""
 	if got := PacingText(p); strings.Contains(got, "warning") || !strings.Contains(got, "with spend of several datasets") {
 		t.Error(got)
 	}
@@ -199,13 +213,16 @@ func TestPacingShards(t *testing.T) {
 			shard(4, 0, owner, map[string]int64{"stale_hold": 1}),
 			shard(5, 0, &weirpb.ServedBy{Instance: "weir-1", Role: "standby", StalenessMs: 1200}, map[string]int64{"behind_plan": 1}),
 			shard(6, 0, &weirpb.ServedBy{Instance: "weir-1", Role: "owner", Stopped: "offset out of range"}, map[string]int64{"behind_plan": 1}),
+			shard(7, 0, owner, map[string]int64{"stale_stop": 2}),
 		},
 		Gaps: []*weirpb.Gap{{Partition: 2, State: "restoring", Reason: "42 % done"}},
 	}
+	res.Shards[6].Unread = 1
 	rows := PacingShardRows(res)
 	for i, want := range []string{
 		"", "the parameters of acme are 3m old", "42 % done", "campaigns that have stopped, because their spend is too old: 2",
 		"campaigns whose parameters stay, because their spend is old: 1", "read from a standby, at most 1.2s old", "stopped: offset out of range",
+		"accounts whose spend was never read, whose campaigns with a budget stop: 1",
 	} {
 		if r := rows[i]; r.Shard != int32(i) || r.Problem != want {
 			t.Errorf("%d: %+v, want %q", i, r, want)
@@ -218,9 +235,9 @@ func TestPacingShards(t *testing.T) {
 	if r := rows[2]; r.State != "restoring" || r.Owner != "" {
 		t.Errorf("%+v", r)
 	}
-	if got, want := PacingSummary(rows), "accounts: 6; campaigns: 21; that take part in auctions: 15; "+
+	if got, want := PacingSummary(rows), "accounts: 7; campaigns: 23; that take part in auctions: 16; "+
 		"shards that cannot be read, which are not in these figures: 1; "+
-		"shards with a problem: 6 of 7"; got != want {
+		"shards with a problem: 7 of 8"; got != want {
 		t.Error(got)
 	}
 	if got := PacingSummary(rows[:1]); got != "accounts: 1; campaigns: 13; that take part in auctions: 12" {

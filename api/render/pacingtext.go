@@ -37,14 +37,16 @@ func sharedText(p *weirpb.AccountPacing, s *weirpb.PacedBudget) pacedText {
 
 // pacingAsOf returns of what time p is, and from what it was computed.
 func pacingAsOf(p *weirpb.AccountPacing) string {
-	dataset := "of several datasets"
-	if p.GetDataset() != "" {
-		dataset = "of the dataset of " + plain(p.GetDataset())
+	spend := "with spend of several datasets that was " + msText(p.GetSpendAgeMs()) + " old then"
+	switch {
+	case p.GetUnread():
+		spend = "without any spend"
+	case p.GetDataset() != "":
+		spend = fmt.Sprintf("with spend of the dataset of %s that was %s old then", plain(p.GetDataset()), msText(p.GetSpendAgeMs()))
 	}
-	return fmt.Sprintf("as of %s, %s ago: by the controller of %s, with spend %s that was %s old then, and version %d of the budgets; "+
-		"the budget day %s ends at %s",
-		utc(p.GetTickMs()), msText(p.GetAgeMs()), plain(p.GetWriterDc()), dataset, msText(p.GetSpendAgeMs()), p.GetBudgetVersion(),
-		plain(p.GetBudgetDay()), utc(p.GetEndMs()))
+	return fmt.Sprintf("as of %s, %s ago: by the controller of %s, %s, and version %d of the budgets; the budget day %s ends at %s",
+		utc(p.GetTickMs()), msText(p.GetAgeMs()), plain(p.GetWriterDc()), spend, p.GetBudgetVersion(), plain(p.GetBudgetDay()),
+		utc(p.GetEndMs()))
 }
 
 // pacingWarnings returns what is wrong with p as a whole.
@@ -52,6 +54,10 @@ func pacingWarnings(p *weirpb.AccountPacing) (list []string) {
 	if p.GetAgeMs() >= OldPacing.Milliseconds() {
 		list = append(list, fmt.Sprintf("warning: the parameters are %s old, and a controller writes them once per minute: "+
 			"`weir pacing status` shows whether it runs", msText(p.GetAgeMs())))
+	}
+	if p.GetUnread() {
+		list = append(list, "warning: the spend of the account was never read, so that its campaigns with a budget stop: "+
+			"`weir spend datasets` shows whether a dataset can be read")
 	}
 	if other := p.GetOtherCurrencies(); len(other) > 0 {
 		list = append(list, fmt.Sprintf("warning: the spend in %s on this day is not counted, because the budgets are in %s",
@@ -148,6 +154,10 @@ func (t pacedText) why() string {
 		return t.spent() + fmt.Sprintf(" by what is known, and that is %s old: the probability and the bids stay as they are, "+
 			"and the spend since then is estimated.", msText(t.p.GetSpendAgeMs()))
 	case control.TooOld:
+		if t.p.GetUnread() {
+			return "Its spend was never read, by this controller or one before: campaigns with a budget wait for the spend; " +
+				"`weir spend datasets` shows what is missing."
+		}
 		return t.spent() + fmt.Sprintf(" by what is known, and that is %s old: campaigns with a budget wait for newer spend; "+
 			"`weir spend datasets` shows what is missing.", msText(t.p.GetSpendAgeMs()))
 	case control.PausedNow:

@@ -1582,6 +1582,7 @@ type AccountPacing struct {
 	Campaigns []*PacedBudget `protobuf:"bytes,15,rep,name=campaigns,proto3" json:"campaigns,omitempty"`
 	// The shared budgets, ordered by id. With a campaign: those that limit it or its arms.
 	Shared        []*PacedBudget `protobuf:"bytes,16,rep,name=shared,proto3" json:"shared,omitempty"`
+	Unread        bool           `protobuf:"varint,17,opt,name=unread,proto3" json:"unread,omitempty"` // the spend was never read: spend_age_ms is 0, and campaigns with a budget wait for the spend
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1726,6 +1727,13 @@ func (x *AccountPacing) GetShared() []*PacedBudget {
 		return x.Shared
 	}
 	return nil
+}
+
+func (x *AccountPacing) GetUnread() bool {
+	if x != nil {
+		return x.Unread
+	}
+	return false
 }
 
 // PacedBudget is a campaign, an arm of one, or a shared budget.
@@ -2187,8 +2195,9 @@ type PacingShard struct {
 	Datasets      []string               `protobuf:"bytes,5,rep,name=datasets,proto3" json:"datasets,omitempty"`                                // datacentres that have counted the spend, in order
 	OldestAccount string                 `protobuf:"bytes,6,opt,name=oldest_account,json=oldestAccount,proto3" json:"oldest_account,omitempty"` // whose parameters are the oldest; empty: no account is paced
 	OldestAgeMs   int64                  `protobuf:"varint,7,opt,name=oldest_age_ms,json=oldestAgeMs,proto3" json:"oldest_age_ms,omitempty"`    // of these parameters
-	SpendAgeMs    int64                  `protobuf:"varint,8,opt,name=spend_age_ms,json=spendAgeMs,proto3" json:"spend_age_ms,omitempty"`       // the greatest age of the spend at a tick
+	SpendAgeMs    int64                  `protobuf:"varint,8,opt,name=spend_age_ms,json=spendAgeMs,proto3" json:"spend_age_ms,omitempty"`       // the greatest age of the spend at a tick, of the accounts whose spend was read
 	AsOf          *AsOf                  `protobuf:"bytes,9,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`                            // its served_by has the owner
+	Unread        int64                  `protobuf:"varint,10,opt,name=unread,proto3" json:"unread,omitempty"`                                  // accounts whose spend was never read
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2284,6 +2293,13 @@ func (x *PacingShard) GetAsOf() *AsOf {
 		return x.AsOf
 	}
 	return nil
+}
+
+func (x *PacingShard) GetUnread() int64 {
+	if x != nil {
+		return x.Unread
+	}
+	return 0
 }
 
 type TopSpendRequest struct {
@@ -5820,7 +5836,7 @@ const file_weir_proto_rawDesc = "" +
 	"\x10max_staleness_ms\x18\x03 \x01(\x03R\x0emaxStalenessMs\"g\n" +
 	"\x11GetPacingResponse\x12.\n" +
 	"\x06pacing\x18\x01 \x01(\v2\x16.weir.v1.AccountPacingR\x06pacing\x12\"\n" +
-	"\x05as_of\x18\x02 \x01(\v2\r.weir.v1.AsOfR\x04asOf\"\xa7\x04\n" +
+	"\x05as_of\x18\x02 \x01(\v2\r.weir.v1.AsOfR\x04asOf\"\xbf\x04\n" +
 	"\rAccountPacing\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
 	"\twriter_dc\x18\x02 \x01(\tR\bwriterDc\x12%\n" +
@@ -5840,7 +5856,8 @@ const file_weir_proto_rawDesc = "" +
 	"\x10other_currencies\x18\r \x03(\tR\x0fotherCurrencies\x12-\n" +
 	"\x06counts\x18\x0e \x01(\v2\x15.weir.v1.PacingCountsR\x06counts\x122\n" +
 	"\tcampaigns\x18\x0f \x03(\v2\x14.weir.v1.PacedBudgetR\tcampaigns\x12,\n" +
-	"\x06shared\x18\x10 \x03(\v2\x14.weir.v1.PacedBudgetR\x06shared\"\xe2\x03\n" +
+	"\x06shared\x18\x10 \x03(\v2\x14.weir.v1.PacedBudgetR\x06shared\x12\x16\n" +
+	"\x06unread\x18\x11 \x01(\bR\x06unread\"\xe2\x03\n" +
 	"\vPacedBudget\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -5886,7 +5903,7 @@ const file_weir_proto_rawDesc = "" +
 	"_partition\"i\n" +
 	"\x17GetPacingStatusResponse\x12,\n" +
 	"\x06shards\x18\x01 \x03(\v2\x14.weir.v1.PacingShardR\x06shards\x12 \n" +
-	"\x04gaps\x18\x02 \x03(\v2\f.weir.v1.GapR\x04gaps\"\xc2\x02\n" +
+	"\x04gaps\x18\x02 \x03(\v2\f.weir.v1.GapR\x04gaps\"\xda\x02\n" +
 	"\vPacingShard\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x1a\n" +
 	"\baccounts\x18\x02 \x01(\x03R\baccounts\x12-\n" +
@@ -5898,7 +5915,9 @@ const file_weir_proto_rawDesc = "" +
 	"\roldest_age_ms\x18\a \x01(\x03R\voldestAgeMs\x12 \n" +
 	"\fspend_age_ms\x18\b \x01(\x03R\n" +
 	"spendAgeMs\x12\"\n" +
-	"\x05as_of\x18\t \x01(\v2\r.weir.v1.AsOfR\x04asOf\"\xfe\x01\n" +
+	"\x05as_of\x18\t \x01(\v2\r.weir.v1.AsOfR\x04asOf\x12\x16\n" +
+	"\x06unread\x18\n" +
+	" \x01(\x03R\x06unread\"\xfe\x01\n" +
 	"\x0fTopSpendRequest\x12\x10\n" +
 	"\x03day\x18\x01 \x01(\tR\x03day\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x18\n" +

@@ -49,6 +49,7 @@ type AccountPack struct {
 	Planned         float64      `protobuf:"fixed64,17,opt,name=planned,proto3" json:"planned,omitempty"`                                      // share of the day's budgets that is planned to be spent by now
 	Part            int32        `protobuf:"varint,18,opt,name=part,proto3" json:"part,omitempty"`                                             // number of this record
 	Parts           int32        `protobuf:"varint,19,opt,name=parts,proto3" json:"parts,omitempty"`                                           // number of the account's records; >= 1
+	Unread          bool         `protobuf:"varint,20,opt,name=unread,proto3" json:"unread,omitempty"`                                         // the spend was never read, by this owner or one before: spend_age_ms is 0
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -214,6 +215,13 @@ func (x *AccountPack) GetParts() int32 {
 		return x.Parts
 	}
 	return 0
+}
+
+func (x *AccountPack) GetUnread() bool {
+	if x != nil {
+		return x.Unread
+	}
+	return false
 }
 
 // PacedNode is the pacing of a campaign, of a shared budget, or of an arm of a campaign.
@@ -544,7 +552,7 @@ var File_pacing_proto protoreflect.FileDescriptor
 
 const file_pacing_proto_rawDesc = "" +
 	"\n" +
-	"\fpacing.proto\x12\x0eweir.events.v1\"\xd6\x04\n" +
+	"\fpacing.proto\x12\x0eweir.events.v1\"\xee\x04\n" +
 	"\vAccountPack\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
 	"\twriter_dc\x18\x02 \x01(\tR\bwriterDc\x12\x18\n" +
@@ -568,7 +576,8 @@ const file_pacing_proto_rawDesc = "" +
 	"\x10other_currencies\x18\x10 \x03(\tR\x0fotherCurrencies\x12\x18\n" +
 	"\aplanned\x18\x11 \x01(\x01R\aplanned\x12\x12\n" +
 	"\x04part\x18\x12 \x01(\x05R\x04part\x12\x14\n" +
-	"\x05parts\x18\x13 \x01(\x05R\x05parts\"\xef\x02\n" +
+	"\x05parts\x18\x13 \x01(\x05R\x05parts\x12\x16\n" +
+	"\x06unread\x18\x14 \x01(\bR\x06unread\"\xef\x02\n" +
 	"\tPacedNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +

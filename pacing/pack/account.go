@@ -43,7 +43,7 @@ type Account struct {
 
 	// Of the last tick.
 	atMs    int64
-	readMs  int64 // when the spend that was read last was right
+	readMs  int64 // when the spend that was read last was right; 0: none was read, also by no owner before
 	ageMs   int64
 	dataset string
 	others  []string // other currencies
@@ -81,7 +81,9 @@ func (a *Account) Restore(packs []*eventspb.AccountPack) {
 		if part := m.GetPart(); part >= 0 && part <= math.MaxUint16 { // the number is 2 bytes of a key
 			a.former = max(a.former, int(part)+1)
 		}
-		a.readMs = max(a.readMs, m.GetAtMs()-m.GetSpendAgeMs())
+		if !m.GetUnread() {
+			a.readMs = max(a.readMs, m.GetAtMs()-m.GetSpendAgeMs())
+		}
 		for _, s := range m.GetShared() {
 			n := restored(s, nodeKey{kind: shared, id: s.GetId()})
 			a.restored[n.nodeKey] = n
@@ -268,8 +270,11 @@ func (a *Account) Former() (list []int) {
 func (a *Account) Pack(number int) *eventspb.AccountPack {
 	m := &eventspb.AccountPack{
 		Account: a.name, Version: a.doc.Version, Currency: a.doc.Currency, BudgetDay: int32(a.day), BeginMs: a.window.BeginMs,
-		EndMs: a.window.EndMs, AtMs: a.atMs, Dataset: a.dataset, SpendAgeMs: a.ageMs, OtherCurrencies: a.others,
-		Planned: a.plan.Share(a.atMs), Part: int32(number), Parts: int32(len(a.parts)),
+		EndMs: a.window.EndMs, AtMs: a.atMs, Dataset: a.dataset, OtherCurrencies: a.others, Planned: a.plan.Share(a.atMs),
+		Part: int32(number), Parts: int32(len(a.parts)), Unread: a.readMs == 0,
+	}
+	if !m.Unread {
+		m.SpendAgeMs = a.ageMs
 	}
 	p := a.parts[number]
 	for i := p.from; i < p.to; i++ {

@@ -410,6 +410,33 @@ func TestStale(t *testing.T) {
 	}
 }
 
+// TestNeverRead: spend that was never read has no age, also after a takeover. The campaign waits.
+func TestNeverRead(t *testing.T) {
+	a, _ := account(t, 1, nil, budget.Campaign{ID: "spring", Limit: daily(100)})
+	at := noon()
+	for i := range 3 {
+		q, _ := a.Prepare(at)
+		a.Step(&Signals{AtMs: at, Query: q, Unread: true})
+		list := packs(t, a)
+		if n := find(t, list, "spring"); !list[0].GetUnread() || list[0].GetSpendAgeMs() != 0 || n.GetReason() != string(control.TooOld) {
+			t.Errorf("owner %d: unread %v, age %d, %v", i, list[0].GetUnread(), list[0].GetSpendAgeMs(), n)
+		}
+		b := New("acme", a.pacer)
+		b.SetVersions(a.versions)
+		b.Restore(list)
+		a, at = b, at+tickMs
+	}
+	tick(t, a, at, row("spring", day1, 1))
+	if m := packs(t, a)[0]; m.GetUnread() || !find(t, packs(t, a), "spring").GetOpen() {
+		t.Errorf("after the spend was read: %v", m)
+	}
+	q, _ := a.Prepare(at + tickMs)
+	a.Step(&Signals{AtMs: at + tickMs, Query: q, Unread: true})
+	if m := packs(t, a)[0]; m.GetUnread() || m.GetSpendAgeMs() != tickMs {
+		t.Errorf("after a tick without spend: %v", m)
+	}
+}
+
 // TestTakeover: PACE-19. The new owner begins with what was written last, and goes on in steps.
 func TestTakeover(t *testing.T) {
 	a, _ := account(t, 1, nil, budget.Campaign{ID: "spring", Limit: daily(100)})
