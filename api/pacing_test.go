@@ -87,7 +87,7 @@ func TestGetPacing(t *testing.T) {
 	above := &eventspb.PacedNode{Id: "above", Open: true, Probability: 0.5, Multiplier: 1, LimitedBy: "brand", SpentMicros: 5}
 	first, second := pack("acme", 0, 2, 5*time.Second, experiment), pack("acme", 1, 2, 40*time.Second, tiny, raised, above)
 	first.Shared = []*eventspb.PacedNode{node("all", "behind_plan", 1), node("brand", "ahead_of_plan", 0.25)}
-	second.SpendAgeMs, second.OtherCurrencies, second.Unread = 9000, []string{"USD"}, true
+	second.SpendAgeMs, second.OtherCurrencies, second.OtherDays, second.Unread = 9000, []string{"USD"}, []int32{2026_11_28}, true
 	f := newPackState(t, first, second, pack("acme2", 0, 1, 0, node("b", "first_tick", 0.1)))
 	s := mustNew(t, pacingConfig(f, &fakeBudgets{}))
 	run(t, s)
@@ -113,6 +113,7 @@ func TestGetPacing(t *testing.T) {
 		t.Errorf("all: %s", got)
 	}
 	if all.AgeMs < 40_000 || all.AgeMs > 140_000 || all.TickMs != second.AtMs || all.SpendAgeMs != 9000 || !all.Unread || all.OtherCurrencies[0] != "USD" ||
+		!slices.Equal(all.OtherDays, []string{"2026-11-28"}) ||
 		all.BudgetDay != "2026-11-27" || all.WriterDc != "us" || all.BudgetVersion != 3 || all.Dataset != "eu" || all.PlannedShare != 0.375 {
 		t.Errorf("all: %v", all)
 	}

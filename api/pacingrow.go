@@ -41,6 +41,9 @@ func newAccountPacing(list packs, campaign string, nowMs int64) *weirpb.AccountP
 		Dataset: head.GetDataset(), SpendAgeMs: head.GetSpendAgeMs(), PlannedShare: head.GetPlanned(),
 		OtherCurrencies: head.GetOtherCurrencies(), Counts: counts, Campaigns: campaigns, Unread: head.GetUnread(),
 	}
+	for _, day := range head.GetOtherDays() {
+		out.OtherDays = append(out.OtherDays, dayText(day))
+	}
 	byID := func(a, b *weirpb.PacedBudget) int { return strings.Compare(a.GetId(), b.GetId()) }
 	slices.SortFunc(out.Campaigns, byID)
 	limits := limitsOf(campaigns)

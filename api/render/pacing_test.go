@@ -139,7 +139,7 @@ func TestPacingText(t *testing.T) {
 	c.Arms = []*weirpb.PacedBudget{closed(arm), other}
 	p := accountOf(c)
 	p.Shared = []*weirpb.PacedBudget{with(paced("ahead_of_plan", 90_000_000, 37_500_000, 0.5), func(b *weirpb.PacedBudget) { b.Id = "brand" })}
-	p.AgeMs, p.OtherCurrencies = 14*60_000, []string{"JPY", "USD"}
+	p.AgeMs, p.OtherCurrencies, p.OtherDays = 14*60_000, []string{"JPY", "USD"}, []string{"2026-11-28", "2026-11-29"}
 	want := strings.Join([]string{
 		`spr\x1bing of acme takes part in 50 % of auctions with full bids.`,
 		`It has spent 30.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is behind its plan, but its own probability does not rise while the shared budget brand limits it.`,
@@ -150,12 +150,14 @@ func TestPacingText(t *testing.T) {
 		`It has spent 90.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): it is ahead of its plan, and its probability follows the rest of the budget.`,
 		`as of 2026-11-27 22:00:00 UTC, 14m ago: by the controller of us, with spend of the dataset of eu that was 45s old then, and version 3 of the budgets; the budget day 2026-11-27 ends at 2026-11-27 23:00:00 UTC`,
 		"warning: the parameters are 14m old, and a controller writes them once per minute: `weir pacing status` shows whether it runs",
-		`warning: the spend in JPY, USD on this day is not counted, because the budgets are in EUR`, "",
+		`warning: the spend in JPY, USD on this day is not counted, because the budgets are in EUR`,
+		`warning: spend of later days, 2026-11-28, 2026-11-29, is not counted on the budget day 2026-11-27: let ad servers stamp budget_day ` +
+			`with the day in the account's time zone; without it, the day is that of UTC`, "",
 	}, "\n")
 	if got := PacingText(p); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	p.AgeMs, p.OtherCurrencies, p.Unread = 4000, nil, true
+	p.AgeMs, p.OtherCurrencies, p.OtherDays, p.Unread = 4000, nil, nil, true
 	c.Reason = "stale_stop"
 	for _, want := range []string{
 		"\nIts spend was never read, by this controller or one before: campaigns with a budget wait for the spend; " +

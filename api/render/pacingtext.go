@@ -63,6 +63,11 @@ func pacingWarnings(p *weirpb.AccountPacing) (list []string) {
 		list = append(list, fmt.Sprintf("warning: the spend in %s on this day is not counted, because the budgets are in %s",
 			plain(strings.Join(other, ", ")), plain(p.GetCurrency())))
 	}
+	if other := p.GetOtherDays(); len(other) > 0 {
+		list = append(list, fmt.Sprintf("warning: spend of later days, %s, is not counted on the budget day %s: let ad servers stamp "+
+			"budget_day with the day in the account's time zone; without it, the day is that of UTC",
+			plain(strings.Join(other, ", ")), plain(p.GetBudgetDay())))
+	}
 	return list
 }
 

@@ -1581,8 +1581,11 @@ type AccountPacing struct {
 	// The campaigns, ordered by id. ListPacing has the campaign of its request, and otherwise none.
 	Campaigns []*PacedBudget `protobuf:"bytes,15,rep,name=campaigns,proto3" json:"campaigns,omitempty"`
 	// The shared budgets, ordered by id. With a campaign: those that limit it or its arms.
-	Shared        []*PacedBudget `protobuf:"bytes,16,rep,name=shared,proto3" json:"shared,omitempty"`
-	Unread        bool           `protobuf:"varint,17,opt,name=unread,proto3" json:"unread,omitempty"` // the spend was never read: spend_age_ms is 0, and campaigns with a budget wait for the spend
+	Shared []*PacedBudget `protobuf:"bytes,16,rep,name=shared,proto3" json:"shared,omitempty"`
+	Unread bool           `protobuf:"varint,17,opt,name=unread,proto3" json:"unread,omitempty"` // the spend was never read: spend_age_ms is 0, and campaigns with a budget wait for the spend
+	// Later days with spend, YYYY-MM-DD, which is not counted on the budget day: ad servers stamp
+	// another day than that of the account's time zone. In order, at most 7.
+	OtherDays     []string `protobuf:"bytes,18,rep,name=other_days,json=otherDays,proto3" json:"other_days,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1734,6 +1737,13 @@ func (x *AccountPacing) GetUnread() bool {
 		return x.Unread
 	}
 	return false
+}
+
+func (x *AccountPacing) GetOtherDays() []string {
+	if x != nil {
+		return x.OtherDays
+	}
+	return nil
 }
 
 // PacedBudget is a campaign, an arm of one, or a shared budget.
@@ -5836,7 +5846,7 @@ const file_weir_proto_rawDesc = "" +
 	"\x10max_staleness_ms\x18\x03 \x01(\x03R\x0emaxStalenessMs\"g\n" +
 	"\x11GetPacingResponse\x12.\n" +
 	"\x06pacing\x18\x01 \x01(\v2\x16.weir.v1.AccountPacingR\x06pacing\x12\"\n" +
-	"\x05as_of\x18\x02 \x01(\v2\r.weir.v1.AsOfR\x04asOf\"\xbf\x04\n" +
+	"\x05as_of\x18\x02 \x01(\v2\r.weir.v1.AsOfR\x04asOf\"\xde\x04\n" +
 	"\rAccountPacing\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
 	"\twriter_dc\x18\x02 \x01(\tR\bwriterDc\x12%\n" +
@@ -5857,7 +5867,9 @@ const file_weir_proto_rawDesc = "" +
 	"\x06counts\x18\x0e \x01(\v2\x15.weir.v1.PacingCountsR\x06counts\x122\n" +
 	"\tcampaigns\x18\x0f \x03(\v2\x14.weir.v1.PacedBudgetR\tcampaigns\x12,\n" +
 	"\x06shared\x18\x10 \x03(\v2\x14.weir.v1.PacedBudgetR\x06shared\x12\x16\n" +
-	"\x06unread\x18\x11 \x01(\bR\x06unread\"\xe2\x03\n" +
+	"\x06unread\x18\x11 \x01(\bR\x06unread\x12\x1d\n" +
+	"\n" +
+	"other_days\x18\x12 \x03(\tR\totherDays\"\xe2\x03\n" +
 	"\vPacedBudget\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +

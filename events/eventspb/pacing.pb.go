@@ -50,8 +50,11 @@ type AccountPack struct {
 	Part            int32        `protobuf:"varint,18,opt,name=part,proto3" json:"part,omitempty"`                                             // number of this record
 	Parts           int32        `protobuf:"varint,19,opt,name=parts,proto3" json:"parts,omitempty"`                                           // number of the account's records; >= 1
 	Unread          bool         `protobuf:"varint,20,opt,name=unread,proto3" json:"unread,omitempty"`                                         // the spend was never read, by this owner or one before: spend_age_ms is 0
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Later budget days, YYYYMMDD, with spend, which is not counted on the day: ad servers stamp
+	// another day than that of the account's time zone. In order, at most 7.
+	OtherDays     []int32 `protobuf:"varint,21,rep,packed,name=other_days,json=otherDays,proto3" json:"other_days,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AccountPack) Reset() {
@@ -222,6 +225,13 @@ func (x *AccountPack) GetUnread() bool {
 		return x.Unread
 	}
 	return false
+}
+
+func (x *AccountPack) GetOtherDays() []int32 {
+	if x != nil {
+		return x.OtherDays
+	}
+	return nil
 }
 
 // PacedNode is the pacing of a campaign, of a shared budget, or of an arm of a campaign.
@@ -552,7 +562,7 @@ var File_pacing_proto protoreflect.FileDescriptor
 
 const file_pacing_proto_rawDesc = "" +
 	"\n" +
-	"\fpacing.proto\x12\x0eweir.events.v1\"\xee\x04\n" +
+	"\fpacing.proto\x12\x0eweir.events.v1\"\x8d\x05\n" +
 	"\vAccountPack\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
 	"\twriter_dc\x18\x02 \x01(\tR\bwriterDc\x12\x18\n" +
@@ -577,7 +587,9 @@ const file_pacing_proto_rawDesc = "" +
 	"\aplanned\x18\x11 \x01(\x01R\aplanned\x12\x12\n" +
 	"\x04part\x18\x12 \x01(\x05R\x04part\x12\x14\n" +
 	"\x05parts\x18\x13 \x01(\x05R\x05parts\x12\x16\n" +
-	"\x06unread\x18\x14 \x01(\bR\x06unread\"\xef\x02\n" +
+	"\x06unread\x18\x14 \x01(\bR\x06unread\x12\x1d\n" +
+	"\n" +
+	"other_days\x18\x15 \x03(\x05R\totherDays\"\xef\x02\n" +
 	"\tPacedNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +

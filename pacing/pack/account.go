@@ -22,6 +22,8 @@ const (
 	WriteStep = 0.02
 	// WriteAfter is the greatest age of a part, in time of ticks.
 	WriteAfter = time.Minute
+	// MaxOtherDays is the maximum number of other days that a part names.
+	MaxOtherDays = 7
 )
 
 // Account paces one account. It is not safe for use by several goroutines.
@@ -46,7 +48,7 @@ type Account struct {
 	readMs  int64 // when the spend that was read last was right; 0: none was read, also by no owner before
 	ageMs   int64
 	dataset string
-	others  []string // other currencies
+	others  others
 }
 
 // part is a range of nodes that are written together: of shared budgets and of campaigns, whose
@@ -158,6 +160,9 @@ func (a *Account) query() Query {
 
 // begin sets the day and its plan.
 func (a *Account) begin(day events.Day) {
+	if day != a.day {
+		a.others = others{} // it is not known of the new day
+	}
 	a.day = day
 	a.window, _ = plan.DayWindow(day, a.loc)
 	a.plan = plan.New(plan.Uniform(), a.window, plan.Config{Location: a.loc})
@@ -270,11 +275,14 @@ func (a *Account) Former() (list []int) {
 func (a *Account) Pack(number int) *eventspb.AccountPack {
 	m := &eventspb.AccountPack{
 		Account: a.name, Version: a.doc.Version, Currency: a.doc.Currency, BudgetDay: int32(a.day), BeginMs: a.window.BeginMs,
-		EndMs: a.window.EndMs, AtMs: a.atMs, Dataset: a.dataset, OtherCurrencies: a.others, Planned: a.plan.Share(a.atMs),
+		EndMs: a.window.EndMs, AtMs: a.atMs, Dataset: a.dataset, OtherCurrencies: a.others.currencies, Planned: a.plan.Share(a.atMs),
 		Part: int32(number), Parts: int32(len(a.parts)), Unread: a.readMs == 0,
 	}
 	if !m.Unread {
 		m.SpendAgeMs = a.ageMs
+	}
+	for _, day := range a.others.days {
+		m.OtherDays = append(m.OtherDays, int32(day))
 	}
 	p := a.parts[number]
 	for i := p.from; i < p.to; i++ {

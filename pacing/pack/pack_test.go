@@ -149,7 +149,7 @@ func TestBudgetOfDay(t *testing.T) {
 		row("life", 0, 100), row("life", 2026_10_31, 1), row("life", 2026_11_20, 400), row("life", today, 10),
 		row("month", 0, 1), row("month", 2026_11_30, 70), row("month", 2026_12_01, 20), row("month", 2026_12_10, 30),
 		{Campaign: "daily", Day: today, Currency: "USD", Micros: 1},
-		{Campaign: "gone", Day: today, Currency: "SEK", Micros: 1},
+		{Campaign: "gone", Day: today, Currency: "SEK", Micros: 1}, row("gone", 2026_12_13, 5), row("month", 2026_12_13, 0),
 	}
 	s := signals(at, q, true, rows...)
 	s.Dataset, s.AgeMs = "us", 700
@@ -162,8 +162,9 @@ func TestBudgetOfDay(t *testing.T) {
 			t.Errorf("%s: budget %d, spent %d, want %d", id, n.GetBudgetMicros(), n.GetSpentMicros(), want)
 		}
 	}
-	if m := list[0]; !slices.Equal(m.GetOtherCurrencies(), []string{"USD"}) || m.GetDataset() != "us" || m.GetSpendAgeMs() != 700 {
-		t.Errorf("other currencies %v, dataset %s, age %d", m.GetOtherCurrencies(), m.GetDataset(), m.GetSpendAgeMs())
+	if m := list[0]; !slices.Equal(m.GetOtherCurrencies(), []string{"USD"}) || !slices.Equal(m.GetOtherDays(), []int32{2026_12_12}) ||
+		m.GetDataset() != "us" || m.GetSpendAgeMs() != 700 {
+		t.Errorf("other currencies %v, other days %v, dataset %s, age %d", m.GetOtherCurrencies(), m.GetOtherDays(), m.GetDataset(), m.GetSpendAgeMs())
 	}
 	if n := find(t, list, "later"); n.GetOpen() || n.GetReason() != string(control.NoBudget) {
 		t.Errorf("before its flight: %v", n)
@@ -187,6 +188,34 @@ func TestBudgetOfDay(t *testing.T) {
 		if n := find(t, packs(t, x), "life"); n.GetBudgetMicros() != int64(math.Ceil((1000-100-400-90-10)*1e6/9)) {
 			t.Errorf("budget on the next day: %d", n.GetBudgetMicros())
 		}
+	}
+}
+
+// TestOtherDays: spend that ad servers stamp with a later day than that of the account is named,
+// until the day has come.
+func TestOtherDays(t *testing.T) {
+	a, _ := account(t, 1, nil, budget.Campaign{ID: "spring", Limit: daily(100)})
+	var rows []Row
+	for _, day := range []events.Day{9, 8, 7, 6, 5, 4, 3, 2, 1, 5} {
+		rows = append(rows, row("spring", day1+day, 1), Row{Campaign: "spring", Day: day1 + day, Currency: "USD", Micros: 1})
+	}
+	tick(t, a, noon(), rows...)
+	if m := packs(t, a)[0]; !slices.Equal(m.GetOtherDays(), []int32{2026_12_02, 2026_12_03, 2026_12_04, 2026_12_05, 2026_12_06, 2026_12_07, 2026_12_08}) ||
+		len(m.GetOtherCurrencies()) != 0 || find(t, packs(t, a), "spring").GetSpentMicros() != 0 {
+		t.Errorf("%v", m)
+	}
+	q, _ := a.Prepare(noon() + tickMs)
+	if a.Step(&Signals{AtMs: noon() + tickMs, Query: q, Unread: true}); len(packs(t, a)[0].GetOtherDays()) != MaxOtherDays {
+		t.Errorf("after a tick without spend: %v", packs(t, a)[0])
+	}
+	const dayMs = 24 * 3_600_000
+	q, _ = a.Prepare(noon() + dayMs)
+	if a.Step(&Signals{AtMs: noon() + dayMs, Query: q, Unread: true}); len(packs(t, a)[0].GetOtherDays()) != 0 {
+		t.Errorf("on a new day without spend: %v", packs(t, a)[0])
+	}
+	tick(t, a, noon()+dayMs+tickMs, row("spring", day1+1, 1), Row{Campaign: "spring", Day: day1 + 1, Currency: "USD", Micros: 1})
+	if m := packs(t, a)[0]; len(m.GetOtherDays()) != 0 || !slices.Equal(m.GetOtherCurrencies(), []string{"USD"}) {
+		t.Errorf("on the next day: %v", m)
 	}
 }
 

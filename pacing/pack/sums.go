@@ -43,10 +43,31 @@ func NewRow(s *eventspb.Spend, parts []*eventspb.PartSpend) Row {
 type Sums struct {
 	*layout
 	day     events.Day
-	today   []int64  // by node
-	others  []string // currencies of spend on the day that is not counted
-	before  []int64  // by node: spend of the days before; nil: it is not needed
-	unknown []node   // with before: copies of the nodes, whose budgets are partly not known
+	today   []int64 // by node
+	others  others
+	before  []int64 // by node: spend of the days before; nil: it is not needed
+	unknown []node  // with before: copies of the nodes, whose budgets are partly not known
+}
+
+// others are of spend that is not counted on the day, although its campaigns are in the document.
+type others struct {
+	currencies []string     // of the day, in order
+	days       []events.Day // later ones, in order; the first MaxOtherDays of them
+}
+
+// addDay adds a later day.
+func (o *others) addDay(day events.Day) {
+	if at, found := slices.BinarySearch(o.days, day); !found && at < MaxOtherDays {
+		o.days = slices.Insert(o.days, at, day)
+		o.days = o.days[:min(len(o.days), MaxOtherDays)]
+	}
+}
+
+// addCurrency adds a currency.
+func (o *others) addCurrency(currency string) {
+	if at, found := slices.BinarySearch(o.currencies, currency); !found {
+		o.currencies = slices.Insert(o.currencies, at, currency)
+	}
 }
 
 // layout is the order of the nodes of a document. It does not change.
@@ -62,17 +83,22 @@ func (l *layout) campaignAt(id string) (at, node int, ok bool) {
 	return at, len(l.doc.Shared) + at, ok
 }
 
-// AddToday adds a row of the day. It ignores rows of other days, and of campaigns that the document
-// does not have.
+// AddToday adds a row of the day. Of a row of a later day, or of another currency, it keeps the day
+// or the currency alone. It ignores rows of earlier days, and of campaigns that the document does
+// not have.
 func (s *Sums) AddToday(r *Row) {
 	at, n, ok := s.campaignAt(r.Campaign)
 	switch {
-	case !ok, r.Day != s.day:
+	case !ok, r.Day < s.day:
+		return
+	case r.Day > s.day:
+		if r.Micros != 0 {
+			s.others.addDay(r.Day)
+		}
 		return
 	case r.Currency != s.doc.Currency:
-		if r.Micros != 0 && !slices.Contains(s.others, r.Currency) {
-			s.others = append(s.others, r.Currency)
-			slices.Sort(s.others)
+		if r.Micros != 0 {
+			s.others.addCurrency(r.Currency)
 		}
 		return
 	}
