@@ -79,13 +79,17 @@ func node(id, reason string, probability float64) *eventspb.PacedNode {
 func TestGetPacing(t *testing.T) {
 	experiment := node("b", "behind_plan", 0.5)
 	experiment.Arms = []*eventspb.PacedNode{node("new", "ahead_of_plan", 0.25)}
-	experiment.Arms[0].LimitedBy = "brand"
+	experiment.Arms[0].LimitedBy, experiment.Arms[0].LimitedByKind = "brand", eventspb.LimitedByKind_LIMITED_BY_KIND_SHARED
+	twin := node("all", "behind_plan", 0.5) // the campaign limits its arm, and the shared budget of its id does not
+	twin.Arms = []*eventspb.PacedNode{node("new", "behind_plan", 0.5)}
+	twin.Arms[0].LimitedBy, twin.Arms[0].LimitedByKind = "all", eventspb.LimitedByKind_LIMITED_BY_KIND_CAMPAIGN
 	tiny := node("tiny", "tiny_budget", 1)
 	tiny.State.Tiny, tiny.State.Allowance = true, 2_500_000.4
 	raised := node("raised", "behind_plan", 0.5) // the plan begins again at 40 % of the day, with 20 spent
 	raised.State = &eventspb.PaceState{Budget: 100_000_000, Planned: 0.7, AnchorPlanned: 0.4, AnchorSpent: 20_000_000}
 	above := &eventspb.PacedNode{Id: "above", Open: true, Probability: 0.5, Multiplier: 1, LimitedBy: "brand", SpentMicros: 5}
-	first, second := pack("acme", 0, 2, 5*time.Second, experiment), pack("acme", 1, 2, 40*time.Second, tiny, raised, above)
+	above.LimitedByKind = eventspb.LimitedByKind_LIMITED_BY_KIND_SHARED
+	first, second := pack("acme", 0, 2, 5*time.Second, twin, experiment), pack("acme", 1, 2, 40*time.Second, tiny, raised, above)
 	first.Shared = []*eventspb.PacedNode{node("all", "behind_plan", 1), node("brand", "ahead_of_plan", 0.25)}
 	second.SpendAgeMs, second.OtherCurrencies, second.OtherDays, second.Unread = 9000, []string{"USD"}, []int32{2026_11_28}, true
 	f := newPackState(t, first, second, pack("acme2", 0, 1, 0, node("b", "first_tick", 0.1)))
@@ -109,7 +113,7 @@ func TestGetPacing(t *testing.T) {
 	}
 
 	all := get("")
-	if got := ids(all.Campaigns) + "/ " + ids(all.Shared); got != "above b raised tiny / all brand " {
+	if got := ids(all.Campaigns) + "/ " + ids(all.Shared); got != "above all b raised tiny / all brand " {
 		t.Errorf("all: %s", got)
 	}
 	if all.AgeMs < 40_000 || all.AgeMs > 140_000 || all.TickMs != second.AtMs || all.SpendAgeMs != 9000 || !all.Unread || all.OtherCurrencies[0] != "USD" ||
@@ -117,7 +121,7 @@ func TestGetPacing(t *testing.T) {
 		all.BudgetDay != "2026-11-27" || all.WriterDc != "us" || all.BudgetVersion != 3 || all.Dataset != "eu" || all.PlannedShare != 0.375 {
 		t.Errorf("all: %v", all)
 	}
-	if n := all.Counts; n.Campaigns != 4 || n.Open != 4 || n.Limited != 1 || n.Reasons["behind_plan"] != 2 || n.Reasons["no_own_budget"] != 1 {
+	if n := all.Counts; n.Campaigns != 5 || n.Open != 5 || n.Limited != 1 || n.Reasons["behind_plan"] != 3 || n.Reasons["no_own_budget"] != 1 {
 		t.Errorf("counts: %v", n)
 	}
 	one := get("b")
@@ -127,6 +131,12 @@ func TestGetPacing(t *testing.T) {
 	}
 	if got := ids(one.Shared); got != "brand " { // it limits the arm
 		t.Errorf("b: shared budgets %s", got)
+	}
+	if arm := one.Campaigns[0].Arms[0]; arm.LimitedBy != "brand" || arm.LimitedByKind != "shared_budget" {
+		t.Errorf("arm of b: %v", arm)
+	}
+	if p := get("all"); len(p.Shared) != 0 || p.Campaigns[0].Arms[0].LimitedByKind != "campaign" {
+		t.Errorf("a campaign with the id of a shared budget: %v", p)
 	}
 	if b := get("tiny").Campaigns[0]; b.AllowanceMicros == nil || *b.AllowanceMicros != 2_500_000 {
 		t.Errorf("tiny: %v", b)

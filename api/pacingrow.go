@@ -14,6 +14,12 @@ import (
 // noOwnBudget is the key in PacingCounts.reasons of campaigns that only shared budgets limit.
 const noOwnBudget = "no_own_budget"
 
+// Values of PacedBudget.limited_by_kind.
+const (
+	limitedByShared   = "shared_budget"
+	limitedByCampaign = "campaign"
+)
+
 // newAccountPacing returns the pacing of an account with at least one pack, with its campaign, or
 // with all of them for "". For a campaign that it does not have, it has no campaigns.
 func newAccountPacing(list packs, campaign string, nowMs int64) *weirpb.AccountPacing {
@@ -58,12 +64,13 @@ func newAccountPacing(list packs, campaign string, nowMs int64) *weirpb.AccountP
 	return out
 }
 
-// limitsOf returns the budgets that limit campaigns or their arms.
+// limitsOf returns the shared budgets that limit campaigns or their arms.
 func limitsOf(campaigns []*weirpb.PacedBudget) (ids []string) {
 	for _, c := range campaigns {
-		ids = append(ids, c.GetLimitedBy())
-		for _, arm := range c.GetArms() {
-			ids = append(ids, arm.GetLimitedBy())
+		for _, b := range append([]*weirpb.PacedBudget{c}, c.GetArms()...) {
+			if b.GetLimitedByKind() == limitedByShared {
+				ids = append(ids, b.GetLimitedBy())
+			}
 		}
 	}
 	return ids
@@ -74,6 +81,13 @@ func newPacedBudget(n *eventspb.PacedNode) *weirpb.PacedBudget {
 	out := &weirpb.PacedBudget{
 		Id: n.GetId(), Open: n.GetOpen(), Probability: n.GetProbability(), Multiplier: n.GetMultiplier(), Reason: n.GetReason(),
 		LimitedBy: n.GetLimitedBy(), SpentMicros: n.GetSpentMicros(),
+	}
+	switch n.GetLimitedByKind() {
+	case eventspb.LimitedByKind_LIMITED_BY_KIND_UNSPECIFIED:
+	case eventspb.LimitedByKind_LIMITED_BY_KIND_SHARED:
+		out.LimitedByKind = limitedByShared
+	case eventspb.LimitedByKind_LIMITED_BY_KIND_CAMPAIGN:
+		out.LimitedByKind = limitedByCampaign
 	}
 	if s := n.GetState(); s != nil {
 		pace := control.Pace{

@@ -26,6 +26,7 @@ type PacingRow struct {
 	Multiplier    float64 `json:"multiplier"`
 	Reason        string  `json:"reason"`
 	LimitedBy     string  `json:"limited_by"`
+	LimitedByKind string  `json:"limited_by_kind"` // shared_budget or campaign; empty: nothing limits it
 	Currency      string  `json:"currency"`
 	BudgetMicros  *int64  `json:"budget_micros"` // nil: it has no budget of its own
 	SpentMicros   int64   `json:"spent_micros"`
@@ -55,7 +56,7 @@ func PacingRows(list []*weirpb.AccountPacing) []PacingRow {
 			row.Campaign = c.GetId()
 			rows = append(rows, row)
 			for _, arm := range c.GetArms() {
-				row := pacingRow(pacedText{p: p, name: "Arm " + plain(arm.GetId()), r: arm, campaign: c.GetId()})
+				row := pacingRow(pacedText{p: p, name: "Arm " + plain(arm.GetId()), r: arm})
 				row.Campaign, row.Arm = c.GetId(), arm.GetId()
 				rows = append(rows, row)
 			}
@@ -73,10 +74,10 @@ func pacingRow(t pacedText) PacingRow {
 	p, r := t.p, t.r
 	row := PacingRow{
 		Account: p.GetAccount(), Open: r.GetOpen(), Probability: r.GetProbability(), Multiplier: r.GetMultiplier(), Reason: r.GetReason(),
-		LimitedBy: r.GetLimitedBy(), Currency: p.GetCurrency(), SpentMicros: r.GetSpentMicros(), Allowance: r.AllowanceMicros,
-		NoBudget: r.GetNoBudget(), NextFlight: r.GetNextFlight(), BudgetDay: p.GetBudgetDay(), BudgetVersion: p.GetBudgetVersion(),
-		PlannedShare: p.GetPlannedShare(), WriterDC: p.GetWriterDc(), TickMs: p.GetTickMs(), AgeMs: p.GetAgeMs(), Dataset: p.GetDataset(),
-		SpendAgeMs: p.GetSpendAgeMs(), Unread: p.GetUnread(), Explanation: strings.Join(t.sentences(), " "),
+		LimitedBy: r.GetLimitedBy(), LimitedByKind: r.GetLimitedByKind(), Currency: p.GetCurrency(), SpentMicros: r.GetSpentMicros(),
+		Allowance: r.AllowanceMicros, NoBudget: r.GetNoBudget(), NextFlight: r.GetNextFlight(), BudgetDay: p.GetBudgetDay(),
+		BudgetVersion: p.GetBudgetVersion(), PlannedShare: p.GetPlannedShare(), WriterDC: p.GetWriterDc(), TickMs: p.GetTickMs(),
+		AgeMs: p.GetAgeMs(), Dataset: p.GetDataset(), SpendAgeMs: p.GetSpendAgeMs(), Unread: p.GetUnread(), Explanation: strings.Join(t.sentences(), " "),
 	}
 	if r.GetBudgeted() {
 		row.BudgetMicros, row.PlannedMicros = new(r.GetBudgetMicros()), new(r.GetPlannedMicros())

@@ -135,7 +135,7 @@ func TestPacingText(t *testing.T) {
 	c := paced("behind_plan", 30_000_000, 37_500_000, 0.5)
 	c.Id, c.LimitedBy = "spr\x1bing", "brand"
 	arm := with(paced("budget_spent", 50_000_000, 18_000_000, 0.5), func(b *weirpb.PacedBudget) { b.Id, b.BudgetMicros = "new", 50_000_000 })
-	other := with(paced("behind_plan", 1_000_000, 18_000_000, 0.25), func(b *weirpb.PacedBudget) { b.Id, b.LimitedBy = "old", c.Id })
+	other := with(paced("behind_plan", 1_000_000, 18_000_000, 0.25), func(b *weirpb.PacedBudget) { b.Id, b.LimitedBy, b.LimitedByKind = "old", c.Id, "campaign" })
 	c.Arms = []*weirpb.PacedBudget{closed(arm), other}
 	p := accountOf(c)
 	p.Shared = []*weirpb.PacedBudget{with(paced("ahead_of_plan", 90_000_000, 37_500_000, 0.5), func(b *weirpb.PacedBudget) { b.Id = "brand" })}
@@ -170,7 +170,11 @@ func TestPacingText(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	c.Reason = "behind_plan"
+	c.Reason, other.LimitedByKind = "behind_plan", "shared_budget" // of the campaign's id
+	if got := PacingText(p); !strings.Contains(got, `It is limited by the shared budget spr\x1bing, whose parameters`) {
+		t.Error(got)
+	}
+	other.LimitedByKind = "campaign"
 	p.AgeMs, p.Unread, p.Dataset = 70_000, false, ""
 	if got := PacingText(p); strings.Contains(got, "warning") || !strings.Contains(got, "with spend of several datasets") {
 		t.Error(got)
@@ -178,7 +182,7 @@ func TestPacingText(t *testing.T) {
 
 	rows := PacingRows([]*weirpb.AccountPacing{p, accountOf(&weirpb.PacedBudget{Id: "x"})})
 	if len(rows) != 5 || rows[1].Arm != "new" || rows[1].Campaign != c.Id || rows[3].SharedBudget != "brand" || rows[3].Campaign != "" ||
-		*rows[0].BudgetMicros != 100_000_000 || rows[4].BudgetMicros != nil || rows[4].PlannedMicros != nil {
+		*rows[0].BudgetMicros != 100_000_000 || rows[2].LimitedByKind != "campaign" || rows[4].BudgetMicros != nil || rows[4].PlannedMicros != nil {
 		t.Errorf("%+v", rows)
 	}
 	table := PacingTable([]*weirpb.AccountPacing{p, accountOf(paced("paused", 0, 0, 0.5))})

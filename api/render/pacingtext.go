@@ -21,7 +21,7 @@ func PacingText(p *weirpb.AccountPacing) string {
 	c := p.GetCampaigns()[0]
 	lines := pacedText{p: p, name: plain(c.GetId()) + " of " + plain(p.GetAccount()), r: c}.sentences()
 	for _, arm := range c.GetArms() {
-		line := pacedText{p: p, name: "Arm " + plain(arm.GetId()), r: arm, campaign: c.GetId()}.sentences()
+		line := pacedText{p: p, name: "Arm " + plain(arm.GetId()), r: arm}.sentences()
 		lines = append(lines, "  "+strings.Join(line, " "))
 	}
 	for _, s := range p.GetShared() {
@@ -73,11 +73,10 @@ func pacingWarnings(p *weirpb.AccountPacing) (list []string) {
 
 // pacedText is a campaign, an arm or a shared budget to explain.
 type pacedText struct {
-	p        *weirpb.AccountPacing
-	name     string // with which a sentence begins
-	r        *weirpb.PacedBudget
-	campaign string // of an arm
-	shared   bool
+	p      *weirpb.AccountPacing
+	name   string // with which a sentence begins
+	r      *weirpb.PacedBudget
+	shared bool
 }
 
 // sentences returns two or three sentences: the parameters, their reason, and what limits them.
@@ -130,10 +129,10 @@ func (t pacedText) closed(reason control.Reason) string {
 
 // limit names the budget that limits.
 func (t pacedText) limit() string {
-	if id := t.r.GetLimitedBy(); id != t.campaign {
-		return "the shared budget " + plain(id)
+	if t.r.GetLimitedByKind() == "campaign" {
+		return "its campaign"
 	}
-	return "its campaign"
+	return "the shared budget " + plain(t.r.GetLimitedBy())
 }
 
 // why explains the reason of the own parameters.

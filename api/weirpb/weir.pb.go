@@ -1768,8 +1768,9 @@ type PacedBudget struct {
 	// that of the month, was spent on earlier days), not_known (spend of earlier days cannot be read
 	// yet). Empty: it has a budget, or it is not known why. Only in GetPacing.
 	NoBudget      string         `protobuf:"bytes,12,opt,name=no_budget,json=noBudget,proto3" json:"no_budget,omitempty"`
-	NextFlight    string         `protobuf:"bytes,13,opt,name=next_flight,json=nextFlight,proto3" json:"next_flight,omitempty"` // YYYY-MM-DD, with no_flight; empty: no flight follows
-	Arms          []*PacedBudget `protobuf:"bytes,14,rep,name=arms,proto3" json:"arms,omitempty"`                               // of a campaign, ordered by id
+	NextFlight    string         `protobuf:"bytes,13,opt,name=next_flight,json=nextFlight,proto3" json:"next_flight,omitempty"`            // YYYY-MM-DD, with no_flight; empty: no flight follows
+	Arms          []*PacedBudget `protobuf:"bytes,14,rep,name=arms,proto3" json:"arms,omitempty"`                                          // of a campaign, ordered by id
+	LimitedByKind string         `protobuf:"bytes,15,opt,name=limited_by_kind,json=limitedByKind,proto3" json:"limited_by_kind,omitempty"` // shared_budget or campaign: what limited_by is the id of; empty: nothing limits it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1900,6 +1901,13 @@ func (x *PacedBudget) GetArms() []*PacedBudget {
 		return x.Arms
 	}
 	return nil
+}
+
+func (x *PacedBudget) GetLimitedByKind() string {
+	if x != nil {
+		return x.LimitedByKind
+	}
+	return ""
 }
 
 // PacingCounts counts campaigns. The arms of a campaign count as one campaign.
@@ -5869,7 +5877,7 @@ const file_weir_proto_rawDesc = "" +
 	"\x06shared\x18\x10 \x03(\v2\x14.weir.v1.PacedBudgetR\x06shared\x12\x16\n" +
 	"\x06unread\x18\x11 \x01(\bR\x06unread\x12\x1d\n" +
 	"\n" +
-	"other_days\x18\x12 \x03(\tR\totherDays\"\xe2\x03\n" +
+	"other_days\x18\x12 \x03(\tR\totherDays\"\x8a\x04\n" +
 	"\vPacedBudget\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -5889,7 +5897,8 @@ const file_weir_proto_rawDesc = "" +
 	"\tno_budget\x18\f \x01(\tR\bnoBudget\x12\x1f\n" +
 	"\vnext_flight\x18\r \x01(\tR\n" +
 	"nextFlight\x12(\n" +
-	"\x04arms\x18\x0e \x03(\v2\x14.weir.v1.PacedBudgetR\x04armsB\x13\n" +
+	"\x04arms\x18\x0e \x03(\v2\x14.weir.v1.PacedBudgetR\x04arms\x12&\n" +
+	"\x0flimited_by_kind\x18\x0f \x01(\tR\rlimitedByKindB\x13\n" +
 	"\x11_allowance_micros\"\xd4\x01\n" +
 	"\fPacingCounts\x12\x1c\n" +
 	"\tcampaigns\x18\x01 \x01(\x03R\tcampaigns\x12\x12\n" +

@@ -23,6 +23,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// LimitedByKind is what PacedNode.limited_by is the id of.
+type LimitedByKind int32
+
+const (
+	LimitedByKind_LIMITED_BY_KIND_UNSPECIFIED LimitedByKind = 0 // nothing limits the node
+	LimitedByKind_LIMITED_BY_KIND_SHARED      LimitedByKind = 1 // a shared budget
+	LimitedByKind_LIMITED_BY_KIND_CAMPAIGN    LimitedByKind = 2 // the campaign of the arm
+)
+
+// Enum value maps for LimitedByKind.
+var (
+	LimitedByKind_name = map[int32]string{
+		0: "LIMITED_BY_KIND_UNSPECIFIED",
+		1: "LIMITED_BY_KIND_SHARED",
+		2: "LIMITED_BY_KIND_CAMPAIGN",
+	}
+	LimitedByKind_value = map[string]int32{
+		"LIMITED_BY_KIND_UNSPECIFIED": 0,
+		"LIMITED_BY_KIND_SHARED":      1,
+		"LIMITED_BY_KIND_CAMPAIGN":    2,
+	}
+)
+
+func (x LimitedByKind) Enum() *LimitedByKind {
+	p := new(LimitedByKind)
+	*p = x
+	return p
+}
+
+func (x LimitedByKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LimitedByKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_pacing_proto_enumTypes[0].Descriptor()
+}
+
+func (LimitedByKind) Type() protoreflect.EnumType {
+	return &file_pacing_proto_enumTypes[0]
+}
+
+func (x LimitedByKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LimitedByKind.Descriptor instead.
+func (LimitedByKind) EnumDescriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{0}
+}
+
 // AccountPack is how the campaigns of an account are paced: what ad servers need, and the state
 // from which another process continues. Topic pacing.by.<dc>. A large account has several records,
 // with the numbers 0 to parts - 1: the nodes of all of them are those of the account.
@@ -240,16 +290,17 @@ type PacedNode struct {
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The parameters by which a campaign or an arm takes part in auctions: the least of its own, in
 	// state, and of those of the budgets above it.
-	Open          bool         `protobuf:"varint,2,opt,name=open,proto3" json:"open,omitempty"`                                     // the gate: if false, it takes part in no auction
-	Probability   float64      `protobuf:"fixed64,3,opt,name=probability,proto3" json:"probability,omitempty"`                      // that it takes part in an auction
-	Multiplier    float64      `protobuf:"fixed64,4,opt,name=multiplier,proto3" json:"multiplier,omitempty"`                        // of its bids
-	Reason        string       `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`                                  // why its own parameters are as they are, such as behind_plan: see package pacing/control
-	LimitedBy     string       `protobuf:"bytes,6,opt,name=limited_by,json=limitedBy,proto3" json:"limited_by,omitempty"`           // shared budget above it that closes the gate, or whose parameters are less; empty: none
-	BudgetMicros  int64        `protobuf:"varint,7,opt,name=budget_micros,json=budgetMicros,proto3" json:"budget_micros,omitempty"` // of the day
-	SpentMicros   int64        `protobuf:"varint,8,opt,name=spent_micros,json=spentMicros,proto3" json:"spent_micros,omitempty"`    // on the day, by the tick
-	State         *PaceState   `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`                                    // none: it has no budget of its own
-	Arms          []*PacedNode `protobuf:"bytes,10,rep,name=arms,proto3" json:"arms,omitempty"`                                     // of a campaign, ordered by arm
-	LimitHash     uint64       `protobuf:"fixed64,11,opt,name=limit_hash,json=limitHash,proto3" json:"limit_hash,omitempty"`        // of the budget that budget_micros was computed from
+	Open          bool          `protobuf:"varint,2,opt,name=open,proto3" json:"open,omitempty"`                                                                             // the gate: if false, it takes part in no auction
+	Probability   float64       `protobuf:"fixed64,3,opt,name=probability,proto3" json:"probability,omitempty"`                                                              // that it takes part in an auction
+	Multiplier    float64       `protobuf:"fixed64,4,opt,name=multiplier,proto3" json:"multiplier,omitempty"`                                                                // of its bids
+	Reason        string        `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`                                                                          // why its own parameters are as they are, such as behind_plan: see package pacing/control
+	LimitedBy     string        `protobuf:"bytes,6,opt,name=limited_by,json=limitedBy,proto3" json:"limited_by,omitempty"`                                                   // budget above it that closes the gate, or whose parameters are less; empty: none
+	BudgetMicros  int64         `protobuf:"varint,7,opt,name=budget_micros,json=budgetMicros,proto3" json:"budget_micros,omitempty"`                                         // of the day
+	SpentMicros   int64         `protobuf:"varint,8,opt,name=spent_micros,json=spentMicros,proto3" json:"spent_micros,omitempty"`                                            // on the day, by the tick
+	State         *PaceState    `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`                                                                            // none: it has no budget of its own
+	Arms          []*PacedNode  `protobuf:"bytes,10,rep,name=arms,proto3" json:"arms,omitempty"`                                                                             // of a campaign, ordered by arm
+	LimitHash     uint64        `protobuf:"fixed64,11,opt,name=limit_hash,json=limitHash,proto3" json:"limit_hash,omitempty"`                                                // of the budget that budget_micros was computed from
+	LimitedByKind LimitedByKind `protobuf:"varint,12,opt,name=limited_by_kind,json=limitedByKind,proto3,enum=weir.events.v1.LimitedByKind" json:"limited_by_kind,omitempty"` // of limited_by: a campaign and a shared budget may have one id
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -359,6 +410,13 @@ func (x *PacedNode) GetLimitHash() uint64 {
 		return x.LimitHash
 	}
 	return 0
+}
+
+func (x *PacedNode) GetLimitedByKind() LimitedByKind {
+	if x != nil {
+		return x.LimitedByKind
+	}
+	return LimitedByKind_LIMITED_BY_KIND_UNSPECIFIED
 }
 
 // PaceState is what the controller remembers: control.Pace.
@@ -589,7 +647,7 @@ const file_pacing_proto_rawDesc = "" +
 	"\x05parts\x18\x13 \x01(\x05R\x05parts\x12\x16\n" +
 	"\x06unread\x18\x14 \x01(\bR\x06unread\x12\x1d\n" +
 	"\n" +
-	"other_days\x18\x15 \x03(\x05R\totherDays\"\xef\x02\n" +
+	"other_days\x18\x15 \x03(\x05R\totherDays\"\xb6\x03\n" +
 	"\tPacedNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -606,7 +664,8 @@ const file_pacing_proto_rawDesc = "" +
 	"\x04arms\x18\n" +
 	" \x03(\v2\x19.weir.events.v1.PacedNodeR\x04arms\x12\x1d\n" +
 	"\n" +
-	"limit_hash\x18\v \x01(\x06R\tlimitHash\"\xfa\x03\n" +
+	"limit_hash\x18\v \x01(\x06R\tlimitHash\x12E\n" +
+	"\x0flimited_by_kind\x18\f \x01(\x0e2\x1d.weir.events.v1.LimitedByKindR\rlimitedByKind\"\xfa\x03\n" +
 	"\tPaceState\x12 \n" +
 	"\vprobability\x18\x01 \x01(\x01R\vprobability\x12\x1e\n" +
 	"\n" +
@@ -630,7 +689,11 @@ const file_pacing_proto_rawDesc = "" +
 	"\fanchor_spent\x18\x11 \x01(\x01R\vanchorSpent\x12%\n" +
 	"\x0eanchor_planned\x18\x12 \x01(\x01R\ranchorPlanned\x12\x16\n" +
 	"\x06chance\x18\x13 \x01(\x01R\x06chance\x12\x14\n" +
-	"\x05ticks\x18\x14 \x01(\x01R\x05ticksB(Z&github.com/weirhq/weir/events/eventspbb\x06proto3"
+	"\x05ticks\x18\x14 \x01(\x01R\x05ticks*j\n" +
+	"\rLimitedByKind\x12\x1f\n" +
+	"\x1bLIMITED_BY_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16LIMITED_BY_KIND_SHARED\x10\x01\x12\x1c\n" +
+	"\x18LIMITED_BY_KIND_CAMPAIGN\x10\x02B(Z&github.com/weirhq/weir/events/eventspbb\x06proto3"
 
 var (
 	file_pacing_proto_rawDescOnce sync.Once
@@ -644,22 +707,25 @@ func file_pacing_proto_rawDescGZIP() []byte {
 	return file_pacing_proto_rawDescData
 }
 
+var file_pacing_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_pacing_proto_goTypes = []any{
-	(*AccountPack)(nil), // 0: weir.events.v1.AccountPack
-	(*PacedNode)(nil),   // 1: weir.events.v1.PacedNode
-	(*PaceState)(nil),   // 2: weir.events.v1.PaceState
+	(LimitedByKind)(0),  // 0: weir.events.v1.LimitedByKind
+	(*AccountPack)(nil), // 1: weir.events.v1.AccountPack
+	(*PacedNode)(nil),   // 2: weir.events.v1.PacedNode
+	(*PaceState)(nil),   // 3: weir.events.v1.PaceState
 }
 var file_pacing_proto_depIdxs = []int32{
-	1, // 0: weir.events.v1.AccountPack.shared:type_name -> weir.events.v1.PacedNode
-	1, // 1: weir.events.v1.AccountPack.campaigns:type_name -> weir.events.v1.PacedNode
-	2, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
-	1, // 3: weir.events.v1.PacedNode.arms:type_name -> weir.events.v1.PacedNode
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	2, // 0: weir.events.v1.AccountPack.shared:type_name -> weir.events.v1.PacedNode
+	2, // 1: weir.events.v1.AccountPack.campaigns:type_name -> weir.events.v1.PacedNode
+	3, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
+	2, // 3: weir.events.v1.PacedNode.arms:type_name -> weir.events.v1.PacedNode
+	0, // 4: weir.events.v1.PacedNode.limited_by_kind:type_name -> weir.events.v1.LimitedByKind
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_pacing_proto_init() }
@@ -672,13 +738,14 @@ func file_pacing_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pacing_proto_rawDesc), len(file_pacing_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_pacing_proto_goTypes,
 		DependencyIndexes: file_pacing_proto_depIdxs,
+		EnumInfos:         file_pacing_proto_enumTypes,
 		MessageInfos:      file_pacing_proto_msgTypes,
 	}.Build()
 	File_pacing_proto = out.File

@@ -135,7 +135,10 @@ func (a *Account) record(n *node) *eventspb.PacedNode {
 		BudgetMicros: n.micros, SpentMicros: n.spent,
 	}
 	if n.limited != none {
-		m.LimitedBy = a.nodes[n.limited].id
+		above := &a.nodes[n.limited]
+		if m.LimitedBy, m.LimitedByKind = above.id, eventspb.LimitedByKind_LIMITED_BY_KIND_SHARED; above.kind == campaign {
+			m.LimitedByKind = eventspb.LimitedByKind_LIMITED_BY_KIND_CAMPAIGN
+		}
 	}
 	if n.known {
 		m.LimitHash = n.hash

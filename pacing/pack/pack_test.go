@@ -397,6 +397,25 @@ func TestArms(t *testing.T) {
 	}
 }
 
+// TestLimitedBy: what limits a node is named with its kind, since a campaign and a shared budget
+// may have one id.
+func TestLimitedBy(t *testing.T) {
+	arms := []budget.Arm{{ID: "a", PPM: 500_000}, {ID: "b", PPM: 500_000}}
+	for _, c := range []struct {
+		shared, own int64
+		want        string
+	}{{10, 20, "LIMITED_BY_KIND_SHARED LIMITED_BY_KIND_SHARED"}, {20, 10, "LIMITED_BY_KIND_UNSPECIFIED LIMITED_BY_KIND_CAMPAIGN"}} {
+		a, _ := account(t, 1, []budget.Shared{{ID: "x", Limit: daily(c.shared)}}, budget.Campaign{ID: "x", Shared: "x", Limit: daily(c.own), Arms: arms})
+		r := row("x", day1, 11)
+		r.Arms = []ArmSpend{{"a", 11e6}, {"b", 0}}
+		tick(t, a, noon(), r)
+		n := packs(t, a)[0].GetCampaigns()[0]
+		if got := fmt.Sprint(n.GetLimitedByKind(), " ", n.GetArms()[1].GetLimitedByKind()); got != c.want || n.GetArms()[1].GetLimitedBy() != "x" {
+			t.Errorf("%d shared, %d of its own: %s, %v", c.shared, c.own, got, n)
+		}
+	}
+}
+
 // TestStale: without spend the parameters stay, and then the campaign stops.
 func TestStale(t *testing.T) {
 	a, _ := account(t, 1, nil, budget.Campaign{ID: "spring", Limit: daily(100)})

@@ -116,7 +116,7 @@ func TestShow(t *testing.T) {
 		{"spring", 0, []string{"\nacme     spring ", "\nbcme     spring "}},
 		{"spring --account bcme -o wide", 0, []string{"spring of bcme" + sentence, "\n\naccount  campaign"}},
 		{"--account acme", 0, []string{"\nacme     autumn ", "\nacme     spring "}},
-		{"spring -o csv", 0, []string{head, "\nacme,spring,,,true,0.125,1,behind_plan,,EUR,100000000,30000000,37500000,", "\nbcme,spring,"}},
+		{"spring -o csv", 0, []string{head, "\nacme,spring,,,true,0.125,1,behind_plan,,,EUR,100000000,30000000,37500000,", "\nbcme,spring,"}},
 		{"spring --account bcme -o jsonl", 0, []string{`{"account":"bcme","campaign":"spring"`, `"explanation":"spring of bcme takes part in 12.5 %`}},
 		{"summer", cli.ExitFailed, []string{`no account that is paced has a campaign "summer"`, "weir budget set"}},
 		{"spring --account ccme", cli.ExitFailed, []string{`account "ccme" has no campaign "spring"`, `the account has "winter"`}},
