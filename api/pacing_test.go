@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -172,71 +173,53 @@ func checkPacingErrors(t *testing.T, s *Server) {
 	}
 }
 
-// TestNoBudget: an account with budgets and without packs, and a campaign without a budget of the
-// day, have the reason of the budgets.
-func TestNoBudget(t *testing.T) {
+// TestNotPaced: an account with budgets and without packs has the reason.
+func TestNotPaced(t *testing.T) {
 	budgets := &fakeBudgets{}
-	put := func(d *budget.Document) {
+	later := time.Now().Add(time.Hour).Truncate(time.Second)
+	for _, d := range []*budget.Document{{Account: "later", Version: 1, EffectiveMs: later.UnixMilli()}, {Account: "soon", Version: 1}} {
 		if err := budgets.Produce(t.Context(), []*budget.Document{d}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	later := time.Now().Add(time.Hour).Truncate(time.Second)
-	put(&budget.Document{Account: "later", Version: 1, EffectiveMs: later.UnixMilli()})
-	put(&budget.Document{Account: "soon", Version: 1})
-	flights := []budget.Flight{{Begin: 2026_11_01, End: 2026_11_26}, {Begin: 2026_12_24, End: budget.NoEnd}}
-	limit := func(kind budget.Kind, micros int64, flights ...budget.Flight) budget.Limit {
-		return budget.Limit{Kind: kind, Micros: micros, Flights: flights}
-	}
-	put(&budget.Document{Account: "acme", Version: 3, Shared: []budget.Shared{{ID: "brand", Limit: limit(budget.Daily, 0)}}, Campaigns: []budget.Campaign{
-		{ID: "before", Limit: limit(budget.Daily, 5, flights...)},
-		{ID: "ended", Limit: limit(budget.Daily, 5, flights[0])},
-		{ID: "lifetime", Limit: limit(budget.Lifetime, 5, budget.Flight{Begin: 2026_11_27, End: 2026_11_27})},
-		{ID: "month", Limit: limit(budget.AverageDaily, 5)},
-		{ID: "runs", Limit: limit(budget.Daily, 5)},
-		{ID: "unknown", Limit: limit(budget.Lifetime, 5)},
-		{ID: "zero", Limit: limit(budget.Daily, 0)},
-	}})
-	want := map[string]string{
-		"before": "no_flight 2026-12-24", "ended": "no_flight ", "lifetime": "period_spent ", "month": "period_spent ", "runs": " ",
-		"unknown": "not_known ", "zero": "amount_zero ", "brand": "amount_zero ",
-	}
-	var nodes []*eventspb.PacedNode
-	for _, id := range slices.Sorted(maps.Keys(want)) {
-		nodes = append(nodes, node(id, "no_budget", 1))
-		nodes[len(nodes)-1].Open = false
-	}
-	shared := nodes[:1:1]
-	shared, nodes = []*eventspb.PacedNode{nodes[1]}, append(shared, nodes[2:]...) // brand is the second
-	nodes[slices.IndexFunc(nodes, func(n *eventspb.PacedNode) bool { return n.Id == "unknown" })].LimitHash = 0
-	nodes[slices.IndexFunc(nodes, func(n *eventspb.PacedNode) bool { return n.Id == "runs" })].Reason = "behind_plan"
-	m, other := pack("acme", 0, 1, 0, nodes...), pack("other", 0, 1, 0, node("c", "no_budget", 1))
-	m.Shared = shared
-	s := mustNew(t, pacingConfig(newPackState(t, m, other), budgets))
+	s := mustNew(t, pacingConfig(newPackState(t), budgets))
 	run(t, s)
 	c := NewClient(s.Addr())
 	t.Cleanup(c.Close)
-	res, err := c.GetPacing(t.Context(), &weirpb.GetPacingRequest{Account: "acme"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for _, b := range append(res.Pacing.Campaigns, res.Pacing.Shared...) {
-		got[b.Id] = b.NoBudget + " " + b.NextFlight
-	}
-	if !maps.Equal(got, want) {
-		t.Errorf("%v", got)
-	}
-	res, err = c.GetPacing(t.Context(), &weirpb.GetPacingRequest{Account: "other"}) // its version is not kept
-	if err != nil || res.Pacing.Campaigns[0].NoBudget != "" {
-		t.Errorf("%v, %v", res, err)
-	}
 	for account, want := range map[string]string{
 		"later": "its budgets hold from " + later.UTC().Format(time.RFC3339), "soon": "has budgets and is not paced yet: ask again in ten seconds",
 	} {
 		if _, err := c.GetPacing(t.Context(), &weirpb.GetPacingRequest{Account: account}); connect.CodeOf(err) != connect.CodeNotFound || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", account, err)
 		}
+	}
+}
+
+// TestNoBudget: each answer has the reasons of the pack. No budgets are read for them.
+func TestNoBudget(t *testing.T) {
+	before, ended := node("before", "no_budget", 1), node("ended", "no_budget", 1)
+	before.NoBudget, before.NextFlight, ended.NoBudget = "no_flight", 2026_12_24, "no_flight"
+	m := pack("acme", 0, 1, 0, before, ended)
+	m.Shared = []*eventspb.PacedNode{node("brand", "no_budget", 1)}
+	m.Shared[0].NoBudget = "amount_zero"
+	s := mustNew(t, pacingConfig(newPackState(t, m), &fakeBudgets{err: errors.New("the budgets are read")}))
+	run(t, s)
+	c := NewClient(s.Addr())
+	t.Cleanup(c.Close)
+	one, err := c.GetPacing(t.Context(), &weirpb.GetPacingRequest{Account: "acme"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.ListPacing(t.Context(), &weirpb.ListPacingRequest{Campaign: "before"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, b := range slices.Concat(one.Pacing.Campaigns, one.Pacing.Shared, list.Accounts[0].Campaigns) {
+		got = append(got, b.Id+" "+b.NoBudget+" "+b.NextFlight)
+	}
+	if want := []string{"before no_flight 2026-12-24", "ended no_flight ", "brand amount_zero ", "before no_flight 2026-12-24"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -80,7 +80,10 @@ func limitsOf(campaigns []*weirpb.PacedBudget) (ids []string) {
 func newPacedBudget(n *eventspb.PacedNode) *weirpb.PacedBudget {
 	out := &weirpb.PacedBudget{
 		Id: n.GetId(), Open: n.GetOpen(), Probability: n.GetProbability(), Multiplier: n.GetMultiplier(), Reason: n.GetReason(),
-		LimitedBy: n.GetLimitedBy(), SpentMicros: n.GetSpentMicros(),
+		LimitedBy: n.GetLimitedBy(), SpentMicros: n.GetSpentMicros(), NoBudget: n.GetNoBudget(),
+	}
+	if day := n.GetNextFlight(); day != 0 {
+		out.NextFlight = dayText(day)
 	}
 	switch n.GetLimitedByKind() {
 	case eventspb.LimitedByKind_LIMITED_BY_KIND_UNSPECIFIED:

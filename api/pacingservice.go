@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/pacing/budget"
-	"github.com/weirhq/weir/pacing/control"
 )
 
 // MaxPacedAccounts is the maximum number of accounts of a page.
@@ -26,14 +24,6 @@ const MaxPacedAccounts = 1000
 // listBytes is the size of the packs after which a page ends, however few accounts it has: a search
 // for a campaign reads all packs.
 const listBytes = 64 << 20
-
-// Values of PacedBudget.no_budget.
-const (
-	noFlight    = "no_flight"
-	amountZero  = "amount_zero"
-	periodSpent = "period_spent"
-	notKnown    = "not_known"
-)
 
 // pacingService implements weir.v1.PacingService.
 type pacingService struct {
@@ -67,10 +57,9 @@ func (s *pacingService) GetPacing(ctx context.Context,
 	if err = cmp.Or(err, checkID("account", account), checkID("campaign", campaign)); err != nil {
 		return nil, err
 	}
-	what := fmt.Sprintf("the pacing of account %q", account)
 	list, at, err := s.packs.account(ctx, account, stale)
 	if err != nil {
-		return nil, sourceError(err, what)
+		return nil, sourceError(err, fmt.Sprintf("the pacing of account %q", account))
 	}
 	if len(list) == 0 {
 		return nil, withAsOf(s.notPaced(ctx, account, stale), []*weirpb.AsOf{at})
@@ -78,9 +67,6 @@ func (s *pacingService) GetPacing(ctx context.Context,
 	p := newAccountPacing(list, campaign, time.Now().UnixMilli())
 	if campaign != "" && len(p.GetCampaigns()) == 0 {
 		return nil, withAsOf(noCampaign(list, campaign), []*weirpb.AsOf{at})
-	}
-	if err := s.explainNoBudget(ctx, list, p, stale); err != nil {
-		return nil, sourceError(err, what)
 	}
 	return connect.NewResponse(&weirpb.GetPacingResponse{Pacing: p, AsOf: at}), nil
 }
@@ -124,78 +110,6 @@ func noCampaign(list packs, campaign string) error {
 	return errorf(connect.CodeNotFound,
 		"account %q has no campaign %q in its budgets, so the campaign is not paced: check the id, or give it a budget by "+
 			"`weir budget set`, which counts within ten seconds; the account has %s", account, campaign, listed(names))
-}
-
-// explainNoBudget sets PacedBudget.no_budget, from the version of the budgets that the packs are
-// of, if that version is kept still.
-func (s *pacingService) explainNoBudget(ctx context.Context, list packs, p *weirpb.AccountPacing,
-	stale time.Duration,
-) error {
-	without := func(b *weirpb.PacedBudget) bool { return b.GetReason() == string(control.NoBudget) }
-	if !slices.ContainsFunc(p.GetCampaigns(), without) && !slices.ContainsFunc(p.GetShared(), without) {
-		return nil
-	}
-	v, _, err := s.budgets.Budgets(ctx, p.GetAccount(), stale)
-	if err != nil {
-		return err
-	}
-	at := slices.IndexFunc(v.List, func(d *budget.Document) bool { return d.Version == p.GetBudgetVersion() })
-	if at < 0 {
-		return nil
-	}
-	d := v.List[at]
-	for _, m := range list {
-		day := events.Day(m.GetBudgetDay())
-		for _, n := range m.GetCampaigns() {
-			if c, ok := d.Campaign(n.GetId()); ok {
-				setNoBudget(p.GetCampaigns(), n, &c.Limit, day)
-			}
-		}
-		for _, n := range m.GetShared() {
-			if i := slices.IndexFunc(d.Shared, func(b budget.Shared) bool { return b.ID == n.GetId() }); i >= 0 {
-				setNoBudget(p.GetShared(), n, &d.Shared[i].Limit, day)
-			}
-		}
-	}
-	return nil
-}
-
-// setNoBudget sets why n, which rows may have, has no budget on a day.
-func setNoBudget(rows []*weirpb.PacedBudget, n *eventspb.PacedNode, l *budget.Limit, day events.Day) {
-	at, ok := slices.BinarySearchFunc(rows, n.GetId(), func(b *weirpb.PacedBudget, id string) int {
-		return strings.Compare(b.GetId(), id)
-	})
-	if !ok || n.GetReason() != string(control.NoBudget) {
-		return
-	}
-	row := rows[at]
-	runs, next := flightOn(l.Flights, day)
-	switch {
-	case n.GetLimitHash() == 0:
-		row.NoBudget = notKnown
-	case !runs:
-		row.NoBudget = noFlight
-		if next != 0 {
-			row.NextFlight = dayText(int32(next))
-		}
-	case l.Micros == 0:
-		row.NoBudget = amountZero
-	case l.Kind == budget.Lifetime || l.Kind == budget.AverageDaily:
-		row.NoBudget = periodSpent
-	}
-}
-
-// flightOn reports whether a day is in a flight, and the begin of the next one; 0: none follows.
-func flightOn(list []budget.Flight, day events.Day) (runs bool, next events.Day) {
-	for _, f := range list {
-		switch {
-		case f.Begin <= day && day <= f.End:
-			return true, 0
-		case f.Begin > day: // the first of them, because flights are in order
-			return false, f.Begin
-		}
-	}
-	return len(list) == 0, 0
 }
 
 // ListPacing returns a page of the accounts that are paced.

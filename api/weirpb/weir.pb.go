@@ -1766,7 +1766,7 @@ type PacedBudget struct {
 	AllowanceMicros *int64 `protobuf:"varint,11,opt,name=allowance_micros,json=allowanceMicros,proto3,oneof" json:"allowance_micros,omitempty"` // of a tiny budget: what may be spent until the next tick
 	// Why it has no budget on the day: no_flight, amount_zero, period_spent (the lifetime budget, or
 	// that of the month, was spent on earlier days), not_known (spend of earlier days cannot be read
-	// yet). Empty: it has a budget, or it is not known why. Only in GetPacing.
+	// yet). Empty: it has a budget, or it is an arm.
 	NoBudget      string         `protobuf:"bytes,12,opt,name=no_budget,json=noBudget,proto3" json:"no_budget,omitempty"`
 	NextFlight    string         `protobuf:"bytes,13,opt,name=next_flight,json=nextFlight,proto3" json:"next_flight,omitempty"`            // YYYY-MM-DD, with no_flight; empty: no flight follows
 	Arms          []*PacedBudget `protobuf:"bytes,14,rep,name=arms,proto3" json:"arms,omitempty"`                                          // of a campaign, ordered by id

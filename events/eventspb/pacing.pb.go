@@ -301,6 +301,11 @@ type PacedNode struct {
 	Arms          []*PacedNode  `protobuf:"bytes,10,rep,name=arms,proto3" json:"arms,omitempty"`                                                                             // of a campaign, ordered by arm
 	LimitHash     uint64        `protobuf:"fixed64,11,opt,name=limit_hash,json=limitHash,proto3" json:"limit_hash,omitempty"`                                                // of the budget that budget_micros was computed from
 	LimitedByKind LimitedByKind `protobuf:"varint,12,opt,name=limited_by_kind,json=limitedByKind,proto3,enum=weir.events.v1.LimitedByKind" json:"limited_by_kind,omitempty"` // of limited_by: a campaign and a shared budget may have one id
+	// Why it has no budget on the day: no_flight, amount_zero, period_spent (the lifetime budget, or
+	// that of the month, was spent on earlier days), not_known (the spend of earlier days could not
+	// be read yet). Empty: it has a budget, or it is an arm.
+	NoBudget      string `protobuf:"bytes,13,opt,name=no_budget,json=noBudget,proto3" json:"no_budget,omitempty"`
+	NextFlight    int32  `protobuf:"varint,14,opt,name=next_flight,json=nextFlight,proto3" json:"next_flight,omitempty"` // with no_flight: its first day, YYYYMMDD; 0: no flight follows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -417,6 +422,20 @@ func (x *PacedNode) GetLimitedByKind() LimitedByKind {
 		return x.LimitedByKind
 	}
 	return LimitedByKind_LIMITED_BY_KIND_UNSPECIFIED
+}
+
+func (x *PacedNode) GetNoBudget() string {
+	if x != nil {
+		return x.NoBudget
+	}
+	return ""
+}
+
+func (x *PacedNode) GetNextFlight() int32 {
+	if x != nil {
+		return x.NextFlight
+	}
+	return 0
 }
 
 // PaceState is what the controller remembers: control.Pace.
@@ -647,7 +666,7 @@ const file_pacing_proto_rawDesc = "" +
 	"\x05parts\x18\x13 \x01(\x05R\x05parts\x12\x16\n" +
 	"\x06unread\x18\x14 \x01(\bR\x06unread\x12\x1d\n" +
 	"\n" +
-	"other_days\x18\x15 \x03(\x05R\totherDays\"\xb6\x03\n" +
+	"other_days\x18\x15 \x03(\x05R\totherDays\"\xf4\x03\n" +
 	"\tPacedNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -665,7 +684,10 @@ const file_pacing_proto_rawDesc = "" +
 	" \x03(\v2\x19.weir.events.v1.PacedNodeR\x04arms\x12\x1d\n" +
 	"\n" +
 	"limit_hash\x18\v \x01(\x06R\tlimitHash\x12E\n" +
-	"\x0flimited_by_kind\x18\f \x01(\x0e2\x1d.weir.events.v1.LimitedByKindR\rlimitedByKind\"\xfa\x03\n" +
+	"\x0flimited_by_kind\x18\f \x01(\x0e2\x1d.weir.events.v1.LimitedByKindR\rlimitedByKind\x12\x1b\n" +
+	"\tno_budget\x18\r \x01(\tR\bnoBudget\x12\x1f\n" +
+	"\vnext_flight\x18\x0e \x01(\x05R\n" +
+	"nextFlight\"\xfa\x03\n" +
 	"\tPaceState\x12 \n" +
 	"\vprobability\x18\x01 \x01(\x01R\vprobability\x12\x1e\n" +
 	"\n" +

@@ -46,6 +46,21 @@ func TestLifetime(t *testing.T) {
 	})
 }
 
+// TestNextFlight: the first flight that begins after a day.
+func TestNextFlight(t *testing.T) {
+	l := Limit{Flights: []Flight{{20260101, 20260110}, {20260120, 20260131}, {20260301, NoEnd}}}
+	for day, want := range map[events.Day]events.Day{
+		20251231: 20260101, 20260101: 20260120, 20260115: 20260120, 20260131: 20260301, 20260301: 0, 20270101: 0,
+	} {
+		if got := l.NextFlight(day); got != want {
+			t.Errorf("after %d: %d, want %d", day, got, want)
+		}
+	}
+	if got := (&Limit{}).NextFlight(20260101); got != 0 {
+		t.Errorf("without flights: %d", got)
+	}
+}
+
 // TestAverage: no day has more than the cap, and no month more than its days in flights.
 func TestAverage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -111,6 +111,16 @@ func (l *DayLimit) Budget(spent int64) int64 {
 // the arms together never exceed the budget.
 func (a Arm) Budget(micros int64) int64 { return share(micros, int64(a.PPM), PPM) }
 
+// NextFlight returns the begin of the first flight after day; 0: no flight follows.
+func (l *Limit) NextFlight(day events.Day) events.Day {
+	for _, f := range l.Flights { // in order
+		if f.Begin > day {
+			return f.Begin
+		}
+	}
+	return 0
+}
+
 // runs reports whether day is in a flight.
 func (l *Limit) runs(day events.Day) bool { return len(l.Flights) == 0 || l.daysIn(day, day) > 0 }
 

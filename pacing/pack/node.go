@@ -55,6 +55,14 @@ type node struct {
 
 const none = -1
 
+// Values of eventspb.PacedNode.no_budget.
+const (
+	NoFlight    = "no_flight"
+	AmountZero  = "amount_zero"
+	PeriodSpent = "period_spent"
+	NotKnown    = "not_known"
+)
+
 // own returns the parameters of the node alone.
 func (n *node) own() control.Params {
 	if !n.paced {
@@ -69,6 +77,21 @@ func (n *node) begin() {
 	if n.known {
 		n.micros = n.today.Budget(0)
 	}
+}
+
+// noBudget returns why a campaign or a shared budget has nothing for the day.
+func (n *node) noBudget() string {
+	switch {
+	case !n.known:
+		return NotKnown
+	case !n.today.Running:
+		return NoFlight
+	case n.limit.Micros == 0:
+		return AmountZero
+	case n.limit.Kind == budget.Lifetime || n.limit.Kind == budget.AverageDaily:
+		return PeriodSpent
+	}
+	return ""
 }
 
 // countsBefore reports whether the spend of a row of an earlier day counts against the budget of
@@ -142,6 +165,11 @@ func (a *Account) record(n *node) *eventspb.PacedNode {
 	}
 	if n.known {
 		m.LimitHash = n.hash
+	}
+	if n.reason == control.NoBudget && n.limit != nil {
+		if m.NoBudget = n.noBudget(); m.NoBudget == NoFlight {
+			m.NextFlight = int32(n.limit.NextFlight(a.day))
+		}
 	}
 	if n.paced {
 		p := &n.pace

@@ -3,6 +3,7 @@ package pack
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -188,6 +189,57 @@ func TestBudgetOfDay(t *testing.T) {
 		if n := find(t, packs(t, x), "life"); n.GetBudgetMicros() != int64(math.Ceil((1000-100-400-90-10)*1e6/9)) {
 			t.Errorf("budget on the next day: %d", n.GetBudgetMicros())
 		}
+	}
+}
+
+// TestNoBudget: a campaign or a shared budget that has nothing for the day has the reason in its
+// pack.
+func TestNoBudget(t *testing.T) {
+	flights := []budget.Flight{{Begin: 2026_11_01, End: 2026_11_30}, {Begin: 2026_12_24, End: budget.NoEnd}}
+	limit := func(kind budget.Kind, micros int64, flights ...budget.Flight) budget.Limit {
+		l := budget.Limit{Kind: kind, Micros: micros, Flights: flights}
+		if kind == budget.AverageDaily {
+			l.CapPPM = budget.PPM
+		}
+		return l
+	}
+	half := []budget.Arm{{ID: "a", PPM: 500_000}, {ID: "b", PPM: 500_000}}
+	a, _ := account(t, 1, []budget.Shared{{ID: "brand", Limit: daily(0)}},
+		budget.Campaign{ID: "before", Limit: limit(budget.Daily, 5e6, flights...)},
+		budget.Campaign{ID: "ended", Limit: limit(budget.Daily, 5e6, flights[0]), Arms: half},
+		budget.Campaign{ID: "lifetime", Limit: limit(budget.Lifetime, 5e6)},
+		budget.Campaign{ID: "month", Limit: limit(budget.AverageDaily, 5e6)},
+		budget.Campaign{ID: "runs", Limit: daily(5)},
+		budget.Campaign{ID: "shared", Shared: "brand"},
+		budget.Campaign{ID: "zero", Limit: daily(0)})
+	const today = events.Day(2026_12_11)
+	at := time.Date(2026, 12, 11, 12, 0, 0, 0, time.UTC).UnixMilli()
+	got := func() map[string]string {
+		reasons := map[string]string{}
+		for _, n := range slices.Concat(packs(t, a)[0].GetShared(), packs(t, a)[0].GetCampaigns()) {
+			for _, x := range append([]*eventspb.PacedNode{n}, n.GetArms()...) {
+				if x.GetReason() == string(control.NoBudget) {
+					reasons[x.GetId()] = fmt.Sprint(x.GetNoBudget(), " ", x.GetNextFlight())
+				} else if x.GetNoBudget() != "" || x.GetNextFlight() != 0 {
+					t.Errorf("with a budget: %v", x)
+				}
+			}
+		}
+		return reasons
+	}
+	q, _ := a.Prepare(at)
+	a.Step(signals(at, q, false))
+	want := map[string]string{
+		"brand": "amount_zero 0", "before": "no_flight 20261224", "ended": "no_flight 0", "lifetime": "not_known 0", "month": "not_known 0",
+		"zero": "amount_zero 0", "a": " 0", "b": " 0",
+	}
+	if !maps.Equal(got(), want) {
+		t.Errorf("before the spend of earlier days is known: %q", got())
+	}
+	tick(t, a, at+tickMs, row("lifetime", 2026_11_01, 5), row("month", 2026_12_01, 200), row("runs", today, 1))
+	want["lifetime"], want["month"] = "period_spent 0", "period_spent 0"
+	if !maps.Equal(got(), want) {
+		t.Errorf("after they are spent: %q", got())
 	}
 }
 
