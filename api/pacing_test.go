@@ -22,21 +22,49 @@ import (
 
 const getPacing = "/weir.v1.PacingService/GetPacing"
 
-// packState is a fakeState whose keys are those of the table of packs.
-type packState struct{ *fakeState }
+// packState is a fakeState whose keys are those of the table of packs, and of the versions of
+// budgets if there are any.
+type packState struct {
+	*fakeState
+	budgets *fakeState // nil: none
+}
 
 func (f packState) Page(ctx context.Context, q PageQuery) (*Page, error) {
-	if q.Table != pacing.TablePacks {
-		return nil, fmt.Errorf("table %d", q.Table)
-	}
+	table := q.Table
 	q.Table = 1
-	return f.fakeState.Page(ctx, q)
+	switch {
+	case table == pacing.TablePacks:
+		return f.fakeState.Page(ctx, q)
+	case table != pacing.TableBudgets:
+		return nil, fmt.Errorf("table %d", table)
+	case f.budgets != nil:
+		return f.budgets.Page(ctx, q)
+	}
+	_, at, err := f.look(ctx, q.Partition, q.MaxStaleness)
+	return &Page{AsOf: at}, err
+}
+
+// putBudgets adds a version of the budgets of an account.
+func (f *packState) putBudgets(t *testing.T, d *budget.Document) {
+	t.Helper()
+	value, err := proto.Marshal(d.Record())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.budgets == nil {
+		f.budgets = &fakeState{instance: f.instance}
+		for p := range int32(fakePartitions) {
+			f.budgets.put(p, "\x01", "")
+			f.budgets.remove(p, "\x01")
+		}
+	}
+	f.budgets.put(events.Shard(d.Account, fakePartitions), string(budget.AppendKey(nil, d.Account, d.Version)), string(value))
 }
 
 // newPackState has packs in the partitions of their accounts.
 func newPackState(t *testing.T, list ...*eventspb.AccountPack) packState {
 	t.Helper()
-	f := packState{&fakeState{instance: "weir-0"}}
+	f := packState{fakeState: &fakeState{instance: "weir-0"}}
 	for p := range int32(fakePartitions) {
 		f.put(p, "\x01", "") // a partition without packs is that of the owner, too
 		f.remove(p, "\x01")
@@ -315,8 +343,15 @@ func TestPacingStatus(t *testing.T) {
 	late.WriterDc, late.Dataset, late.SpendAgeMs = "eu", "us", 45_000
 	unread := pack(account(1, 0), 0, 1, 0, node("x", "behind_plan", 0.5))
 	unread.Unread, unread.SpendAgeMs = true, 0
+	unread.Shared = []*eventspb.PacedNode{node("brand", "stale_stop", 0.5), {Id: "none"}}
 	mine := newPackState(t, unread, pack(account(1, 1), 0, 2, 0, closed), late)
 	other := newPackState(t, pack(account(2, 0), 0, 1, 0, node("x", "stale_hold", 0.5)))
+	later := time.Now().Add(time.Hour).UnixMilli()
+	for n, versions := range [][]int64{{0, later}, {0}, {0, 1, later}, {later}, {0}} { // the first two accounts have packs
+		for i, effective := range versions {
+			mine.putBudgets(t, &budget.Document{Account: account(1, n), Version: uint64(i + 1), EffectiveMs: effective})
+		}
+	}
 	other.instance = "weir-1"
 	mine.parts[2], other.parts[1], mine.parts[3].state = nil, nil, "restoring"
 	other.parts[3] = nil
@@ -349,6 +384,12 @@ func TestPacingStatus(t *testing.T) {
 	if one.Unread != 1 || one.OldestAccount != account(1, 1) || one.OldestAgeMs < 300_000 || one.OldestAgeMs > 400_000 || one.SpendAgeMs != 45_000 ||
 		!slices.Equal(one.WriterDcs, []string{"eu", "us"}) || !slices.Equal(one.Datasets, []string{"eu", "us"}) || one.AsOf.ServedBy.Instance != "weir-0" {
 		t.Errorf("%v", one)
+	}
+	if one.NotPaced != 2 || one.NotPacedAccount != min(account(1, 2), account(1, 4)) || res.Shards[2].NotPaced != 0 {
+		t.Errorf("not paced: %v", one)
+	}
+	if !maps.Equal(one.SharedReasons, map[string]int64{"stale_stop": 1}) {
+		t.Errorf("shared budgets: %v", one.SharedReasons)
 	}
 	if two := res.Shards[2]; two.Partition != 2 || two.Counts.Reasons["stale_hold"] != 1 || two.AsOf.ServedBy.Instance != "weir-1" {
 		t.Errorf("%v", two)

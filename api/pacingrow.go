@@ -1,13 +1,17 @@
 package api
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/pacing/budget"
 	"github.com/weirhq/weir/pacing/control"
 )
 
@@ -134,27 +138,40 @@ func count(to *weirpb.PacingCounts, n *eventspb.PacedNode) {
 	to.Reasons[reason]++
 }
 
-// shardCounter counts the campaigns of a partition, pack by pack in the order of their keys.
+// shardCounter counts the campaigns of a partition, pack by pack in the order of their keys, and
+// then the accounts that are not paced.
 type shardCounter struct {
 	out               *weirpb.PacingShard
-	account           string
+	nowMs             int64
+	account           string          // of the last pack
+	seen              map[string]bool // accounts with packs, and those that are counted as not paced
 	oldestMs          int64
 	writers, datasets map[string]bool
 }
 
-func (t *shardCounter) add(m *eventspb.AccountPack) {
-	if t.out.Accounts == 0 {
-		t.writers, t.datasets = map[string]bool{}, map[string]bool{}
+func newShardCounter(partition int32, nowMs int64) *shardCounter {
+	return &shardCounter{
+		out:   &weirpb.PacingShard{Partition: partition, Counts: &weirpb.PacingCounts{}, SharedReasons: map[string]int64{}},
+		nowMs: nowMs, seen: map[string]bool{}, writers: map[string]bool{}, datasets: map[string]bool{},
 	}
+}
+
+func (t *shardCounter) add(m *eventspb.AccountPack) {
 	if t.out.Accounts == 0 || m.GetAccount() != t.account {
 		t.out.Accounts++
 		t.account = m.GetAccount()
+		t.seen[t.account] = true
 		if m.GetUnread() { // the other parts are written within a minute
 			t.out.Unread++
 		}
 	}
 	for _, n := range m.GetCampaigns() {
 		count(t.out.Counts, n)
+	}
+	for _, n := range m.GetShared() {
+		if n.GetState() != nil {
+			t.out.SharedReasons[n.GetReason()]++
+		}
 	}
 	t.writers[m.GetWriterDc()] = true
 	if m.GetDataset() != "" {
@@ -166,11 +183,37 @@ func (t *shardCounter) add(m *eventspb.AccountPack) {
 	}
 }
 
-// done returns the counts at a time.
-func (t *shardCounter) done(nowMs int64) *weirpb.PacingShard {
+// addBudgets adds versions of budgets, in the order of their keys, after all packs.
+func (t *shardCounter) addBudgets(entries []Entry) error {
+	for _, e := range entries {
+		account, version, err := budget.ParseKey(e.Key)
+		if err != nil {
+			return err
+		}
+		if t.seen[account] {
+			continue
+		}
+		m := &eventspb.AccountBudgets{}
+		if err := proto.Unmarshal(e.Value, m); err != nil {
+			return fmt.Errorf("version %d of the budgets of account %q: %w", version, account, err)
+		}
+		if m.GetEffectiveFromMs() > t.nowMs {
+			continue
+		}
+		t.seen[account] = true
+		t.out.NotPaced++
+		if t.out.NotPacedAccount == "" {
+			t.out.NotPacedAccount = account
+		}
+	}
+	return nil
+}
+
+// done returns the counts.
+func (t *shardCounter) done() *weirpb.PacingShard {
 	t.out.WriterDcs, t.out.Datasets = slices.Sorted(maps.Keys(t.writers)), slices.Sorted(maps.Keys(t.datasets))
 	if t.out.OldestAccount != "" {
-		t.out.OldestAgeMs = max(0, nowMs-t.oldestMs)
+		t.out.OldestAgeMs = max(0, t.nowMs-t.oldestMs)
 	}
 	return t.out
 }

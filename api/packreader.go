@@ -140,29 +140,45 @@ func (f *PackReader) shard(ctx context.Context, p int32, maxStaleness time.Durat
 	}.run(ctx, r)
 }
 
-// countShard counts the campaigns of a partition that s has. Its pages may be of several snapshots.
-func countShard(ctx context.Context, s pager, q PageQuery) (*weirpb.PacingShard, error) {
-	t := shardCounter{out: &weirpb.PacingShard{Partition: q.Partition, Counts: &weirpb.PacingCounts{}}}
+// eachPage calls fn for each page from q on. The pages may be of several snapshots.
+func eachPage(ctx context.Context, s pager, q PageQuery, fn func(*Page) error) error {
 	for {
 		page, err := s.Page(ctx, q)
 		if err != nil {
-			return nil, err
+			return err
 		}
+		if err := fn(page); err != nil {
+			return err
+		}
+		n := len(page.Entries)
+		switch {
+		case !page.More:
+			return nil
+		case n == 0:
+			return sourceBug("a page of partition %d is empty but not the last", q.Partition)
+		}
+		q.From = append(slices.Clone(page.Entries[n-1].Key), 0)
+	}
+}
+
+// countShard counts the campaigns of a partition that s has, and the accounts that are not paced.
+// Its pages may be of several snapshots.
+func countShard(ctx context.Context, s pager, q PageQuery) (*weirpb.PacingShard, error) {
+	t := newShardCounter(q.Partition, time.Now().UnixMilli())
+	err := eachPage(ctx, s, q, func(page *Page) error {
+		t.out.AsOf = page.AsOf
 		list, err := decodePacks(page.Entries)
-		if err != nil {
-			return nil, err
-		}
 		for _, m := range list {
 			t.add(m)
 		}
-		t.out.AsOf = page.AsOf
-		switch n := len(page.Entries); {
-		case !page.More:
-			return t.done(time.Now().UnixMilli()), nil
-		case n == 0:
-			return nil, sourceBug("a page of partition %d is empty but not the last", q.Partition)
-		default:
-			q.From = append(slices.Clone(page.Entries[n-1].Key), 0)
-		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
+	q.Table = pacing.TableBudgets
+	if err := eachPage(ctx, s, q, func(page *Page) error { return t.addBudgets(page.Entries) }); err != nil {
+		return nil, err
+	}
+	return t.done(), nil
 }

@@ -130,10 +130,13 @@ type PacingShardRow struct {
 	Closed        int64        `json:"closed"`
 	Limited       int64        `json:"limited"`
 	Reasons       ReasonCounts `json:"reasons"`
-	OldestSeconds float64      `json:"oldest_seconds"` // age of the oldest parameters
+	SharedReasons ReasonCounts `json:"shared_reasons" table:"wide"` // shared budgets by reason
+	OldestSeconds float64      `json:"oldest_seconds"`              // age of the oldest parameters
 	OldestAccount string       `json:"oldest_account" table:"wide"`
 	SpendSeconds  float64      `json:"spend_age_seconds"`
-	Unread        int64        `json:"unread" table:"wide"` // accounts whose spend was never read
+	Unread        int64        `json:"unread" table:"wide"`            // accounts whose spend was never read
+	NotPaced      int64        `json:"not_paced" table:"wide"`         // accounts with budgets in force and without packs
+	NotPacedFirst string       `json:"not_paced_account" table:"wide"` // one of them
 	Datasets      []string     `json:"datasets" table:"wide"`
 	Writers       []string     `json:"writers"`
 	Problem       string       `json:"problem"` // empty: none is known
@@ -159,15 +162,17 @@ func PacingShardRows(res *weirpb.GetPacingStatusResponse) []PacingShardRow {
 		rows = append(rows, PacingShardRow{
 			Shard: s.GetPartition(), State: "ok", Owner: s.GetAsOf().GetServedBy().GetInstance(), Accounts: s.GetAccounts(),
 			Campaigns: c.GetCampaigns(), Open: c.GetOpen(), Closed: c.GetCampaigns() - c.GetOpen(), Limited: c.GetLimited(),
-			Reasons: orEmpty(c.GetReasons()), OldestSeconds: tenths(s.GetOldestAgeMs()), OldestAccount: s.GetOldestAccount(),
-			SpendSeconds: tenths(s.GetSpendAgeMs()), Unread: s.GetUnread(), Datasets: append([]string{}, s.GetDatasets()...),
+			Reasons: orEmpty(c.GetReasons()), SharedReasons: orEmpty(s.GetSharedReasons()),
+			OldestSeconds: tenths(s.GetOldestAgeMs()), OldestAccount: s.GetOldestAccount(),
+			SpendSeconds: tenths(s.GetSpendAgeMs()), Unread: s.GetUnread(), NotPaced: s.GetNotPaced(),
+			NotPacedFirst: s.GetNotPacedAccount(), Datasets: append([]string{}, s.GetDatasets()...),
 			Writers: append([]string{}, s.GetWriterDcs()...), Problem: shardProblem(s),
 		})
 	}
 	for _, g := range res.GetGaps() {
 		rows = append(rows, PacingShardRow{
-			Shard: g.GetPartition(), State: g.GetState(), Reasons: ReasonCounts{}, Datasets: []string{}, Writers: []string{},
-			Problem: cmp.Or(g.GetReason(), "it cannot be read now"),
+			Shard: g.GetPartition(), State: g.GetState(), Reasons: ReasonCounts{}, SharedReasons: ReasonCounts{},
+			Datasets: []string{}, Writers: []string{}, Problem: cmp.Or(g.GetReason(), "it cannot be read now"),
 		})
 	}
 	slices.SortFunc(rows, func(a, b PacingShardRow) int { return cmp.Compare(a.Shard, b.Shard) })
@@ -177,18 +182,25 @@ func PacingShardRows(res *weirpb.GetPacingStatusResponse) []PacingShardRow {
 // shardProblem returns the worst that is known of a partition.
 func shardProblem(s *weirpb.PacingShard) string {
 	by := s.GetAsOf().GetServedBy()
-	reasons := s.GetCounts().GetReasons()
-	switch old, stop, hold := s.GetOldestAgeMs(), reasons[string(control.TooOld)], reasons[string(control.Stale)]; {
+	reasons, shared := s.GetCounts().GetReasons(), s.GetSharedReasons()
+	switch old, stop, hold := s.GetOldestAgeMs(), string(control.TooOld), string(control.Stale); {
 	case by.GetStopped() != "":
 		return "stopped: " + by.GetStopped()
 	case old >= OldPacing.Milliseconds():
 		return fmt.Sprintf("the parameters of %s are %s old", s.GetOldestAccount(), msText(old))
 	case s.GetUnread() > 0:
 		return fmt.Sprintf("accounts whose spend was never read, whose campaigns with a budget stop: %d", s.GetUnread())
-	case stop > 0:
-		return fmt.Sprintf("campaigns that have stopped, because their spend is too old: %d", stop)
-	case hold > 0:
-		return fmt.Sprintf("campaigns whose parameters stay, because their spend is old: %d", hold)
+	case reasons[stop] > 0:
+		return fmt.Sprintf("campaigns that have stopped, because their spend is too old: %d", reasons[stop])
+	case shared[stop] > 0:
+		return fmt.Sprintf("shared budgets that have stopped with their campaigns, because their spend is too old: %d", shared[stop])
+	case s.GetNotPaced() > 0:
+		return fmt.Sprintf("accounts with budgets that are not paced: %d, such as %s; a new one is paced within ten seconds",
+			s.GetNotPaced(), s.GetNotPacedAccount())
+	case reasons[hold] > 0:
+		return fmt.Sprintf("campaigns whose parameters stay, because their spend is old: %d", reasons[hold])
+	case shared[hold] > 0:
+		return fmt.Sprintf("shared budgets whose parameters stay, because their spend is old: %d", shared[hold])
 	case by.GetRole() == standbyRole:
 		return "read from a standby, at most " + (time.Duration(by.GetStalenessMs()) * time.Millisecond).String() + " old"
 	}
@@ -202,6 +214,7 @@ func PacingSummary(rows []PacingShardRow) string {
 	for i := range rows {
 		r := &rows[i]
 		sum.Accounts, sum.Campaigns, sum.Open = sum.Accounts+r.Accounts, sum.Campaigns+r.Campaigns, sum.Open+r.Open
+		sum.NotPaced += r.NotPaced
 		if r.State != "ok" {
 			unread++
 		}
@@ -210,6 +223,9 @@ func PacingSummary(rows []PacingShardRow) string {
 		}
 	}
 	text := fmt.Sprintf("accounts: %d; campaigns: %d; that take part in auctions: %d", sum.Accounts, sum.Campaigns, sum.Open)
+	if sum.NotPaced > 0 {
+		text += fmt.Sprintf("; accounts with budgets that are not paced: %d", sum.NotPaced)
+	}
 	if unread > 0 {
 		text += fmt.Sprintf("; shards that cannot be read, which are not in these figures: %d", unread)
 	}

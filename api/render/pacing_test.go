@@ -220,15 +220,24 @@ func TestPacingShards(t *testing.T) {
 			shard(5, 0, &weirpb.ServedBy{Instance: "weir-1", Role: "standby", StalenessMs: 1200}, map[string]int64{"behind_plan": 1}),
 			shard(6, 0, &weirpb.ServedBy{Instance: "weir-1", Role: "owner", Stopped: "offset out of range"}, map[string]int64{"behind_plan": 1}),
 			shard(7, 0, owner, map[string]int64{"stale_stop": 2}),
+			shard(8, 0, owner, map[string]int64{"no_own_budget": 2}),
+			shard(9, 0, owner, map[string]int64{"no_own_budget": 2}),
+			shard(10, 0, owner, map[string]int64{"behind_plan": 2}),
 		},
 		Gaps: []*weirpb.Gap{{Partition: 2, State: "restoring", Reason: "42 % done"}},
 	}
 	res.Shards[6].Unread = 1
+	res.Shards[7].SharedReasons = map[string]int64{"stale_stop": 1, "behind_plan": 3}
+	res.Shards[8].SharedReasons = map[string]int64{"stale_hold": 1}
+	res.Shards[9].NotPaced, res.Shards[9].NotPacedAccount = 3, "bcme"
 	rows := PacingShardRows(res)
 	for i, want := range []string{
 		"", "the parameters of acme are 3m old", "42 % done", "campaigns that have stopped, because their spend is too old: 2",
 		"campaigns whose parameters stay, because their spend is old: 1", "read from a standby, at most 1.2s old", "stopped: offset out of range",
 		"accounts whose spend was never read, whose campaigns with a budget stop: 1",
+		"shared budgets that have stopped with their campaigns, because their spend is too old: 1",
+		"shared budgets whose parameters stay, because their spend is old: 1",
+		"accounts with budgets that are not paced: 3, such as bcme; a new one is paced within ten seconds",
 	} {
 		if r := rows[i]; r.Shard != int32(i) || r.Problem != want {
 			t.Errorf("%d: %+v, want %q", i, r, want)
@@ -241,9 +250,9 @@ func TestPacingShards(t *testing.T) {
 	if r := rows[2]; r.State != "restoring" || r.Owner != "" {
 		t.Errorf("%+v", r)
 	}
-	if got, want := PacingSummary(rows), "accounts: 7; campaigns: 23; that take part in auctions: 16; "+
+	if got, want := PacingSummary(rows), "accounts: 10; campaigns: 29; that take part in auctions: 19; accounts with budgets that are not paced: 3; "+
 		"shards that cannot be read, which are not in these figures: 1; "+
-		"shards with a problem: 7 of 8"; got != want {
+		"shards with a problem: 10 of 11"; got != want {
 		t.Error(got)
 	}
 	if got := PacingSummary(rows[:1]); got != "accounts: 1; campaigns: 13; that take part in auctions: 12" {

@@ -2216,8 +2216,15 @@ type PacingShard struct {
 	SpendAgeMs    int64                  `protobuf:"varint,8,opt,name=spend_age_ms,json=spendAgeMs,proto3" json:"spend_age_ms,omitempty"`       // the greatest age of the spend at a tick, of the accounts whose spend was read
 	AsOf          *AsOf                  `protobuf:"bytes,9,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`                            // its served_by has the owner
 	Unread        int64                  `protobuf:"varint,10,opt,name=unread,proto3" json:"unread,omitempty"`                                  // accounts whose spend was never read
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Shared budgets by PacedBudget.reason. Those that have stopped close the gates of campaigns
+	// without a budget of their own, which are no_own_budget in counts.
+	SharedReasons map[string]int64 `protobuf:"bytes,11,rep,name=shared_reasons,json=sharedReasons,proto3" json:"shared_reasons,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Accounts with budgets in force that have no parameters. A new account is one of them for up to
+	// ten seconds.
+	NotPaced        int64  `protobuf:"varint,12,opt,name=not_paced,json=notPaced,proto3" json:"not_paced,omitempty"`
+	NotPacedAccount string `protobuf:"bytes,13,opt,name=not_paced_account,json=notPacedAccount,proto3" json:"not_paced_account,omitempty"` // the first of them; empty: none
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *PacingShard) Reset() {
@@ -2318,6 +2325,27 @@ func (x *PacingShard) GetUnread() int64 {
 		return x.Unread
 	}
 	return 0
+}
+
+func (x *PacingShard) GetSharedReasons() map[string]int64 {
+	if x != nil {
+		return x.SharedReasons
+	}
+	return nil
+}
+
+func (x *PacingShard) GetNotPaced() int64 {
+	if x != nil {
+		return x.NotPaced
+	}
+	return 0
+}
+
+func (x *PacingShard) GetNotPacedAccount() string {
+	if x != nil {
+		return x.NotPacedAccount
+	}
+	return ""
 }
 
 type TopSpendRequest struct {
@@ -5924,7 +5952,7 @@ const file_weir_proto_rawDesc = "" +
 	"_partition\"i\n" +
 	"\x17GetPacingStatusResponse\x12,\n" +
 	"\x06shards\x18\x01 \x03(\v2\x14.weir.v1.PacingShardR\x06shards\x12 \n" +
-	"\x04gaps\x18\x02 \x03(\v2\f.weir.v1.GapR\x04gaps\"\xda\x02\n" +
+	"\x04gaps\x18\x02 \x03(\v2\f.weir.v1.GapR\x04gaps\"\xb5\x04\n" +
 	"\vPacingShard\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x1a\n" +
 	"\baccounts\x18\x02 \x01(\x03R\baccounts\x12-\n" +
@@ -5938,7 +5966,13 @@ const file_weir_proto_rawDesc = "" +
 	"spendAgeMs\x12\"\n" +
 	"\x05as_of\x18\t \x01(\v2\r.weir.v1.AsOfR\x04asOf\x12\x16\n" +
 	"\x06unread\x18\n" +
-	" \x01(\x03R\x06unread\"\xfe\x01\n" +
+	" \x01(\x03R\x06unread\x12N\n" +
+	"\x0eshared_reasons\x18\v \x03(\v2'.weir.v1.PacingShard.SharedReasonsEntryR\rsharedReasons\x12\x1b\n" +
+	"\tnot_paced\x18\f \x01(\x03R\bnotPaced\x12*\n" +
+	"\x11not_paced_account\x18\r \x01(\tR\x0fnotPacedAccount\x1a@\n" +
+	"\x12SharedReasonsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xfe\x01\n" +
 	"\x0fTopSpendRequest\x12\x10\n" +
 	"\x03day\x18\x01 \x01(\tR\x03day\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x18\n" +
@@ -6298,7 +6332,7 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 77)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 78)
 var file_weir_proto_goTypes = []any{
 	(*GetSpendRequest)(nil),         // 0: weir.v1.GetSpendRequest
 	(*GetSpendResponse)(nil),        // 1: weir.v1.GetSpendResponse
@@ -6375,9 +6409,10 @@ var file_weir_proto_goTypes = []any{
 	(*TableHash)(nil),               // 72: weir.v1.TableHash
 	nil,                             // 73: weir.v1.GetSpendResponse.EventsByTypeEntry
 	nil,                             // 74: weir.v1.PacingCounts.ReasonsEntry
-	nil,                             // 75: weir.v1.AsOf.NextOffsetsEntry
-	nil,                             // 76: weir.v1.Partition.NextOffsetsEntry
-	(*structpb.Struct)(nil),         // 77: google.protobuf.Struct
+	nil,                             // 75: weir.v1.PacingShard.SharedReasonsEntry
+	nil,                             // 76: weir.v1.AsOf.NextOffsetsEntry
+	nil,                             // 77: weir.v1.Partition.NextOffsetsEntry
+	(*structpb.Struct)(nil),         // 78: google.protobuf.Struct
 }
 var file_weir_proto_depIdxs = []int32{
 	33, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
@@ -6391,11 +6426,11 @@ var file_weir_proto_depIdxs = []int32{
 	33, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
 	9,  // 9: weir.v1.ListAdjustmentsResponse.adjustments:type_name -> weir.v1.Adjustment
 	33, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
-	77, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
+	78, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
 	12, // 12: weir.v1.SetBudgetsResponse.results:type_name -> weir.v1.BudgetResult
 	15, // 13: weir.v1.GetBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
 	33, // 14: weir.v1.GetBudgetsResponse.as_of:type_name -> weir.v1.AsOf
-	77, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
+	78, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
 	15, // 16: weir.v1.ListBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
 	20, // 17: weir.v1.GetPacingResponse.pacing:type_name -> weir.v1.AccountPacing
 	33, // 18: weir.v1.GetPacingResponse.as_of:type_name -> weir.v1.AsOf
@@ -6409,84 +6444,85 @@ var file_weir_proto_depIdxs = []int32{
 	45, // 26: weir.v1.GetPacingStatusResponse.gaps:type_name -> weir.v1.Gap
 	22, // 27: weir.v1.PacingShard.counts:type_name -> weir.v1.PacingCounts
 	33, // 28: weir.v1.PacingShard.as_of:type_name -> weir.v1.AsOf
-	6,  // 29: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
-	33, // 30: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
-	30, // 31: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
-	75, // 32: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
-	34, // 33: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
-	37, // 34: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
-	6,  // 35: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
-	6,  // 36: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
-	38, // 37: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
-	41, // 38: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
-	37, // 39: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
-	42, // 40: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
-	6,  // 41: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
-	46, // 42: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
-	45, // 43: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
-	47, // 44: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
-	50, // 45: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
-	56, // 46: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	55, // 47: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
-	76, // 48: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	63, // 49: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	62, // 50: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
-	60, // 51: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
-	58, // 52: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
-	57, // 53: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
-	59, // 54: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
-	66, // 55: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	33, // 56: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	66, // 57: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	33, // 58: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	71, // 59: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	33, // 60: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	72, // 61: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 62: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	2,  // 63: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
-	4,  // 64: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
-	28, // 65: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
-	43, // 66: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	35, // 67: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
-	39, // 68: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
-	7,  // 69: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
-	10, // 70: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
-	13, // 71: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
-	16, // 72: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
-	18, // 73: weir.v1.PacingService.GetPacing:input_type -> weir.v1.GetPacingRequest
-	23, // 74: weir.v1.PacingService.ListPacing:input_type -> weir.v1.ListPacingRequest
-	25, // 75: weir.v1.PacingService.GetPacingStatus:input_type -> weir.v1.GetPacingStatusRequest
-	48, // 76: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	51, // 77: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	53, // 78: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	64, // 79: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	67, // 80: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	69, // 81: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 82: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	3,  // 83: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
-	5,  // 84: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
-	29, // 85: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
-	44, // 86: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	36, // 87: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
-	40, // 88: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
-	8,  // 89: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
-	11, // 90: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
-	14, // 91: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
-	17, // 92: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
-	19, // 93: weir.v1.PacingService.GetPacing:output_type -> weir.v1.GetPacingResponse
-	24, // 94: weir.v1.PacingService.ListPacing:output_type -> weir.v1.ListPacingResponse
-	26, // 95: weir.v1.PacingService.GetPacingStatus:output_type -> weir.v1.GetPacingStatusResponse
-	49, // 96: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	52, // 97: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	54, // 98: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	65, // 99: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	68, // 100: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	70, // 101: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	82, // [82:102] is the sub-list for method output_type
-	62, // [62:82] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	75, // 29: weir.v1.PacingShard.shared_reasons:type_name -> weir.v1.PacingShard.SharedReasonsEntry
+	6,  // 30: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
+	33, // 31: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
+	30, // 32: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
+	76, // 33: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	34, // 34: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
+	37, // 35: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
+	6,  // 36: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
+	6,  // 37: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
+	38, // 38: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
+	41, // 39: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
+	37, // 40: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
+	42, // 41: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
+	6,  // 42: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
+	46, // 43: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
+	45, // 44: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
+	47, // 45: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
+	50, // 46: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
+	56, // 47: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	55, // 48: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
+	77, // 49: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	63, // 50: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	62, // 51: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	60, // 52: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	58, // 53: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
+	57, // 54: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
+	59, // 55: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
+	66, // 56: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	33, // 57: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	66, // 58: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	33, // 59: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	71, // 60: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	33, // 61: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	72, // 62: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 63: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,  // 64: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,  // 65: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	28, // 66: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	43, // 67: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	35, // 68: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
+	39, // 69: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
+	7,  // 70: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	10, // 71: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
+	13, // 72: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
+	16, // 73: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
+	18, // 74: weir.v1.PacingService.GetPacing:input_type -> weir.v1.GetPacingRequest
+	23, // 75: weir.v1.PacingService.ListPacing:input_type -> weir.v1.ListPacingRequest
+	25, // 76: weir.v1.PacingService.GetPacingStatus:input_type -> weir.v1.GetPacingStatusRequest
+	48, // 77: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	51, // 78: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	53, // 79: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	64, // 80: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	67, // 81: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	69, // 82: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 83: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,  // 84: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,  // 85: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	29, // 86: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	44, // 87: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	36, // 88: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
+	40, // 89: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
+	8,  // 90: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	11, // 91: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
+	14, // 92: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
+	17, // 93: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
+	19, // 94: weir.v1.PacingService.GetPacing:output_type -> weir.v1.GetPacingResponse
+	24, // 95: weir.v1.PacingService.ListPacing:output_type -> weir.v1.ListPacingResponse
+	26, // 96: weir.v1.PacingService.GetPacingStatus:output_type -> weir.v1.GetPacingStatusResponse
+	49, // 97: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	52, // 98: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	54, // 99: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	65, // 100: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	68, // 101: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	70, // 102: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	83, // [83:103] is the sub-list for method output_type
+	63, // [63:83] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -6507,7 +6543,7 @@ func file_weir_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   77,
+			NumMessages:   78,
 			NumExtensions: 0,
 			NumServices:   7,
 		},

@@ -39,6 +39,9 @@ func (s *packState) Page(_ context.Context, q api.PageQuery) (*api.Page, error) 
 	if q.Partition == s.restoring {
 		return nil, &api.PartitionsError{Gaps: []api.PartitionGap{{Partition: q.Partition, State: "restoring", Reason: "42 % done"}}}
 	}
+	if q.Table != pacing.TablePacks { // no account has budgets without packs
+		return &api.Page{AsOf: &weirpb.AsOf{Partition: q.Partition}}, nil
+	}
 	page := &api.Page{AsOf: &weirpb.AsOf{Partition: q.Partition, ServedBy: &weirpb.ServedBy{Instance: "weir-0", Role: "owner"}}}
 	for _, key := range slices.Sorted(maps.Keys(s.packs)) {
 		account, _, err := pacing.ParsePackKey([]byte(key))
