@@ -95,21 +95,11 @@ func (p *ProcessorConfig) open(t stream.Task) (stream.Source, error) {
 
 // load makes the accounts of the committed state.
 func (x *task) load(h handler) error {
-	versions := map[string]budget.Versions{}
-	err := h.budgets.Scan(x.Range, func(_ []byte, m *eventspb.AccountBudgets) error {
-		v := versions[m.GetAccount()]
-		v.List = append(v.List, budget.FromStored(m))
-		versions[m.GetAccount()] = v
-		return nil
-	})
-	if err != nil {
+	if err := h.load(x.Range, time.Now().UnixMilli()); err != nil {
 		return fmt.Errorf("budgets: %w", err)
 	}
-	for account, v := range versions {
-		x.setVersions(account, v)
-	}
 	packs := map[string][]*eventspb.AccountPack{}
-	err = x.packs.Scan(x.Range, func(_ []byte, m *eventspb.AccountPack) error {
+	err := x.packs.Scan(x.Range, func(_ []byte, m *eventspb.AccountPack) error {
 		packs[m.GetAccount()] = append(packs[m.GetAccount()], m)
 		return nil
 	})

@@ -64,6 +64,16 @@ func (v Versions) Full(d *Document, nowMs int64) string {
 	return ""
 }
 
+// From returns the versions that can be in force at a time, Unix ms, or later.
+func (v Versions) From(ms int64) Versions {
+	for i := len(v.List) - 1; i > 0; i-- {
+		if v.List[i].EffectiveMs <= ms {
+			return Versions{List: slices.Clone(v.List[i:])} // the others can be freed
+		}
+	}
+	return v
+}
+
 // Latest returns the greatest version, and nil before the first. It may hold from a later time on.
 func (v Versions) Latest() *Document {
 	if len(v.List) == 0 {

@@ -53,6 +53,17 @@ func TestVersions(t *testing.T) {
 				t.Fatalf("at %d: %+v, want %+v", ms, got, want)
 			}
 		}
+		for from := int64(0); from <= 700; from += 50 {
+			kept := v.From(from)
+			for ms := from; ms <= 700; ms += 50 {
+				if kept.At(ms) != v.At(ms) {
+					t.Fatalf("from %d, at %d: %+v", from, ms, kept.At(ms))
+				}
+			}
+			if len(kept.List) > 1 && kept.List[1].EffectiveMs <= from {
+				t.Fatalf("from %d: a version is kept that another one has replaced\n%s", from, text(kept))
+			}
+		}
 		if latest := slices.MaxFunc(all, Compare); Compare(v.Latest(), latest) != 0 {
 			t.Fatalf("latest: %+v, want %+v", v.Latest(), latest)
 		}

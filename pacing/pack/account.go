@@ -22,6 +22,9 @@ const (
 	WriteStep = 0.02
 	// WriteAfter is the greatest age of a part, in time of ticks.
 	WriteAfter = time.Minute
+	// KeepVersions is the age from which on a version that another one has replaced is not kept: as
+	// far, a clock can be set back.
+	KeepVersions = 24 * time.Hour
 	// MaxOtherDays is the maximum number of other days that a part names.
 	MaxOtherDays = 7
 )
@@ -72,8 +75,16 @@ func (a *Account) Campaigns() int {
 	return len(a.doc.Campaigns)
 }
 
-// SetVersions sets the versions of the account's budgets. They count from the next Prepare on.
-func (a *Account) SetVersions(v budget.Versions) { a.versions = v }
+// SetVersions sets the versions of the account's budgets. They count from the next Prepare on,
+// which keeps those that are needed. A version that is in force already stays as it is.
+func (a *Account) SetVersions(v budget.Versions) {
+	a.versions = budget.Versions{List: slices.Clone(v.List)}
+	for i, d := range a.versions.List {
+		if a.doc != nil && d.Version == a.doc.Version && budget.Compare(d, a.doc) == 0 {
+			a.versions.List[i] = a.doc // Prepare compares pointers
+		}
+	}
+}
 
 // Restore continues from the packs that the owner before has written. Call it before the first
 // Prepare.
@@ -104,6 +115,7 @@ func (a *Account) Restore(packs []*eventspb.AccountPack) {
 // Prepare brings documents and days up to a time, Unix ms, and returns the spend that Step needs.
 // ok is false if no budgets are in force: there is no Step then. Its time zone must exist.
 func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
+	a.versions = a.versions.From(atMs - KeepVersions.Milliseconds())
 	switch d := a.versions.At(atMs); {
 	case d == nil:
 		return q, false

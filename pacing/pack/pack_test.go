@@ -337,6 +337,42 @@ func TestUnknownBudget(t *testing.T) {
 	}
 }
 
+// TestVersions: an account keeps the versions that it needs, and a record that is repeated, or is
+// of another time, changes nothing.
+func TestVersions(t *testing.T) {
+	version := func(n uint64, effective, units int64) *budget.Document {
+		d := document(t, n, nil, budget.Campaign{ID: "spring", Limit: daily(units)})
+		d.EffectiveMs = effective
+		return d
+	}
+	list := func(units int64) (v budget.Versions) { // decoded again, as for each record
+		const dayMs = 24 * 3_600_000
+		for i, day := range []int64{-9, -2, -1, 1, 2} {
+			v = v.Add(version(uint64(i+1), noon()+day*dayMs, units))
+		}
+		return v
+	}
+	a := New("acme", control.NewPacer(control.Config{}))
+	a.SetVersions(list(100))
+	tick(t, a, noon(), row("spring", day1, 1))
+	if got := len(a.versions.List); got != 3 || a.doc.Version != 3 {
+		t.Errorf("%d versions are kept, version %d is in force", got, a.doc.Version)
+	}
+	node := &a.nodes[0]
+	a.SetVersions(list(100))
+	if written := tick(t, a, noon()+tickMs, row("spring", day1, 1)); len(written) > 0 || node != &a.nodes[0] {
+		t.Errorf("after a repeated record parts %v are written, other nodes %t", written, node != &a.nodes[0])
+	}
+	a.SetVersions(list(50)) // a conflict: the content is another one
+	if written := tick(t, a, noon()+2*tickMs, row("spring", day1, 1)); len(written) != 1 || find(t, packs(t, a), "spring").GetBudgetMicros() != 50e6 {
+		t.Errorf("after another content parts %v are written", written)
+	}
+	tick(t, a, noon()+26*3_600_000)
+	if got := a.doc.Version; got != 4 {
+		t.Errorf("version %d is in force on the next day", got)
+	}
+}
+
 // TestMoved: the budget of a lifetime is computed again when a campaign is moved below it.
 func TestMoved(t *testing.T) {
 	pool := budget.Shared{ID: "pool", Limit: budget.Limit{Kind: budget.Lifetime, Micros: 1000e6}}

@@ -50,9 +50,19 @@ func pacingACLs(c *config.Config) ([]string, error) {
 	return slices.Concat([]string{write}, cache, kafkaadmin.ACLs(p)), cmp.Or(err, cacheErr)
 }
 
-// pacingMemory divides the share of pacing: a part is for a spend cache of its own.
+// pacedBytes is the memory of a campaign in an account that is paced.
+const pacedBytes = 700
+
+// pacingMemory divides the share of pacing: a part is for the accounts, and one for a spend cache
+// of its own. The accounts are in memory as a whole, and the state is little read.
 func pacingMemory(c *config.Config, share int64) Allocation {
-	a := coreMemory(c, share/2)
+	a := runtimeAllocation(c, share/2, leaseWorkers(c), share/16)
+	accounts := share * 3 / 16
+	a.Uses = append(a.Uses, Use{
+		"accounts", accounts,
+		fmt.Sprintf("of %d campaigns, %d bytes each; more of them take more than the share: raise memory, or let more processes run",
+			accounts/pacedBytes, pacedBytes),
+	})
 	cache := cacheMemory(c, share/2)
 	a.Share, a.Second = share, &cache
 	for _, u := range cache.Uses {
