@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/api/weirpb"
@@ -83,6 +84,7 @@ type pager interface {
 var errCommitted = errors.New("a commit came between two pages")
 
 // untilOneSnapshot calls read, which reads with r, again until no commit comes between its pages.
+// It returns an error of code Unavailable if one comes each time.
 func (r *snapshotReader) untilOneSnapshot(read func() ([]Entry, error)) ([]Entry, error) {
 	const tries = 10
 	for range tries {
@@ -91,8 +93,8 @@ func (r *snapshotReader) untilOneSnapshot(read func() ([]Entry, error)) ([]Entry
 			return entries, err
 		}
 	}
-	return nil, fmt.Errorf("partition %d: in each of %d attempts a commit came between two pages of %d records: try again",
-		r.partition, tries, MaxPageKeys)
+	return nil, errorf(connect.CodeUnavailable,
+		"partition %d: in each of %d attempts a commit came between two pages of %d records: try again", r.partition, tries, MaxPageKeys)
 }
 
 func (r *snapshotReader) campaign(ctx context.Context, q SpendQuery) (entries []Entry, err error) {
