@@ -16,6 +16,10 @@ type ProcessorConfig struct {
 	Layout events.Layout
 	// Spend reads the spend of accounts. Defaults to none: budgets are kept, and nothing is paced.
 	Spend SpendReader
+	// Problem is called if an account cannot be paced, or begins anew: the time zone of its budgets
+	// is not known to this process, or a pack cannot be decoded. It is called again each
+	// control.Tick while an account cannot be paced. Defaults to nothing.
+	Problem func(account string, err error)
 	// Controller is the rule by which campaigns are paced. Defaults to control.Ratio.
 	Controller control.Controller
 }

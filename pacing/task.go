@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
@@ -99,8 +100,17 @@ func (x *task) load(h handler) error {
 		return fmt.Errorf("budgets: %w", err)
 	}
 	packs := map[string][]*eventspb.AccountPack{}
-	err := x.packs.Scan(x.Range, func(_ []byte, m *eventspb.AccountPack) error {
-		packs[m.GetAccount()] = append(packs[m.GetAccount()], m)
+	err := x.Range(TablePacks, nil, nil, func(key, value []byte) error {
+		account, part, err := ParsePackKey(key)
+		if err != nil {
+			return err
+		}
+		m := &eventspb.AccountPack{}
+		if err := proto.Unmarshal(value, m); err != nil { // its campaigns begin anew, and it is written again
+			x.problem(account, fmt.Errorf("pack %d cannot be decoded, and its campaigns begin anew: %w", part, err))
+			m = &eventspb.AccountPack{Account: account, Part: int32(part)}
+		}
+		packs[account] = append(packs[account], m)
 		return nil
 	})
 	if err != nil {
@@ -112,6 +122,13 @@ func (x *task) load(h handler) error {
 		}
 	}
 	return nil
+}
+
+// problem reports a problem of an account.
+func (x *task) problem(account string, err error) {
+	if x.cfg.Problem != nil {
+		x.cfg.Problem(account, err)
+	}
 }
 
 // setVersions takes the versions of the budgets of an account.
@@ -219,8 +236,12 @@ func (x *task) prepare(bucket, atMs int64) (ticks []tick) {
 		return nil
 	}
 	for _, a := range x.buckets[bucket] {
-		if q, ok := a.Prepare(atMs); ok {
+		q, ok := a.Prepare(atMs)
+		if ok {
 			ticks = append(ticks, tick{a, pack.Signals{AtMs: atMs, Query: q}})
+		}
+		if err := a.Err(); err != nil {
+			x.problem(a.Name(), err)
 		}
 	}
 	x.busy[bucket] = len(ticks) > 0

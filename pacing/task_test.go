@@ -1,10 +1,13 @@
 package pacing
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -271,6 +274,53 @@ func TestCrash(t *testing.T) {
 				t.Errorf("a step of %g", step)
 			}
 			last = m
+		}
+	})
+}
+
+// TestProblems: the campaigns of a pack that cannot be decoded begin anew, and other accounts go
+// on. An account whose time zone is not known here is reported at each tick.
+func TestProblems(t *testing.T) {
+	inBubble(t, []string{"acme", "bcme"}, func(p *pacedTask) {
+		p.run(20)
+		var problems []string
+		cfg := ProcessorConfig{Spend: p.spend.read, Problem: func(account string, err error) {
+			problems = append(problems, account+": "+err.Error())
+		}}
+		x := &task{
+			cfg: &cfg, packs: packTable(), pacer: control.NewPacer(control.Config{}), accounts: map[string]*pack.Account{}, counts: map[string]int{},
+		}
+		x.Range = func(table byte, from, to []byte, fn func(key, value []byte) error) error {
+			return p.Range(table, from, to, func(key, value []byte) error {
+				if table == TablePacks && bytes.HasPrefix(key, []byte("acme")) {
+					value = []byte{0xff}
+				}
+				return fn(key, value)
+			})
+		}
+		err := x.load(handler{budgets: budgetTable(), changed: x.setVersions})
+		if err != nil || len(problems) != 1 || !strings.HasPrefix(problems[0], "acme: pack 0 cannot be decoded, and its campaigns begin anew: ") {
+			t.Fatalf("%v, %q", err, problems)
+		}
+		for account, unread := range map[string]bool{"acme": true, "bcme": false} { // the pack of the owner before has a time of the spend
+			x.busy = [Buckets]bool{}
+			ticks := x.prepare(Bucket(account), time.Now().UnixMilli())
+			at := slices.IndexFunc(ticks, func(k tick) bool { return k.Name() == account })
+			ticks[at].Unread = true
+			ticks[at].Step(&ticks[at].Signals)
+			if m := ticks[at].Pack(0); m.GetUnread() != unread {
+				t.Errorf("%s: %v", account, m)
+			}
+		}
+		d := &budget.Document{Account: "acme", Version: 2, Zone: "Mars/Base", Currency: "EUR"}
+		x.setVersions("acme", budget.Versions{}.Add(d))
+		problems = nil
+		for range 2 {
+			x.busy = [Buckets]bool{}
+			x.prepare(Bucket("acme"), time.Now().UnixMilli())
+		}
+		if len(problems) != 2 || !strings.Contains(problems[1], "acme: the time zone of version 2 of the budgets: unknown time zone Mars/Base") {
+			t.Errorf("%q", problems)
 		}
 	})
 }

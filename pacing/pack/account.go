@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -44,7 +45,8 @@ type Account struct {
 	nodes  []node // shared budgets, campaigns and arms, each in the order of the document
 	layout *layout
 	parts  []part
-	former int // number of parts that may have been written, of the nodes before
+	err    error // why the document in force cannot be used
+	former int   // number of parts that may have been written, of the nodes before
 
 	// Of the last tick.
 	atMs    int64
@@ -74,6 +76,9 @@ func (a *Account) Campaigns() int {
 	}
 	return len(a.doc.Campaigns)
 }
+
+// Err returns why the last Prepare returned false although budgets are in force, nil otherwise.
+func (a *Account) Err() error { return a.err }
 
 // SetVersions sets the versions of the account's budgets. They count from the next Prepare on,
 // which keeps those that are needed. A version that is in force already stays as it is.
@@ -113,15 +118,17 @@ func (a *Account) Restore(packs []*eventspb.AccountPack) {
 }
 
 // Prepare brings documents and days up to a time, Unix ms, and returns the spend that Step needs.
-// ok is false if no budgets are in force: there is no Step then. Its time zone must exist.
+// ok is false if no budgets are in force, or for the reason of Err: there is no Step then.
 func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
 	a.versions = a.versions.From(atMs - KeepVersions.Milliseconds())
+	a.err = nil
 	switch d := a.versions.At(atMs); {
 	case d == nil:
 		return q, false
 	case d != a.doc:
 		loc, err := time.LoadLocation(d.Zone)
-		if err != nil { // a document is checked before it is stored
+		if err != nil { // a document is checked before it is stored, maybe with other time zones
+			a.err = fmt.Errorf("the time zone of version %d of the budgets: %w", d.Version, err)
 			return q, false
 		}
 		a.doc, a.loc = d, loc

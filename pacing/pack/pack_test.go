@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -370,6 +371,24 @@ func TestVersions(t *testing.T) {
 	tick(t, a, noon()+26*3_600_000)
 	if got := a.doc.Version; got != 4 {
 		t.Errorf("version %d is in force on the next day", got)
+	}
+}
+
+// TestZone: a document whose time zone is not known here is not used, and the reason is known.
+func TestZone(t *testing.T) {
+	d := document(t, 1, nil, budget.Campaign{ID: "spring", Limit: daily(1)})
+	d.Zone = "Mars/Base"
+	a := New("acme", control.NewPacer(control.Config{}))
+	if _, ok := a.Prepare(noon()); ok || a.Err() != nil {
+		t.Errorf("without budgets: %t, %v", ok, a.Err())
+	}
+	a.SetVersions(budget.Versions{}.Add(d))
+	if _, ok := a.Prepare(noon()); ok || a.Err() == nil || !strings.Contains(a.Err().Error(), "version 1 of the budgets: unknown time zone Mars/Base") {
+		t.Errorf("%t, %v", ok, a.Err())
+	}
+	a.SetVersions(a.versions.Add(document(t, 2, nil, budget.Campaign{ID: "spring", Limit: daily(1)})))
+	if _, ok := a.Prepare(noon()); !ok || a.Err() != nil {
+		t.Errorf("with a known one: %t, %v", ok, a.Err())
 	}
 }
 

@@ -109,15 +109,33 @@ func (p pacingPart) Run(ctx context.Context) error {
 // spendReader returns the SpendReader of a cache. It logs at most once a minute that the spend
 // cannot be read.
 func spendReader(cache *spendcache.Cache, log *zerolog.Logger) pacing.SpendReader {
-	var logged atomic.Int64 // Unix seconds of the last line
+	var m minute
 	return func(ctx context.Context, q pacing.SpendQuery, fn func(*pack.Row)) (pacing.Reading, error) {
 		r, err := readSpend(ctx, cache, q, fn)
-		now, last := time.Now().Unix(), logged.Load()
-		if err != nil && ctx.Err() == nil && now-last >= 60 && logged.CompareAndSwap(last, now) {
+		if err != nil && ctx.Err() == nil && m.first() {
 			log.Warn().Str("account", q.Account).Err(err).Msg("spend_unread")
 		}
 		return r, err
 	}
+}
+
+// accountProblem returns the ProcessorConfig.Problem that logs, at most once a minute.
+func accountProblem(log *zerolog.Logger) func(account string, err error) {
+	var m minute
+	return func(account string, err error) {
+		if m.first() {
+			log.Warn().Str("account", account).Err(err).Msg("account_problem")
+		}
+	}
+}
+
+// minute limits lines to one a minute.
+type minute struct{ logged atomic.Int64 } // Unix seconds of the last line
+
+// first reports whether a line may be logged now, which counts as logged.
+func (m *minute) first() bool {
+	now, last := time.Now().Unix(), m.logged.Load()
+	return now-last >= 60 && m.logged.CompareAndSwap(last, now)
 }
 
 func readSpend(ctx context.Context, cache *spendcache.Cache, q pacing.SpendQuery, fn func(*pack.Row)) (pacing.Reading, error) {
@@ -148,7 +166,7 @@ func newPacingPart(s *Setup) (Part, error) {
 		own = cache
 	}
 	cfg := Pacing(s.Config)
-	cfg.Spend = spendReader(cache, &s.Log)
+	cfg.Spend, cfg.Problem = spendReader(cache, &s.Log), accountProblem(&s.Log)
 	proc, err := cfg.Processor()
 	if err != nil {
 		return nil, err
