@@ -47,9 +47,7 @@ func (f *BudgetReader) Partitions() int32 { return f.Shards }
 // Budgets implements BudgetSource.
 func (f *BudgetReader) Budgets(ctx context.Context, account string, stale time.Duration) (v budget.Versions, at *weirpb.AsOf, err error) {
 	r := &snapshotReader{state: f.State, partition: events.Shard(account, f.Shards), maxStaleness: stale}
-	entries, err := r.untilOneSnapshot(func() ([]Entry, error) {
-		return r.all(ctx, pacing.TableBudgets, budget.AccountPrefix(nil, account))
-	})
+	entries, err := r.prefix(ctx, pacing.TableBudgets, budget.AccountPrefix(nil, account))
 	if err != nil {
 		return v, r.asOf, err
 	}

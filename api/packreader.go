@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -30,9 +29,7 @@ type packs []*eventspb.AccountPack
 // account returns the packs of an account, of one snapshot. An account that is not paced has none.
 func (f *PackReader) account(ctx context.Context, account string, stale time.Duration) (packs, *weirpb.AsOf, error) {
 	r := &snapshotReader{state: f.State, partition: events.Shard(account, f.Shards), maxStaleness: stale}
-	entries, err := r.untilOneSnapshot(func() ([]Entry, error) {
-		return r.all(ctx, pacing.TablePacks, budget.AccountPrefix(nil, account))
-	})
+	entries, err := r.prefix(ctx, pacing.TablePacks, budget.AccountPrefix(nil, account))
 	if err != nil {
 		return nil, r.asOf, err
 	}
@@ -138,27 +135,6 @@ func (f *PackReader) shard(ctx context.Context, p int32, maxStaleness time.Durat
 			return res.Msg.GetShards()[0], nil
 		},
 	}.run(ctx, r)
-}
-
-// eachPage calls fn for each page from q on. The pages may be of several snapshots.
-func eachPage(ctx context.Context, s pager, q PageQuery, fn func(*Page) error) error {
-	for {
-		page, err := s.Page(ctx, q)
-		if err != nil {
-			return err
-		}
-		if err := fn(page); err != nil {
-			return err
-		}
-		n := len(page.Entries)
-		switch {
-		case !page.More:
-			return nil
-		case n == 0:
-			return sourceBug("a page of partition %d is empty but not the last", q.Partition)
-		}
-		q.From = append(slices.Clone(page.Entries[n-1].Key), 0)
-	}
 }
 
 // countShard counts the campaigns of a partition that s has, and the accounts that are not paced.

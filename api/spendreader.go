@@ -80,6 +80,27 @@ type pager interface {
 	Page(context.Context, PageQuery) (*Page, error)
 }
 
+// eachPage calls fn for each page from q on. The pages may be of several snapshots.
+func eachPage(ctx context.Context, s pager, q PageQuery, fn func(*Page) error) error {
+	for {
+		page, err := s.Page(ctx, q)
+		if err != nil {
+			return err
+		}
+		if err := fn(page); err != nil {
+			return err
+		}
+		n := len(page.Entries)
+		switch {
+		case !page.More:
+			return nil
+		case n == 0:
+			return sourceBug("a page of partition %d is empty but not the last", q.Partition)
+		}
+		q.From = append(slices.Clone(page.Entries[n-1].Key), 0)
+	}
+}
+
 // errCommitted means that a commit happened between two pages.
 var errCommitted = errors.New("a commit came between two pages")
 
@@ -128,22 +149,25 @@ func (r *snapshotReader) all(ctx context.Context, table byte, prefix []byte) (en
 	q := PageQuery{
 		Partition: r.partition, Table: table, From: prefix, To: stream.PrefixEnd(prefix), Limit: MaxPageKeys, MaxStaleness: r.maxStaleness,
 	}
-	for {
-		page, err := r.state.Page(ctx, q)
-		if err != nil {
-			return nil, err
-		}
+	err = eachPage(ctx, r.state, q, func(page *Page) error {
 		if r.asOf == nil {
 			r.asOf = page.AsOf
 		}
 		if page.AsOf.ChangelogNext != r.asOf.ChangelogNext || page.AsOf.OwnerEpoch != r.asOf.OwnerEpoch {
-			return nil, errCommitted
+			return errCommitted
 		}
-		if entries = append(entries, page.Entries...); !page.More {
-			return entries, nil
-		}
-		q.From = append(slices.Clone(entries[len(entries)-1].Key), 0)
+		entries = append(entries, page.Entries...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	return entries, nil
+}
+
+// prefix is all, of one snapshot.
+func (r *snapshotReader) prefix(ctx context.Context, table byte, prefix []byte) ([]Entry, error) {
+	return r.untilOneSnapshot(func() ([]Entry, error) { return r.all(ctx, table, prefix) })
 }
 
 // shards returns the partitions that can have the account's records: all if account is empty.

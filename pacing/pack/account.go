@@ -69,14 +69,6 @@ func New(name string, pacer *control.Pacer) *Account { return &Account{name: nam
 // Name returns the account.
 func (a *Account) Name() string { return a.name }
 
-// Campaigns returns the number of campaigns of the document in force.
-func (a *Account) Campaigns() int {
-	if a.doc == nil {
-		return 0
-	}
-	return len(a.doc.Campaigns)
-}
-
 // Err returns why the last Prepare returned false although budgets are in force, nil otherwise.
 func (a *Account) Err() error { return a.err }
 
@@ -149,7 +141,23 @@ func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
 			}
 		}
 	}
+	a.clock(atMs)
 	return a.query(), true
+}
+
+// clock sets times that are later than a tick back to it: the clock was set back, or that of the
+// owner before was ahead.
+func (a *Account) clock(atMs int64) {
+	a.readMs = min(a.readMs, atMs)
+	for i := range a.parts {
+		a.parts[i].writtenMs = min(a.parts[i].writtenMs, atMs)
+	}
+	for i := range a.nodes {
+		p := &a.nodes[i].pace
+		if p.AtMs = min(p.AtMs, atMs); events.Day(p.Day) > a.day { // the day begins again
+			p.AtMs = min(p.AtMs, atMs-1)
+		}
+	}
 }
 
 // query returns the spend that is needed now.
@@ -204,54 +212,37 @@ func (a *Account) makeNodes() {
 		}
 	}
 	a.restored = nil
-	a.nodes = make([]node, 0, len(a.doc.Shared)+len(a.doc.Campaigns))
-	up := func(id string) int32 {
-		i, ok := slices.BinarySearchFunc(a.doc.Shared, id, func(s budget.Shared, id string) int { return compare(s.ID, id) })
-		if !ok {
-			return none
-		}
-		return int32(i)
-	}
+	a.layout = newLayout(a.doc)
+	a.nodes = make([]node, 0, len(a.layout.up))
 	below := make([]uint64, len(a.doc.Shared)) // hashes of the campaigns below shared budgets
 	for i := range a.doc.Campaigns {
-		c := &a.doc.Campaigns[i]
-		for at := up(c.Shared); at != none; at = up(a.doc.Shared[at].Parent) {
-			below[at] = 31*below[at] + xxhash.Sum64String(c.ID)
+		hash := xxhash.Sum64String(a.doc.Campaigns[i].ID)
+		for at := a.layout.up[len(a.doc.Shared)+i]; at != none; at = a.layout.up[at] {
+			below[at] = 31*below[at] + hash
 		}
 	}
 	for i := range a.doc.Shared {
 		s := &a.doc.Shared[i]
-		a.addNode(node{
-			nodeKey: nodeKey{kind: shared, id: s.ID}, up: up(s.Parent), limit: &s.Limit, paced: s.Limit.Kind != budget.None,
-			hash: below[i],
-		}, before)
+		key := nodeKey{kind: shared, id: s.ID}
+		a.addNode(node{nodeKey: key, limit: &s.Limit, paced: s.Limit.Kind != budget.None, hash: below[i]}, before)
 	}
 	for i := range a.doc.Campaigns {
 		c := &a.doc.Campaigns[i]
-		a.addNode(node{
-			nodeKey: nodeKey{kind: campaign, id: c.ID}, up: up(c.Shared), limit: &c.Limit, paced: c.Limit.Kind != budget.None,
-		}, before)
+		key := nodeKey{kind: campaign, id: c.ID}
+		a.addNode(node{nodeKey: key, limit: &c.Limit, paced: c.Limit.Kind != budget.None}, before)
 	}
-	l := &layout{doc: a.doc}
 	for i := range a.doc.Campaigns {
 		c := &a.doc.Campaigns[i]
-		l.armsAt = append(l.armsAt, int32(len(a.nodes)))
 		for _, x := range c.Arms {
-			a.addNode(node{
-				nodeKey: nodeKey{arm, c.ID, x.ID}, up: int32(len(a.doc.Shared) + i), share: x, paced: c.Limit.Kind != budget.None,
-			}, before)
+			a.addNode(node{nodeKey: nodeKey{arm, c.ID, x.ID}, share: x, paced: c.Limit.Kind != budget.None}, before)
 		}
 	}
-	l.armsAt = append(l.armsAt, int32(len(a.nodes)))
-	for i := range a.nodes {
-		l.up = append(l.up, a.nodes[i].up)
-	}
-	a.layout = l
 	a.makeParts()
 }
 
+// addNode adds the next node of the layout.
 func (a *Account) addNode(n node, before map[nodeKey]*node) {
-	n.limited, n.known = none, true
+	n.up, n.limited, n.known = a.layout.up[len(a.nodes)], none, true
 	if n.limit != nil {
 		n.hash = limitHash(n.limit, a.doc, n.hash)
 	}

@@ -172,41 +172,22 @@ func (a *Account) record(n *node) *eventspb.PacedNode {
 		}
 	}
 	if n.paced {
-		p := &n.pace
-		m.State = &eventspb.PaceState{
-			Probability: p.Probability, Multiplier: p.Multiplier, Dual: p.Dual, Cost: p.Cost, Need: p.Need, Error: p.Error,
-			Day: p.Day, AtMs: p.AtMs, Budget: p.Budget, Planned: p.Planned, Closed: p.Closed, Open: p.Open, Tiny: p.Tiny,
-			Action: p.Action, Rate: p.Rate, Allowance: p.Allowance, AnchorSpent: p.AnchorSpent, AnchorPlanned: p.AnchorPlanned,
-			Chance: p.Chance, Ticks: p.Ticks,
-		}
+		m.State = paceRecord(&n.pace)
 	}
 	return m
 }
 
 // restored returns the node of a record.
 func restored(m *eventspb.PacedNode, key nodeKey) *node {
-	s := m.GetState()
 	n := &node{
 		nodeKey: key, micros: m.GetBudgetMicros(), spent: m.GetSpentMicros(), last: m.GetSpentMicros(), hash: m.GetLimitHash(),
 		reason: control.Reason(m.GetReason()), known: m.GetLimitHash() != 0 || key.kind == arm,
 		params: control.Params{Open: m.GetOpen(), Probability: m.GetProbability(), Multiplier: m.GetMultiplier()},
 	}
 	n.written = n.params
-	n.pace = restoredPace(s)
+	n.pace = restoredPace(m.GetState())
 	if !n.pace.Valid() || !n.params.Valid() { // it begins again
 		return &node{nodeKey: key}
 	}
 	return n
-}
-
-func restoredPace(s *eventspb.PaceState) control.Pace {
-	return control.Pace{
-		State: control.State{
-			Probability: s.GetProbability(), Multiplier: s.GetMultiplier(), Dual: s.GetDual(), Cost: s.GetCost(), Need: s.GetNeed(),
-			Error: s.GetError(),
-		},
-		Day: s.GetDay(), AtMs: s.GetAtMs(), Budget: s.GetBudget(), Planned: s.GetPlanned(), Closed: s.GetClosed(), Open: s.GetOpen(),
-		Tiny: s.GetTiny(), Action: s.GetAction(), Rate: s.GetRate(), Allowance: s.GetAllowance(), AnchorSpent: s.GetAnchorSpent(),
-		AnchorPlanned: s.GetAnchorPlanned(), Chance: s.GetChance(), Ticks: s.GetTicks(),
-	}
 }

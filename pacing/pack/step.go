@@ -2,13 +2,10 @@ package pack
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/pacing/control"
 )
-
-func compare(a, b string) int { return strings.Compare(a, b) }
 
 // Step paces the account at the time of the last Prepare, and returns the parts that are to be
 // written, in ascending order. They count as written.
@@ -23,7 +20,6 @@ func (a *Account) Step(s *Signals) (parts []int) {
 		a.readMs = readMs
 		a.count(s)
 	}
-	a.readMs = min(a.readMs, s.AtMs) // the clock may have been ahead
 	a.atMs, a.ageMs = s.AtMs, s.AtMs-a.readMs
 	scale := 1.0 // of the cost, from the time between two readings to the time between two steps
 	if sinceMs > 0 && tickMs > 0 {
@@ -68,13 +64,8 @@ func (a *Account) step(n *node, planned, scale float64) {
 		Cost: max(0, float64(n.spent-n.last)) * scale, Delayed: true, Limited: n.limited != none,
 	}
 	day := n.pace.Day
-	switch {
-	case events.Day(day) > a.day: // the clock was ahead: the day begins again
-		n.pace.AtMs = min(n.pace.AtMs, a.atMs-1)
-	case !n.cost && events.Day(day) == a.day: // no time has passed: the parameters stay
+	if !n.cost && events.Day(day) == a.day { // no time has passed: the parameters stay
 		n.pace.AtMs = a.atMs
-	default:
-		n.pace.AtMs = min(n.pace.AtMs, a.atMs)
 	}
 	before := n.reason
 	n.pace, _, n.reason = a.pacer.Step(n.pace, o)
@@ -99,7 +90,6 @@ func (a *Account) limit(n *node) {
 func (a *Account) toWrite() (list []int) {
 	for i := range a.parts {
 		p := &a.parts[i]
-		p.writtenMs = min(p.writtenMs, a.atMs)
 		if p.writtenMs == 0 || a.atMs-p.writtenMs >= WriteAfter.Milliseconds() || a.moved(p) {
 			p.writtenMs = a.atMs
 			list = append(list, i)

@@ -3,6 +3,7 @@ package pack
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
@@ -77,9 +78,34 @@ type layout struct {
 	armsAt []int32 // by campaign: its first arm; one more behind the last
 }
 
+func newLayout(d *budget.Document) *layout {
+	l := &layout{doc: d}
+	below := func(id string) { // adds a node below a shared budget
+		i, ok := slices.BinarySearchFunc(d.Shared, id, func(s budget.Shared, id string) int { return strings.Compare(s.ID, id) })
+		if !ok {
+			i = none
+		}
+		l.up = append(l.up, int32(i))
+	}
+	for i := range d.Shared {
+		below(d.Shared[i].Parent)
+	}
+	for i := range d.Campaigns {
+		below(d.Campaigns[i].Shared)
+	}
+	for i := range d.Campaigns {
+		l.armsAt = append(l.armsAt, int32(len(l.up)))
+		for range d.Campaigns[i].Arms {
+			l.up = append(l.up, int32(len(d.Shared)+i))
+		}
+	}
+	l.armsAt = append(l.armsAt, int32(len(l.up)))
+	return l
+}
+
 // campaignAt returns the number of a campaign, and its node.
 func (l *layout) campaignAt(id string) (at, node int, ok bool) {
-	at, ok = slices.BinarySearchFunc(l.doc.Campaigns, id, func(c budget.Campaign, id string) int { return compare(c.ID, id) })
+	at, ok = slices.BinarySearchFunc(l.doc.Campaigns, id, func(c budget.Campaign, id string) int { return strings.Compare(c.ID, id) })
 	return at, len(l.doc.Shared) + at, ok
 }
 
