@@ -251,6 +251,15 @@ func (c *Client) ListHealth(ctx context.Context) (*weirpb.ListHealthResponse, er
 	return call(ctx, c, callTimeout, c.spend.ListHealth, &weirpb.ListHealthRequest{})
 }
 
+// GetParameters returns the parameters of the campaigns of an account from the spend cache of the
+// process.
+func (c *Client) GetParameters(ctx context.Context, req *weirpb.GetParametersRequest) (*weirpb.GetParametersResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, callTimeout, c.cache.GetParameters, req)
+}
+
 // GetAccount returns the spend of an account from the spend cache of the process.
 func (c *Client) GetAccount(ctx context.Context, req *weirpb.GetAccountRequest) (*weirpb.GetAccountResponse, error) {
 	if c.addrErr != nil {

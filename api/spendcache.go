@@ -38,6 +38,9 @@ type SpendCacheSource interface {
 	// the same order and ordered as those of Account. A dataset that cannot be read has no rows,
 	// and the reason in Unread. If the cache cannot be read, the error is ErrNoDataset.
 	Rows(ctx context.Context, q CacheQuery) (*weirpb.ShardDatasets, [][]*eventspb.Spend, error)
+	// Packs returns how an account is paced, with the parts of the account in order. An account
+	// that is not paced has none. If the packs cannot be read, the error is ErrNoDataset.
+	Packs(ctx context.Context, account string) ([]*eventspb.AccountPack, error)
 }
 
 // CacheQuery selects rows of an account.
@@ -178,12 +181,16 @@ func noSpendCache() error {
 		"this process has no spend cache: send the request to a process with the role spendcache, such as `weir run --roles spend`")
 }
 
+func noAccount() error {
+	return invalid("the request has no account: set account, such as {\"account\":\"acme\"}")
+}
+
 // newCacheQuery returns a validated query.
 func newCacheQuery(m *weirpb.GetAccountRequest, now time.Time) (q CacheQuery, err error) {
 	q = CacheQuery{Account: m.GetAccount(), Campaigns: m.GetCampaigns(), Parts: m.GetParts(), Limit: maxCacheRows}
 	switch {
 	case q.Account == "":
-		return q, invalid("the request has no account: set account, such as {\"account\":\"acme\"}")
+		return q, noAccount()
 	case len(q.Campaigns) > maxCacheCampaigns:
 		return q, invalid("the request has %d campaigns: use at most %d, or none for all", len(q.Campaigns), maxCacheCampaigns)
 	}

@@ -29,6 +29,11 @@ type fakeCache struct {
 	mu      sync.Mutex
 	asked   CacheQuery // guarded by mu
 	away    bool
+	packs   []*eventspb.AccountPack
+}
+
+func (f *fakeCache) Packs(context.Context, string) ([]*eventspb.AccountPack, error) {
+	return f.packs, f.err
 }
 
 func (f *fakeCache) Away(string) bool { return f.away }

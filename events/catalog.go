@@ -122,6 +122,10 @@ func PacingCatalog(dc string, l Layout) []stream.Topic {
 				"the changelog of pacing",
 		},
 		{
+			Name: l.Name(PacingAlertsTopic), Key: "account", Partitions: shards, Cleanup: stream.CleanupDelete, Retention: 30 * day,
+			Doc: "BudgetAlert: a budget of a day is spent in part, or runs out early; partition = Shard(account)",
+		},
+		{
 			Name: l.Name(PacingDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: stream.CleanupCompact,
 			Config: stream.DeadLetterTopic("", 0).Config,
 			Doc:    "a rejected record of budgets, with its bytes, origin and reason; a tombstone marks it as resolved",

@@ -30,8 +30,9 @@ func CopiedBudgetsTopic(dc string) string { return BudgetsTopic + ".from." + dc 
 
 // Application and topics of pacing, in generation 1.
 const (
-	PacingApp      = "pacing"
-	PacingDLQTopic = "pacing.dlq" // rejected records
+	PacingApp         = "pacing"
+	PacingAlertsTopic = "pacing.alerts" // budgets that are spent in part, or run out early
+	PacingDLQTopic    = "pacing.dlq"    // rejected records
 )
 
 // PacingTopic returns the topic, in generation 1, of how datacentre dc paces campaigns: the

@@ -3,7 +3,8 @@
 //
 //	ads.budgets ─────────────┐                    ┌─▶ pacing.by.<dc>  packs, versions of budgets
 //	ads.budgets.from.<dc> ───┴─▶ fold ─▶ accounts ┤                   (changelog)
-//	spend of the accounts ─────▶ tick ──────┘     └─▶ pacing.dlq      refused records
+//	spend of the accounts ─────▶ tick ──────┘     ├─▶ pacing.alerts   alerts of budgets
+//	                                              └─▶ pacing.dlq      refused records
 //
 // # Budgets
 //
@@ -41,7 +42,7 @@
 // # What it does not do
 //
 // Packs are written for the own datacentre: those of another one are not served in its place. It
-// knows no ads that were shown and not charged. It raises no alerts. The spend is read from a cache
+// knows no ads that were shown and not charged. The spend is read from a cache
 // of this process, so a replay of the inputs gives the budgets and not the packs. Replaced versions
 // stay in ads.budgets for ever: a version with a hundred campaigns takes about 3 KB. The topics of
 // another generation (spend.generation) begin without budgets: import them again.

@@ -16,8 +16,8 @@ type ProcessorConfig struct {
 	Layout events.Layout
 	// Spend reads the spend of accounts. Defaults to none: budgets are kept, and nothing is paced.
 	Spend SpendReader
-	// Problem is called if an account cannot be paced, or begins anew: the time zone of its budgets
-	// is not known to this process, or a pack cannot be decoded. It is called again each
+	// Problem is called if an account cannot be paced, or begins again: the time zone of its
+	// budgets is not known to this process, or a pack cannot be decoded. It is called again each
 	// control.Tick while an account cannot be paced. Defaults to nothing.
 	Problem func(account string, err error)
 	// Controller is the rule by which campaigns are paced. Defaults to control.Ratio.
@@ -38,9 +38,13 @@ func (p ProcessorConfig) Processor() (stream.Processor, error) {
 	}
 	return stream.Processor{
 		App: l.Name(events.PacingApp), Partitions: l.Partitions(), Inputs: inputs, Changelog: l.Name(events.PacingTopic(p.DC)),
-		DLQ: l.Name(events.PacingDLQTopic), New: stream.FromSource(0, p.open), Tables: tables(l.Partitions()), Canonical: canonical,
+		Outputs: []stream.Output{{Name: alertsOutput, Topic: l.Name(events.PacingAlertsTopic), Partitioner: events.ShardBytes}},
+		DLQ:     l.Name(events.PacingDLQTopic), New: stream.FromSource(0, p.open), Tables: tables(l.Partitions()), Canonical: canonical,
 	}, nil
 }
+
+// alertsOutput is the name of the output of alerts.
+const alertsOutput = "alerts"
 
 // canonical leaves out the packs: they depend on the spend and on the time, which no input has.
 func canonical(table byte, _, value []byte) []byte {

@@ -29,6 +29,7 @@ const (
 	countUnread = "unread_ticks"  // of those, the ones whose spend could not be read
 	countLate   = "late_buckets"  // ticks of buckets that were left out: those before had not ended
 	countPacks  = "packs"         // that were written
+	countAlerts = "alerts"        // of budgets
 )
 
 // SpendQuery is the spend that a SpendReader reads: rows of an account from a budget day on.
@@ -106,8 +107,8 @@ func (x *task) load(h handler) error {
 			return err
 		}
 		m := &eventspb.AccountPack{}
-		if err := proto.Unmarshal(value, m); err != nil { // its campaigns begin anew, and it is written again
-			x.problem(account, fmt.Errorf("pack %d cannot be decoded, and its campaigns begin anew: %w", part, err))
+		if err := proto.Unmarshal(value, m); err != nil { // its campaigns begin again, and it is written again
+			x.problem(account, fmt.Errorf("pack %d cannot be decoded, and its campaigns begin again: %w", part, err))
 			m = &eventspb.AccountPack{Account: account, Part: int32(part)}
 		}
 		packs[account] = append(packs[account], m)
@@ -248,6 +249,17 @@ func (x *task) prepare(bucket, atMs int64) (ticks []tick) {
 	return ticks
 }
 
+// alert writes an alert. Its pack is written in the same transaction.
+func (x *task) alert(ch *stream.Changes, m *eventspb.BudgetAlert) {
+	value, err := proto.Marshal(m)
+	if err != nil {
+		ch.Fail(fmt.Errorf("encode an alert of account %q: %w", m.GetAccount(), err))
+		return
+	}
+	ch.Emit(alertsOutput, stream.Message{Key: []byte(m.GetAccount()), Value: value, TimeMs: m.GetAtMs()})
+	x.counts[countAlerts]++
+}
+
 // step steps the accounts of a bucket, and writes the packs that are to be written.
 func (x *task) step(c stream.Commit, ch *stream.Changes, bucket int64, ticks []tick) {
 	x.mu.Lock()
@@ -262,6 +274,10 @@ func (x *task) step(c stream.Commit, ch *stream.Changes, bucket int64, ticks []t
 			x.packs.Put(ch, AppendPackKey(nil, t.Name(), part), m)
 			written = true
 			x.counts[countPacks]++
+		}
+		for _, m := range t.Alerts() {
+			m.WriterDc = x.cfg.DC
+			x.alert(ch, m)
 		}
 		for _, part := range t.Former() {
 			x.packs.Delete(ch, AppendPackKey(nil, t.Name(), part))

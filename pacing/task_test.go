@@ -278,7 +278,7 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// TestProblems: the campaigns of a pack that cannot be decoded begin anew, and other accounts go
+// TestProblems: the campaigns of a pack that cannot be decoded begin again, and other accounts go
 // on. An account whose time zone is not known here is reported at each tick.
 func TestProblems(t *testing.T) {
 	inBubble(t, []string{"acme", "bcme"}, func(p *pacedTask) {
@@ -299,7 +299,7 @@ func TestProblems(t *testing.T) {
 			})
 		}
 		err := x.load(handler{budgets: budgetTable(), changed: x.setVersions})
-		if err != nil || len(problems) != 1 || !strings.HasPrefix(problems[0], "acme: pack 0 cannot be decoded, and its campaigns begin anew: ") {
+		if err != nil || len(problems) != 1 || !strings.HasPrefix(problems[0], "acme: pack 0 cannot be decoded, and its campaigns begin again: ") {
 			t.Fatalf("%v, %q", err, problems)
 		}
 		for account, unread := range map[string]bool{"acme": true, "bcme": false} { // the pack of the owner before has a time of the spend

@@ -36,6 +36,8 @@ type Config struct {
 	// Layout is that of the topics of the spend counter. Defaults to generation 1 with the default
 	// number of shards.
 	Layout events.Layout
+	// Pacing is whether the cache also follows how this datacentre paces campaigns, for Packs.
+	Pacing bool
 	// Selection has the thresholds. Local and Ring are set by New.
 	Selection selection.Config
 	// FS is the file system of Dir. Defaults to the operating system's.
@@ -108,8 +110,14 @@ func (c Config) Topics() (names []string) {
 	for _, dc := range c.datasets() {
 		names = append(names, c.topic(dc))
 	}
+	if c.Pacing {
+		names = append(names, c.packs())
+	}
 	return names
 }
+
+// packs returns the topic of how this datacentre paces campaigns.
+func (c *Config) packs() string { return c.Layout.Name(events.PacingTopic(c.DC)) }
 
 func (c *Config) follower() follower.Config {
 	f := follower.Config{

@@ -136,7 +136,7 @@ func (x *fixture) config() Config {
 	log := zerolog.New(&x.log)
 	c := Config{
 		Kafka: x.link.Kafka, Dir: "/state", DC: "eu", Ring: ring(), Writers: []string{"us", "ap"}, Layout: events.Layout{Shards: shards},
-		FS: x.fs, Instance: "i", CacheBytes: 1 << 20, MemtableBytes: 1 << 20, Log: &log,
+		Pacing: true, FS: x.fs, Instance: "i", CacheBytes: 1 << 20, MemtableBytes: 1 << 20, Log: &log,
 	}
 	if x.adjust != nil {
 		x.adjust(&c)

@@ -77,7 +77,8 @@ func pacingRow(t pacedText) PacingRow {
 		LimitedBy: r.GetLimitedBy(), LimitedByKind: r.GetLimitedByKind(), Currency: p.GetCurrency(), SpentMicros: r.GetSpentMicros(),
 		Allowance: r.AllowanceMicros, NoBudget: r.GetNoBudget(), NextFlight: r.GetNextFlight(), BudgetDay: p.GetBudgetDay(),
 		BudgetVersion: p.GetBudgetVersion(), PlannedShare: p.GetPlannedShare(), WriterDC: p.GetWriterDc(), TickMs: p.GetTickMs(),
-		AgeMs: p.GetAgeMs(), Dataset: p.GetDataset(), SpendAgeMs: p.GetSpendAgeMs(), Unread: p.GetUnread(), Explanation: strings.Join(t.sentences(), " "),
+		AgeMs: p.GetAgeMs(), Dataset: p.GetDataset(), SpendAgeMs: p.GetSpendAgeMs(), Unread: p.GetUnread(),
+		Explanation: strings.Join(t.sentences(), " "),
 	}
 	if r.GetBudgeted() {
 		row.BudgetMicros, row.PlannedMicros = new(r.GetBudgetMicros()), new(r.GetPlannedMicros())

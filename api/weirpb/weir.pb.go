@@ -1582,10 +1582,10 @@ type AccountPacing struct {
 	Campaigns []*PacedBudget `protobuf:"bytes,15,rep,name=campaigns,proto3" json:"campaigns,omitempty"`
 	// The shared budgets, ordered by id. With a campaign: those that limit it or its arms.
 	Shared []*PacedBudget `protobuf:"bytes,16,rep,name=shared,proto3" json:"shared,omitempty"`
-	Unread bool           `protobuf:"varint,17,opt,name=unread,proto3" json:"unread,omitempty"` // the spend was never read: spend_age_ms is 0, and campaigns with a budget wait for the spend
 	// Later days with spend, YYYY-MM-DD, which is not counted on the budget day: ad servers stamp
 	// another day than that of the account's time zone. In order, at most 7.
 	OtherDays     []string `protobuf:"bytes,18,rep,name=other_days,json=otherDays,proto3" json:"other_days,omitempty"`
+	Unread        bool     `protobuf:"varint,17,opt,name=unread,proto3" json:"unread,omitempty"` // the spend was never read: spend_age_ms is 0, and campaigns with a budget wait for the spend
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1732,18 +1732,18 @@ func (x *AccountPacing) GetShared() []*PacedBudget {
 	return nil
 }
 
-func (x *AccountPacing) GetUnread() bool {
-	if x != nil {
-		return x.Unread
-	}
-	return false
-}
-
 func (x *AccountPacing) GetOtherDays() []string {
 	if x != nil {
 		return x.OtherDays
 	}
 	return nil
+}
+
+func (x *AccountPacing) GetUnread() bool {
+	if x != nil {
+		return x.Unread
+	}
+	return false
 }
 
 // PacedBudget is a campaign, an arm of one, or a shared budget.
@@ -2217,7 +2217,7 @@ type PacingShard struct {
 	AsOf          *AsOf                  `protobuf:"bytes,9,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`                            // its served_by has the owner
 	Unread        int64                  `protobuf:"varint,10,opt,name=unread,proto3" json:"unread,omitempty"`                                  // accounts whose spend was never read
 	// Shared budgets by PacedBudget.reason. Those that have stopped close the gates of campaigns
-	// without a budget of their own, which are no_own_budget in counts.
+	// without a budget of their own: no_own_budget in counts.
 	SharedReasons map[string]int64 `protobuf:"bytes,11,rep,name=shared_reasons,json=sharedReasons,proto3" json:"shared_reasons,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Accounts with budgets in force that have no parameters. A new account is one of them for up to
 	// ten seconds.
@@ -3044,6 +3044,228 @@ func (x *GetAccountResponse) GetParts() []*SpendRow {
 	return nil
 }
 
+type GetParametersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetParametersRequest) Reset() {
+	*x = GetParametersRequest{}
+	mi := &file_weir_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetParametersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetParametersRequest) ProtoMessage() {}
+
+func (x *GetParametersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetParametersRequest.ProtoReflect.Descriptor instead.
+func (*GetParametersRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *GetParametersRequest) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+type GetParametersResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	WriterDc      string                 `protobuf:"bytes,2,opt,name=writer_dc,json=writerDc,proto3" json:"writer_dc,omitempty"` // datacentre of the controller
+	TickMs        int64                  `protobuf:"varint,3,opt,name=tick_ms,json=tickMs,proto3" json:"tick_ms,omitempty"`      // of the controller's newest step that changed something, by its clock, Unix ms; 0: there are no campaigns
+	AgeMs         int64                  `protobuf:"varint,4,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"`         // the time since then, by the clock of this process
+	Campaigns     []*CampaignParameters  `protobuf:"bytes,5,rep,name=campaigns,proto3" json:"campaigns,omitempty"`               // ordered by id
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetParametersResponse) Reset() {
+	*x = GetParametersResponse{}
+	mi := &file_weir_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetParametersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetParametersResponse) ProtoMessage() {}
+
+func (x *GetParametersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetParametersResponse.ProtoReflect.Descriptor instead.
+func (*GetParametersResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *GetParametersResponse) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *GetParametersResponse) GetWriterDc() string {
+	if x != nil {
+		return x.WriterDc
+	}
+	return ""
+}
+
+func (x *GetParametersResponse) GetTickMs() int64 {
+	if x != nil {
+		return x.TickMs
+	}
+	return 0
+}
+
+func (x *GetParametersResponse) GetAgeMs() int64 {
+	if x != nil {
+		return x.AgeMs
+	}
+	return 0
+}
+
+func (x *GetParametersResponse) GetCampaigns() []*CampaignParameters {
+	if x != nil {
+		return x.Campaigns
+	}
+	return nil
+}
+
+// CampaignParameters are how a campaign, or an arm of a campaign, takes part in auctions.
+type CampaignParameters struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Id          string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Open        bool                   `protobuf:"varint,2,opt,name=open,proto3" json:"open,omitempty"`                // the gate: if false, it takes part in no auction
+	Probability float64                `protobuf:"fixed64,3,opt,name=probability,proto3" json:"probability,omitempty"` // that it takes part in an auction
+	Multiplier  float64                `protobuf:"fixed64,4,opt,name=multiplier,proto3" json:"multiplier,omitempty"`   // of its bids
+	Reason      string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`             // of its own parameters, as in PacedBudget
+	AgeMs       int64                  `protobuf:"varint,6,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"` // the time since the parameters were written; at most a minute in ordinary operation
+	// For how long after that its budgets last if it spends as it did then. Absent: no end is known.
+	LastsMs       *int64                `protobuf:"varint,7,opt,name=lasts_ms,json=lastsMs,proto3,oneof" json:"lasts_ms,omitempty"`
+	Arms          []*CampaignParameters `protobuf:"bytes,8,rep,name=arms,proto3" json:"arms,omitempty"` // of a campaign, ordered by id
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CampaignParameters) Reset() {
+	*x = CampaignParameters{}
+	mi := &file_weir_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CampaignParameters) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CampaignParameters) ProtoMessage() {}
+
+func (x *CampaignParameters) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CampaignParameters.ProtoReflect.Descriptor instead.
+func (*CampaignParameters) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *CampaignParameters) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CampaignParameters) GetOpen() bool {
+	if x != nil {
+		return x.Open
+	}
+	return false
+}
+
+func (x *CampaignParameters) GetProbability() float64 {
+	if x != nil {
+		return x.Probability
+	}
+	return 0
+}
+
+func (x *CampaignParameters) GetMultiplier() float64 {
+	if x != nil {
+		return x.Multiplier
+	}
+	return 0
+}
+
+func (x *CampaignParameters) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *CampaignParameters) GetAgeMs() int64 {
+	if x != nil {
+		return x.AgeMs
+	}
+	return 0
+}
+
+func (x *CampaignParameters) GetLastsMs() int64 {
+	if x != nil && x.LastsMs != nil {
+		return *x.LastsMs
+	}
+	return 0
+}
+
+func (x *CampaignParameters) GetArms() []*CampaignParameters {
+	if x != nil {
+		return x.Arms
+	}
+	return nil
+}
+
 // DatasetChoice is which dataset is used for a shard, and why.
 type DatasetChoice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3066,7 +3288,7 @@ type DatasetChoice struct {
 
 func (x *DatasetChoice) Reset() {
 	*x = DatasetChoice{}
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3300,7 @@ func (x *DatasetChoice) String() string {
 func (*DatasetChoice) ProtoMessage() {}
 
 func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3313,7 @@ func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatasetChoice.ProtoReflect.Descriptor instead.
 func (*DatasetChoice) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{37}
+	return file_weir_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DatasetChoice) GetShard() int32 {
@@ -3161,7 +3383,7 @@ type OriginTime struct {
 
 func (x *OriginTime) Reset() {
 	*x = OriginTime{}
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3173,7 +3395,7 @@ func (x *OriginTime) String() string {
 func (*OriginTime) ProtoMessage() {}
 
 func (x *OriginTime) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3186,7 +3408,7 @@ func (x *OriginTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginTime.ProtoReflect.Descriptor instead.
 func (*OriginTime) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{38}
+	return file_weir_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *OriginTime) GetDc() string {
@@ -3213,7 +3435,7 @@ type ListDatasetsRequest struct {
 
 func (x *ListDatasetsRequest) Reset() {
 	*x = ListDatasetsRequest{}
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3447,7 @@ func (x *ListDatasetsRequest) String() string {
 func (*ListDatasetsRequest) ProtoMessage() {}
 
 func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3460,7 @@ func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsRequest.ProtoReflect.Descriptor instead.
 func (*ListDatasetsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{39}
+	return file_weir_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListDatasetsRequest) GetAccount() string {
@@ -3265,7 +3487,7 @@ type ListDatasetsResponse struct {
 
 func (x *ListDatasetsResponse) Reset() {
 	*x = ListDatasetsResponse{}
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3277,7 +3499,7 @@ func (x *ListDatasetsResponse) String() string {
 func (*ListDatasetsResponse) ProtoMessage() {}
 
 func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3290,7 +3512,7 @@ func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsResponse.ProtoReflect.Descriptor instead.
 func (*ListDatasetsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{40}
+	return file_weir_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListDatasetsResponse) GetShards() []*ShardDatasets {
@@ -3317,7 +3539,7 @@ type ShardDatasets struct {
 
 func (x *ShardDatasets) Reset() {
 	*x = ShardDatasets{}
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3329,7 +3551,7 @@ func (x *ShardDatasets) String() string {
 func (*ShardDatasets) ProtoMessage() {}
 
 func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3342,7 +3564,7 @@ func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDatasets.ProtoReflect.Descriptor instead.
 func (*ShardDatasets) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{41}
+	return file_weir_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ShardDatasets) GetChoice() *DatasetChoice {
@@ -3384,7 +3606,7 @@ type Dataset struct {
 
 func (x *Dataset) Reset() {
 	*x = Dataset{}
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3396,7 +3618,7 @@ func (x *Dataset) String() string {
 func (*Dataset) ProtoMessage() {}
 
 func (x *Dataset) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3409,7 +3631,7 @@ func (x *Dataset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dataset.ProtoReflect.Descriptor instead.
 func (*Dataset) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{42}
+	return file_weir_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Dataset) GetDc() string {
@@ -3518,7 +3740,7 @@ type ListHealthRequest struct {
 
 func (x *ListHealthRequest) Reset() {
 	*x = ListHealthRequest{}
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3530,7 +3752,7 @@ func (x *ListHealthRequest) String() string {
 func (*ListHealthRequest) ProtoMessage() {}
 
 func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3543,7 +3765,7 @@ func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthRequest.ProtoReflect.Descriptor instead.
 func (*ListHealthRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{43}
+	return file_weir_proto_rawDescGZIP(), []int{46}
 }
 
 type ListHealthResponse struct {
@@ -3556,7 +3778,7 @@ type ListHealthResponse struct {
 
 func (x *ListHealthResponse) Reset() {
 	*x = ListHealthResponse{}
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3568,7 +3790,7 @@ func (x *ListHealthResponse) String() string {
 func (*ListHealthResponse) ProtoMessage() {}
 
 func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3581,7 +3803,7 @@ func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthResponse.ProtoReflect.Descriptor instead.
 func (*ListHealthResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{44}
+	return file_weir_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListHealthResponse) GetShards() []*ShardHealth {
@@ -3610,7 +3832,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3622,7 +3844,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3635,7 +3857,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{45}
+	return file_weir_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Gap) GetPartition() int32 {
@@ -3681,7 +3903,7 @@ type ShardHealth struct {
 
 func (x *ShardHealth) Reset() {
 	*x = ShardHealth{}
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3693,7 +3915,7 @@ func (x *ShardHealth) String() string {
 func (*ShardHealth) ProtoMessage() {}
 
 func (x *ShardHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3706,7 +3928,7 @@ func (x *ShardHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardHealth.ProtoReflect.Descriptor instead.
 func (*ShardHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{46}
+	return file_weir_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ShardHealth) GetWriterDc() string {
@@ -3824,7 +4046,7 @@ type OriginHealth struct {
 
 func (x *OriginHealth) Reset() {
 	*x = OriginHealth{}
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3836,7 +4058,7 @@ func (x *OriginHealth) String() string {
 func (*OriginHealth) ProtoMessage() {}
 
 func (x *OriginHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3849,7 +4071,7 @@ func (x *OriginHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginHealth.ProtoReflect.Descriptor instead.
 func (*OriginHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{47}
+	return file_weir_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *OriginHealth) GetDc() string {
@@ -3916,7 +4138,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3928,7 +4150,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3941,7 +4163,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{48}
+	return file_weir_proto_rawDescGZIP(), []int{51}
 }
 
 // GetClusterResponse has dc, dcs, topics, partitions and generation of the spend counter. All are
@@ -3963,7 +4185,7 @@ type GetClusterResponse struct {
 
 func (x *GetClusterResponse) Reset() {
 	*x = GetClusterResponse{}
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3975,7 +4197,7 @@ func (x *GetClusterResponse) String() string {
 func (*GetClusterResponse) ProtoMessage() {}
 
 func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3988,7 +4210,7 @@ func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterResponse.ProtoReflect.Descriptor instead.
 func (*GetClusterResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{49}
+	return file_weir_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *GetClusterResponse) GetBrokers() []string {
@@ -4069,7 +4291,7 @@ type LeaseSettings struct {
 
 func (x *LeaseSettings) Reset() {
 	*x = LeaseSettings{}
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4081,7 +4303,7 @@ func (x *LeaseSettings) String() string {
 func (*LeaseSettings) ProtoMessage() {}
 
 func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4094,7 +4316,7 @@ func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSettings.ProtoReflect.Descriptor instead.
 func (*LeaseSettings) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{50}
+	return file_weir_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *LeaseSettings) GetTable() string {
@@ -4142,7 +4364,7 @@ type CreateSavepointRequest struct {
 
 func (x *CreateSavepointRequest) Reset() {
 	*x = CreateSavepointRequest{}
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4154,7 +4376,7 @@ func (x *CreateSavepointRequest) String() string {
 func (*CreateSavepointRequest) ProtoMessage() {}
 
 func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4167,7 +4389,7 @@ func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointRequest.ProtoReflect.Descriptor instead.
 func (*CreateSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{51}
+	return file_weir_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CreateSavepointRequest) GetName() string {
@@ -4198,7 +4420,7 @@ type CreateSavepointResponse struct {
 
 func (x *CreateSavepointResponse) Reset() {
 	*x = CreateSavepointResponse{}
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4210,7 +4432,7 @@ func (x *CreateSavepointResponse) String() string {
 func (*CreateSavepointResponse) ProtoMessage() {}
 
 func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4223,7 +4445,7 @@ func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointResponse.ProtoReflect.Descriptor instead.
 func (*CreateSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{52}
+	return file_weir_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CreateSavepointResponse) GetApp() string {
@@ -4277,7 +4499,7 @@ type ListPartitionsRequest struct {
 
 func (x *ListPartitionsRequest) Reset() {
 	*x = ListPartitionsRequest{}
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4289,7 +4511,7 @@ func (x *ListPartitionsRequest) String() string {
 func (*ListPartitionsRequest) ProtoMessage() {}
 
 func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4302,7 +4524,7 @@ func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsRequest.ProtoReflect.Descriptor instead.
 func (*ListPartitionsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{53}
+	return file_weir_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ListPartitionsRequest) GetApp() string {
@@ -4322,7 +4544,7 @@ type ListPartitionsResponse struct {
 
 func (x *ListPartitionsResponse) Reset() {
 	*x = ListPartitionsResponse{}
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4334,7 +4556,7 @@ func (x *ListPartitionsResponse) String() string {
 func (*ListPartitionsResponse) ProtoMessage() {}
 
 func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4347,7 +4569,7 @@ func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsResponse.ProtoReflect.Descriptor instead.
 func (*ListPartitionsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{54}
+	return file_weir_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ListPartitionsResponse) GetPartitions() []*Partition {
@@ -4375,7 +4597,7 @@ type WaitingRole struct {
 
 func (x *WaitingRole) Reset() {
 	*x = WaitingRole{}
-	mi := &file_weir_proto_msgTypes[55]
+	mi := &file_weir_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4387,7 +4609,7 @@ func (x *WaitingRole) String() string {
 func (*WaitingRole) ProtoMessage() {}
 
 func (x *WaitingRole) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[55]
+	mi := &file_weir_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4400,7 +4622,7 @@ func (x *WaitingRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRole.ProtoReflect.Descriptor instead.
 func (*WaitingRole) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{55}
+	return file_weir_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WaitingRole) GetInstance() string {
@@ -4443,7 +4665,7 @@ type Partition struct {
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_weir_proto_msgTypes[56]
+	mi := &file_weir_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4455,7 +4677,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[56]
+	mi := &file_weir_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4468,7 +4690,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{56}
+	return file_weir_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Partition) GetApp() string {
@@ -4594,7 +4816,7 @@ type PushStatus struct {
 
 func (x *PushStatus) Reset() {
 	*x = PushStatus{}
-	mi := &file_weir_proto_msgTypes[57]
+	mi := &file_weir_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4606,7 +4828,7 @@ func (x *PushStatus) String() string {
 func (*PushStatus) ProtoMessage() {}
 
 func (x *PushStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[57]
+	mi := &file_weir_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4619,7 +4841,7 @@ func (x *PushStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushStatus.ProtoReflect.Descriptor instead.
 func (*PushStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{57}
+	return file_weir_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PushStatus) GetTarget() string {
@@ -4705,7 +4927,7 @@ type CopyStatus struct {
 
 func (x *CopyStatus) Reset() {
 	*x = CopyStatus{}
-	mi := &file_weir_proto_msgTypes[58]
+	mi := &file_weir_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4717,7 +4939,7 @@ func (x *CopyStatus) String() string {
 func (*CopyStatus) ProtoMessage() {}
 
 func (x *CopyStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[58]
+	mi := &file_weir_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4730,7 +4952,7 @@ func (x *CopyStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyStatus.ProtoReflect.Descriptor instead.
 func (*CopyStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{58}
+	return file_weir_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *CopyStatus) GetDc() string {
@@ -4822,7 +5044,7 @@ type CopyResume struct {
 
 func (x *CopyResume) Reset() {
 	*x = CopyResume{}
-	mi := &file_weir_proto_msgTypes[59]
+	mi := &file_weir_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4834,7 +5056,7 @@ func (x *CopyResume) String() string {
 func (*CopyResume) ProtoMessage() {}
 
 func (x *CopyResume) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[59]
+	mi := &file_weir_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4847,7 +5069,7 @@ func (x *CopyResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResume.ProtoReflect.Descriptor instead.
 func (*CopyResume) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{59}
+	return file_weir_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *CopyResume) GetNext() int64 {
@@ -4883,7 +5105,7 @@ type UnreadableInput struct {
 
 func (x *UnreadableInput) Reset() {
 	*x = UnreadableInput{}
-	mi := &file_weir_proto_msgTypes[60]
+	mi := &file_weir_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4895,7 +5117,7 @@ func (x *UnreadableInput) String() string {
 func (*UnreadableInput) ProtoMessage() {}
 
 func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[60]
+	mi := &file_weir_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4908,7 +5130,7 @@ func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreadableInput.ProtoReflect.Descriptor instead.
 func (*UnreadableInput) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{60}
+	return file_weir_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *UnreadableInput) GetTopic() string {
@@ -4943,7 +5165,7 @@ type AppNotRunning struct {
 
 func (x *AppNotRunning) Reset() {
 	*x = AppNotRunning{}
-	mi := &file_weir_proto_msgTypes[61]
+	mi := &file_weir_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4955,7 +5177,7 @@ func (x *AppNotRunning) String() string {
 func (*AppNotRunning) ProtoMessage() {}
 
 func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[61]
+	mi := &file_weir_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4968,7 +5190,7 @@ func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppNotRunning.ProtoReflect.Descriptor instead.
 func (*AppNotRunning) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{61}
+	return file_weir_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *AppNotRunning) GetApp() string {
@@ -4994,7 +5216,7 @@ type SkippedRange struct {
 
 func (x *SkippedRange) Reset() {
 	*x = SkippedRange{}
-	mi := &file_weir_proto_msgTypes[62]
+	mi := &file_weir_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5006,7 +5228,7 @@ func (x *SkippedRange) String() string {
 func (*SkippedRange) ProtoMessage() {}
 
 func (x *SkippedRange) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[62]
+	mi := &file_weir_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5019,7 +5241,7 @@ func (x *SkippedRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedRange.ProtoReflect.Descriptor instead.
 func (*SkippedRange) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{62}
+	return file_weir_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *SkippedRange) GetTopic() string {
@@ -5076,7 +5298,7 @@ type RestoreLeft struct {
 
 func (x *RestoreLeft) Reset() {
 	*x = RestoreLeft{}
-	mi := &file_weir_proto_msgTypes[63]
+	mi := &file_weir_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5088,7 +5310,7 @@ func (x *RestoreLeft) String() string {
 func (*RestoreLeft) ProtoMessage() {}
 
 func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[63]
+	mi := &file_weir_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5101,7 +5323,7 @@ func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreLeft.ProtoReflect.Descriptor instead.
 func (*RestoreLeft) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{63}
+	return file_weir_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *RestoreLeft) GetRecords() int64 {
@@ -5140,7 +5362,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_weir_proto_msgTypes[64]
+	mi := &file_weir_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5152,7 +5374,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[64]
+	mi := &file_weir_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5165,7 +5387,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{64}
+	return file_weir_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *GetStateRequest) GetApp() string {
@@ -5213,7 +5435,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_weir_proto_msgTypes[65]
+	mi := &file_weir_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5225,7 +5447,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[65]
+	mi := &file_weir_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5238,7 +5460,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{65}
+	return file_weir_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *GetStateResponse) GetEntry() *StateEntry {
@@ -5269,7 +5491,7 @@ type StateEntry struct {
 
 func (x *StateEntry) Reset() {
 	*x = StateEntry{}
-	mi := &file_weir_proto_msgTypes[66]
+	mi := &file_weir_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5281,7 +5503,7 @@ func (x *StateEntry) String() string {
 func (*StateEntry) ProtoMessage() {}
 
 func (x *StateEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[66]
+	mi := &file_weir_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5294,7 +5516,7 @@ func (x *StateEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
 func (*StateEntry) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{66}
+	return file_weir_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *StateEntry) GetPartition() int32 {
@@ -5356,7 +5578,7 @@ type ScanStateRequest struct {
 
 func (x *ScanStateRequest) Reset() {
 	*x = ScanStateRequest{}
-	mi := &file_weir_proto_msgTypes[67]
+	mi := &file_weir_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5368,7 +5590,7 @@ func (x *ScanStateRequest) String() string {
 func (*ScanStateRequest) ProtoMessage() {}
 
 func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[67]
+	mi := &file_weir_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5381,7 +5603,7 @@ func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
 func (*ScanStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{67}
+	return file_weir_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ScanStateRequest) GetApp() string {
@@ -5458,7 +5680,7 @@ type ScanStateResponse struct {
 
 func (x *ScanStateResponse) Reset() {
 	*x = ScanStateResponse{}
-	mi := &file_weir_proto_msgTypes[68]
+	mi := &file_weir_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5470,7 +5692,7 @@ func (x *ScanStateResponse) String() string {
 func (*ScanStateResponse) ProtoMessage() {}
 
 func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[68]
+	mi := &file_weir_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5483,7 +5705,7 @@ func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
 func (*ScanStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{68}
+	return file_weir_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ScanStateResponse) GetEntries() []*StateEntry {
@@ -5518,7 +5740,7 @@ type HashStateRequest struct {
 
 func (x *HashStateRequest) Reset() {
 	*x = HashStateRequest{}
-	mi := &file_weir_proto_msgTypes[69]
+	mi := &file_weir_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5530,7 +5752,7 @@ func (x *HashStateRequest) String() string {
 func (*HashStateRequest) ProtoMessage() {}
 
 func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[69]
+	mi := &file_weir_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5543,7 +5765,7 @@ func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
 func (*HashStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{69}
+	return file_weir_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *HashStateRequest) GetApp() string {
@@ -5576,7 +5798,7 @@ type HashStateResponse struct {
 
 func (x *HashStateResponse) Reset() {
 	*x = HashStateResponse{}
-	mi := &file_weir_proto_msgTypes[70]
+	mi := &file_weir_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5588,7 +5810,7 @@ func (x *HashStateResponse) String() string {
 func (*HashStateResponse) ProtoMessage() {}
 
 func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[70]
+	mi := &file_weir_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5601,7 +5823,7 @@ func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
 func (*HashStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{70}
+	return file_weir_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *HashStateResponse) GetPartitions() []*PartitionHash {
@@ -5621,7 +5843,7 @@ type PartitionHash struct {
 
 func (x *PartitionHash) Reset() {
 	*x = PartitionHash{}
-	mi := &file_weir_proto_msgTypes[71]
+	mi := &file_weir_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5633,7 +5855,7 @@ func (x *PartitionHash) String() string {
 func (*PartitionHash) ProtoMessage() {}
 
 func (x *PartitionHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[71]
+	mi := &file_weir_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5646,7 +5868,7 @@ func (x *PartitionHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
 func (*PartitionHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{71}
+	return file_weir_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *PartitionHash) GetAsOf() *AsOf {
@@ -5676,7 +5898,7 @@ type TableHash struct {
 
 func (x *TableHash) Reset() {
 	*x = TableHash{}
-	mi := &file_weir_proto_msgTypes[72]
+	mi := &file_weir_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5688,7 +5910,7 @@ func (x *TableHash) String() string {
 func (*TableHash) ProtoMessage() {}
 
 func (x *TableHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[72]
+	mi := &file_weir_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5701,7 +5923,7 @@ func (x *TableHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
 func (*TableHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{72}
+	return file_weir_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *TableHash) GetTable() uint32 {
@@ -5902,10 +6124,10 @@ const file_weir_proto_rawDesc = "" +
 	"\x10other_currencies\x18\r \x03(\tR\x0fotherCurrencies\x12-\n" +
 	"\x06counts\x18\x0e \x01(\v2\x15.weir.v1.PacingCountsR\x06counts\x122\n" +
 	"\tcampaigns\x18\x0f \x03(\v2\x14.weir.v1.PacedBudgetR\tcampaigns\x12,\n" +
-	"\x06shared\x18\x10 \x03(\v2\x14.weir.v1.PacedBudgetR\x06shared\x12\x16\n" +
-	"\x06unread\x18\x11 \x01(\bR\x06unread\x12\x1d\n" +
+	"\x06shared\x18\x10 \x03(\v2\x14.weir.v1.PacedBudgetR\x06shared\x12\x1d\n" +
 	"\n" +
-	"other_days\x18\x12 \x03(\tR\totherDays\"\x8a\x04\n" +
+	"other_days\x18\x12 \x03(\tR\totherDays\x12\x16\n" +
+	"\x06unread\x18\x11 \x01(\bR\x06unread\"\x8a\x04\n" +
 	"\vPacedBudget\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -6036,7 +6258,27 @@ const file_weir_proto_rawDesc = "" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12.\n" +
 	"\x06choice\x18\x02 \x01(\v2\x16.weir.v1.DatasetChoiceR\x06choice\x12%\n" +
 	"\x04rows\x18\x03 \x03(\v2\x11.weir.v1.SpendRowR\x04rows\x12'\n" +
-	"\x05parts\x18\x04 \x03(\v2\x11.weir.v1.SpendRowR\x05parts\"\xe1\x01\n" +
+	"\x05parts\x18\x04 \x03(\v2\x11.weir.v1.SpendRowR\x05parts\"0\n" +
+	"\x14GetParametersRequest\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\"\xb9\x01\n" +
+	"\x15GetParametersResponse\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
+	"\twriter_dc\x18\x02 \x01(\tR\bwriterDc\x12\x17\n" +
+	"\atick_ms\x18\x03 \x01(\x03R\x06tickMs\x12\x15\n" +
+	"\x06age_ms\x18\x04 \x01(\x03R\x05ageMs\x129\n" +
+	"\tcampaigns\x18\x05 \x03(\v2\x1b.weir.v1.CampaignParametersR\tcampaigns\"\x87\x02\n" +
+	"\x12CampaignParameters\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
+	"\vprobability\x18\x03 \x01(\x01R\vprobability\x12\x1e\n" +
+	"\n" +
+	"multiplier\x18\x04 \x01(\x01R\n" +
+	"multiplier\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x15\n" +
+	"\x06age_ms\x18\x06 \x01(\x03R\x05ageMs\x12\x1e\n" +
+	"\blasts_ms\x18\a \x01(\x03H\x00R\alastsMs\x88\x01\x01\x12/\n" +
+	"\x04arms\x18\b \x03(\v2\x1b.weir.v1.CampaignParametersR\x04armsB\v\n" +
+	"\t_lasts_ms\"\xe1\x01\n" +
 	"\rDatasetChoice\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x12\n" +
 	"\x04mode\x18\x02 \x01(\tR\x04mode\x12\x0e\n" +
@@ -6292,11 +6534,12 @@ const file_weir_proto_rawDesc = "" +
 	"\tListSpend\x12\x19.weir.v1.ListSpendRequest\x1a\x1a.weir.v1.ListSpendResponse\"\x03\x90\x02\x01\x12D\n" +
 	"\bTopSpend\x12\x18.weir.v1.TopSpendRequest\x1a\x19.weir.v1.TopSpendResponse\"\x03\x90\x02\x01\x12J\n" +
 	"\n" +
-	"ListHealth\x12\x1a.weir.v1.ListHealthRequest\x1a\x1b.weir.v1.ListHealthResponse\"\x03\x90\x02\x012\xb1\x01\n" +
+	"ListHealth\x12\x1a.weir.v1.ListHealthRequest\x1a\x1b.weir.v1.ListHealthResponse\"\x03\x90\x02\x012\x86\x02\n" +
 	"\x11SpendCacheService\x12J\n" +
 	"\n" +
 	"GetAccount\x12\x1a.weir.v1.GetAccountRequest\x1a\x1b.weir.v1.GetAccountResponse\"\x03\x90\x02\x01\x12P\n" +
-	"\fListDatasets\x12\x1c.weir.v1.ListDatasetsRequest\x1a\x1d.weir.v1.ListDatasetsResponse\"\x03\x90\x02\x012n\n" +
+	"\fListDatasets\x12\x1c.weir.v1.ListDatasetsRequest\x1a\x1d.weir.v1.ListDatasetsResponse\"\x03\x90\x02\x01\x12S\n" +
+	"\rGetParameters\x12\x1d.weir.v1.GetParametersRequest\x1a\x1e.weir.v1.GetParametersResponse\"\x03\x90\x02\x012n\n" +
 	"\x11AdjustmentService\x12Y\n" +
 	"\x0fListAdjustments\x12\x1f.weir.v1.ListAdjustmentsRequest\x1a .weir.v1.ListAdjustmentsResponse\"\x03\x90\x02\x012\xf1\x01\n" +
 	"\rBudgetService\x12E\n" +
@@ -6332,7 +6575,7 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 78)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 81)
 var file_weir_proto_goTypes = []any{
 	(*GetSpendRequest)(nil),         // 0: weir.v1.GetSpendRequest
 	(*GetSpendResponse)(nil),        // 1: weir.v1.GetSpendResponse
@@ -6371,66 +6614,69 @@ var file_weir_proto_goTypes = []any{
 	(*ServedBy)(nil),                // 34: weir.v1.ServedBy
 	(*GetAccountRequest)(nil),       // 35: weir.v1.GetAccountRequest
 	(*GetAccountResponse)(nil),      // 36: weir.v1.GetAccountResponse
-	(*DatasetChoice)(nil),           // 37: weir.v1.DatasetChoice
-	(*OriginTime)(nil),              // 38: weir.v1.OriginTime
-	(*ListDatasetsRequest)(nil),     // 39: weir.v1.ListDatasetsRequest
-	(*ListDatasetsResponse)(nil),    // 40: weir.v1.ListDatasetsResponse
-	(*ShardDatasets)(nil),           // 41: weir.v1.ShardDatasets
-	(*Dataset)(nil),                 // 42: weir.v1.Dataset
-	(*ListHealthRequest)(nil),       // 43: weir.v1.ListHealthRequest
-	(*ListHealthResponse)(nil),      // 44: weir.v1.ListHealthResponse
-	(*Gap)(nil),                     // 45: weir.v1.Gap
-	(*ShardHealth)(nil),             // 46: weir.v1.ShardHealth
-	(*OriginHealth)(nil),            // 47: weir.v1.OriginHealth
-	(*GetClusterRequest)(nil),       // 48: weir.v1.GetClusterRequest
-	(*GetClusterResponse)(nil),      // 49: weir.v1.GetClusterResponse
-	(*LeaseSettings)(nil),           // 50: weir.v1.LeaseSettings
-	(*CreateSavepointRequest)(nil),  // 51: weir.v1.CreateSavepointRequest
-	(*CreateSavepointResponse)(nil), // 52: weir.v1.CreateSavepointResponse
-	(*ListPartitionsRequest)(nil),   // 53: weir.v1.ListPartitionsRequest
-	(*ListPartitionsResponse)(nil),  // 54: weir.v1.ListPartitionsResponse
-	(*WaitingRole)(nil),             // 55: weir.v1.WaitingRole
-	(*Partition)(nil),               // 56: weir.v1.Partition
-	(*PushStatus)(nil),              // 57: weir.v1.PushStatus
-	(*CopyStatus)(nil),              // 58: weir.v1.CopyStatus
-	(*CopyResume)(nil),              // 59: weir.v1.CopyResume
-	(*UnreadableInput)(nil),         // 60: weir.v1.UnreadableInput
-	(*AppNotRunning)(nil),           // 61: weir.v1.AppNotRunning
-	(*SkippedRange)(nil),            // 62: weir.v1.SkippedRange
-	(*RestoreLeft)(nil),             // 63: weir.v1.RestoreLeft
-	(*GetStateRequest)(nil),         // 64: weir.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 65: weir.v1.GetStateResponse
-	(*StateEntry)(nil),              // 66: weir.v1.StateEntry
-	(*ScanStateRequest)(nil),        // 67: weir.v1.ScanStateRequest
-	(*ScanStateResponse)(nil),       // 68: weir.v1.ScanStateResponse
-	(*HashStateRequest)(nil),        // 69: weir.v1.HashStateRequest
-	(*HashStateResponse)(nil),       // 70: weir.v1.HashStateResponse
-	(*PartitionHash)(nil),           // 71: weir.v1.PartitionHash
-	(*TableHash)(nil),               // 72: weir.v1.TableHash
-	nil,                             // 73: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                             // 74: weir.v1.PacingCounts.ReasonsEntry
-	nil,                             // 75: weir.v1.PacingShard.SharedReasonsEntry
-	nil,                             // 76: weir.v1.AsOf.NextOffsetsEntry
-	nil,                             // 77: weir.v1.Partition.NextOffsetsEntry
-	(*structpb.Struct)(nil),         // 78: google.protobuf.Struct
+	(*GetParametersRequest)(nil),    // 37: weir.v1.GetParametersRequest
+	(*GetParametersResponse)(nil),   // 38: weir.v1.GetParametersResponse
+	(*CampaignParameters)(nil),      // 39: weir.v1.CampaignParameters
+	(*DatasetChoice)(nil),           // 40: weir.v1.DatasetChoice
+	(*OriginTime)(nil),              // 41: weir.v1.OriginTime
+	(*ListDatasetsRequest)(nil),     // 42: weir.v1.ListDatasetsRequest
+	(*ListDatasetsResponse)(nil),    // 43: weir.v1.ListDatasetsResponse
+	(*ShardDatasets)(nil),           // 44: weir.v1.ShardDatasets
+	(*Dataset)(nil),                 // 45: weir.v1.Dataset
+	(*ListHealthRequest)(nil),       // 46: weir.v1.ListHealthRequest
+	(*ListHealthResponse)(nil),      // 47: weir.v1.ListHealthResponse
+	(*Gap)(nil),                     // 48: weir.v1.Gap
+	(*ShardHealth)(nil),             // 49: weir.v1.ShardHealth
+	(*OriginHealth)(nil),            // 50: weir.v1.OriginHealth
+	(*GetClusterRequest)(nil),       // 51: weir.v1.GetClusterRequest
+	(*GetClusterResponse)(nil),      // 52: weir.v1.GetClusterResponse
+	(*LeaseSettings)(nil),           // 53: weir.v1.LeaseSettings
+	(*CreateSavepointRequest)(nil),  // 54: weir.v1.CreateSavepointRequest
+	(*CreateSavepointResponse)(nil), // 55: weir.v1.CreateSavepointResponse
+	(*ListPartitionsRequest)(nil),   // 56: weir.v1.ListPartitionsRequest
+	(*ListPartitionsResponse)(nil),  // 57: weir.v1.ListPartitionsResponse
+	(*WaitingRole)(nil),             // 58: weir.v1.WaitingRole
+	(*Partition)(nil),               // 59: weir.v1.Partition
+	(*PushStatus)(nil),              // 60: weir.v1.PushStatus
+	(*CopyStatus)(nil),              // 61: weir.v1.CopyStatus
+	(*CopyResume)(nil),              // 62: weir.v1.CopyResume
+	(*UnreadableInput)(nil),         // 63: weir.v1.UnreadableInput
+	(*AppNotRunning)(nil),           // 64: weir.v1.AppNotRunning
+	(*SkippedRange)(nil),            // 65: weir.v1.SkippedRange
+	(*RestoreLeft)(nil),             // 66: weir.v1.RestoreLeft
+	(*GetStateRequest)(nil),         // 67: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 68: weir.v1.GetStateResponse
+	(*StateEntry)(nil),              // 69: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),        // 70: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),       // 71: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),        // 72: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),       // 73: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),           // 74: weir.v1.PartitionHash
+	(*TableHash)(nil),               // 75: weir.v1.TableHash
+	nil,                             // 76: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                             // 77: weir.v1.PacingCounts.ReasonsEntry
+	nil,                             // 78: weir.v1.PacingShard.SharedReasonsEntry
+	nil,                             // 79: weir.v1.AsOf.NextOffsetsEntry
+	nil,                             // 80: weir.v1.Partition.NextOffsetsEntry
+	(*structpb.Struct)(nil),         // 81: google.protobuf.Struct
 }
 var file_weir_proto_depIdxs = []int32{
 	33, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
 	31, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	73, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	76, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
 	32, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
-	37, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
+	40, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
 	0,  // 5: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
 	1,  // 6: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
 	6,  // 7: weir.v1.ListSpendResponse.rows:type_name -> weir.v1.SpendRow
 	33, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
 	9,  // 9: weir.v1.ListAdjustmentsResponse.adjustments:type_name -> weir.v1.Adjustment
 	33, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
-	78, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
+	81, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
 	12, // 12: weir.v1.SetBudgetsResponse.results:type_name -> weir.v1.BudgetResult
 	15, // 13: weir.v1.GetBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
 	33, // 14: weir.v1.GetBudgetsResponse.as_of:type_name -> weir.v1.AsOf
-	78, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
+	81, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
 	15, // 16: weir.v1.ListBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
 	20, // 17: weir.v1.GetPacingResponse.pacing:type_name -> weir.v1.AccountPacing
 	33, // 18: weir.v1.GetPacingResponse.as_of:type_name -> weir.v1.AsOf
@@ -6438,91 +6684,95 @@ var file_weir_proto_depIdxs = []int32{
 	21, // 20: weir.v1.AccountPacing.campaigns:type_name -> weir.v1.PacedBudget
 	21, // 21: weir.v1.AccountPacing.shared:type_name -> weir.v1.PacedBudget
 	21, // 22: weir.v1.PacedBudget.arms:type_name -> weir.v1.PacedBudget
-	74, // 23: weir.v1.PacingCounts.reasons:type_name -> weir.v1.PacingCounts.ReasonsEntry
+	77, // 23: weir.v1.PacingCounts.reasons:type_name -> weir.v1.PacingCounts.ReasonsEntry
 	20, // 24: weir.v1.ListPacingResponse.accounts:type_name -> weir.v1.AccountPacing
 	27, // 25: weir.v1.GetPacingStatusResponse.shards:type_name -> weir.v1.PacingShard
-	45, // 26: weir.v1.GetPacingStatusResponse.gaps:type_name -> weir.v1.Gap
+	48, // 26: weir.v1.GetPacingStatusResponse.gaps:type_name -> weir.v1.Gap
 	22, // 27: weir.v1.PacingShard.counts:type_name -> weir.v1.PacingCounts
 	33, // 28: weir.v1.PacingShard.as_of:type_name -> weir.v1.AsOf
-	75, // 29: weir.v1.PacingShard.shared_reasons:type_name -> weir.v1.PacingShard.SharedReasonsEntry
+	78, // 29: weir.v1.PacingShard.shared_reasons:type_name -> weir.v1.PacingShard.SharedReasonsEntry
 	6,  // 30: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
 	33, // 31: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
 	30, // 32: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
-	76, // 33: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	79, // 33: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
 	34, // 34: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
-	37, // 35: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
+	40, // 35: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
 	6,  // 36: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
 	6,  // 37: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
-	38, // 38: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
-	41, // 39: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
-	37, // 40: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
-	42, // 41: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
-	6,  // 42: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
-	46, // 43: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
-	45, // 44: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
-	47, // 45: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
-	50, // 46: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
-	56, // 47: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	55, // 48: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
-	77, // 49: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	63, // 50: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	62, // 51: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
-	60, // 52: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
-	58, // 53: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
-	57, // 54: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
-	59, // 55: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
-	66, // 56: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	33, // 57: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	66, // 58: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	33, // 59: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	71, // 60: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	33, // 61: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	72, // 62: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 63: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	2,  // 64: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
-	4,  // 65: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
-	28, // 66: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
-	43, // 67: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	35, // 68: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
-	39, // 69: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
-	7,  // 70: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
-	10, // 71: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
-	13, // 72: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
-	16, // 73: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
-	18, // 74: weir.v1.PacingService.GetPacing:input_type -> weir.v1.GetPacingRequest
-	23, // 75: weir.v1.PacingService.ListPacing:input_type -> weir.v1.ListPacingRequest
-	25, // 76: weir.v1.PacingService.GetPacingStatus:input_type -> weir.v1.GetPacingStatusRequest
-	48, // 77: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	51, // 78: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	53, // 79: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	64, // 80: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	67, // 81: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	69, // 82: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 83: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	3,  // 84: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
-	5,  // 85: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
-	29, // 86: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
-	44, // 87: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	36, // 88: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
-	40, // 89: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
-	8,  // 90: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
-	11, // 91: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
-	14, // 92: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
-	17, // 93: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
-	19, // 94: weir.v1.PacingService.GetPacing:output_type -> weir.v1.GetPacingResponse
-	24, // 95: weir.v1.PacingService.ListPacing:output_type -> weir.v1.ListPacingResponse
-	26, // 96: weir.v1.PacingService.GetPacingStatus:output_type -> weir.v1.GetPacingStatusResponse
-	49, // 97: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	52, // 98: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	54, // 99: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	65, // 100: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	68, // 101: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	70, // 102: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	83, // [83:103] is the sub-list for method output_type
-	63, // [63:83] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	39, // 38: weir.v1.GetParametersResponse.campaigns:type_name -> weir.v1.CampaignParameters
+	39, // 39: weir.v1.CampaignParameters.arms:type_name -> weir.v1.CampaignParameters
+	41, // 40: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
+	44, // 41: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
+	40, // 42: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
+	45, // 43: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
+	6,  // 44: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
+	49, // 45: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
+	48, // 46: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
+	50, // 47: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
+	53, // 48: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
+	59, // 49: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	58, // 50: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
+	80, // 51: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	66, // 52: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	65, // 53: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	63, // 54: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	61, // 55: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
+	60, // 56: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
+	62, // 57: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
+	69, // 58: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	33, // 59: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	69, // 60: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	33, // 61: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	74, // 62: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	33, // 63: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	75, // 64: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 65: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,  // 66: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,  // 67: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	28, // 68: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	46, // 69: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	35, // 70: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
+	42, // 71: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
+	37, // 72: weir.v1.SpendCacheService.GetParameters:input_type -> weir.v1.GetParametersRequest
+	7,  // 73: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	10, // 74: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
+	13, // 75: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
+	16, // 76: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
+	18, // 77: weir.v1.PacingService.GetPacing:input_type -> weir.v1.GetPacingRequest
+	23, // 78: weir.v1.PacingService.ListPacing:input_type -> weir.v1.ListPacingRequest
+	25, // 79: weir.v1.PacingService.GetPacingStatus:input_type -> weir.v1.GetPacingStatusRequest
+	51, // 80: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	54, // 81: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	56, // 82: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	67, // 83: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	70, // 84: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	72, // 85: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 86: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,  // 87: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,  // 88: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	29, // 89: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	47, // 90: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	36, // 91: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
+	43, // 92: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
+	38, // 93: weir.v1.SpendCacheService.GetParameters:output_type -> weir.v1.GetParametersResponse
+	8,  // 94: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	11, // 95: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
+	14, // 96: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
+	17, // 97: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
+	19, // 98: weir.v1.PacingService.GetPacing:output_type -> weir.v1.GetPacingResponse
+	24, // 99: weir.v1.PacingService.ListPacing:output_type -> weir.v1.ListPacingResponse
+	26, // 100: weir.v1.PacingService.GetPacingStatus:output_type -> weir.v1.GetPacingStatusResponse
+	52, // 101: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	55, // 102: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	57, // 103: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	68, // 104: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	71, // 105: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	73, // 106: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	86, // [86:107] is the sub-list for method output_type
+	65, // [65:86] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -6533,17 +6783,18 @@ func file_weir_proto_init() {
 	file_weir_proto_msgTypes[21].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[25].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[28].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[56].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[64].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[39].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[59].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[67].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[69].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[70].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[72].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   78,
+			NumMessages:   81,
 			NumExtensions: 0,
 			NumServices:   7,
 		},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/spendcache/client"
 )
 
 // TestPacingSimulate: weir pacing simulate prints a row for each day and controller, and the same
@@ -141,7 +142,10 @@ func TestPacing(t *testing.T) {
 	dir := t.TempDir()
 	env := []string{"WEIR_SPEND_PARTITIONS=2", "WEIR_INSTANCE=a", "WEIR_DATA_DIR=" + filepath.Join(dir, "data")}
 	_, addr := datacentre(t, env, 0)
-	asked := []string{server(t, append(env, "WEIR_KAFKA_BROKERS="+addr), "spendcounter,pacing"), "WEIR_DATA_DIR=" + filepath.Join(dir, "command")}
+	env = append(env, "WEIR_KAFKA_BROKERS="+addr)
+	asked := []string{server(t, env, "spendcounter,spendcache,pacing"), "WEIR_DATA_DIR=" + filepath.Join(dir, "command")}
+	alerts := webhook(t, append(env, "WEIR_DATA_DIR="+filepath.Join(dir, "notify")))
+	adServer := newAdServer(t, strings.TrimPrefix(asked[0], "WEIR_SERVER="))
 	spend := func(id string, micros int64) {
 		file := filepath.Join(dir, id)
 		event := fmt.Sprintf(`{"event_id":%q,"account":"acme","campaign":"spring","type":"click","price_micros":%d,"currency":"EUR","event_ms":%d,"budget_day":%s}`,
@@ -158,10 +162,23 @@ func TestPacing(t *testing.T) {
 	expect(t, asked, 0, "set", "budget", "set", "acme", "--campaign", "spring", "--daily", "100", "--time-zone", zone, "--currency", "EUR")
 	eventually(t, asked, "It has spent 30.00 of 100.00 EUR today", show...)
 	expect(t, asked, 0, "spring of acme takes part in ", show...)
+	adServer.await(t, func(d client.Decision) bool { return d.Open && d.Probability < 1 && d.Probability > 0 })
 	spend("second", 80_000_000)
 	eventually(t, asked, `"reason": "budget_spent",`, append(slices.Clone(show), "-o", "json")...)
 	expect(t, asked, 0, `"open": false,`, append(slices.Clone(show), "-o", "json")...)
+	adServer.await(t, func(d client.Decision) bool { return !d.Serve && d.Reason == "budget_spent" })
 	expect(t, asked, 0, "set", "budget", "set", "acme", "--campaign", "spring", "--daily", "500")
 	eventually(t, asked, `"open": true,`, append(slices.Clone(show), "-o", "json")...)
 	expect(t, asked, 0, "accounts: 1; campaigns: 1; that take part in auctions: 1", "pacing", "status")
+	adServer.await(t, func(d client.Decision) bool { return d.Open })
+
+	list := rows(t, asked, func(list []map[string]any) bool { return len(list) == 3 }, "pacing", "alerts")
+	for i, percent := range []float64{50, 80, 100} {
+		if r := list[i]; r["percent"] != percent || r["campaign"] != "spring" || r["spent"] != "110.00" || r["budget"] != "100.00" {
+			t.Errorf("%v", r)
+		}
+		if got := alerts.next(t); got["id"] != list[i]["id"] || got["percent"] != percent {
+			t.Errorf("the webhook got %v, want %v", got, list[i])
+		}
+	}
 }

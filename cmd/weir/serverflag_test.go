@@ -48,6 +48,7 @@ func arguments() map[string]string {
 		"lease show":        key,
 		"mirror skip":       "us/ads.events/5 --to 8",
 		"pacing backtest":   "FILE",
+		"pacing notify":     "http://127.0.0.1:1",
 		"pacing show":       "spring",
 		"partition skip":    "ads.events/0 --to 1 --why damaged",
 		"pool create":       "demo --client demo",

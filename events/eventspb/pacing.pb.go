@@ -99,10 +99,10 @@ type AccountPack struct {
 	Planned         float64      `protobuf:"fixed64,17,opt,name=planned,proto3" json:"planned,omitempty"`                                      // share of the day's budgets that is planned to be spent by now
 	Part            int32        `protobuf:"varint,18,opt,name=part,proto3" json:"part,omitempty"`                                             // number of this record
 	Parts           int32        `protobuf:"varint,19,opt,name=parts,proto3" json:"parts,omitempty"`                                           // number of the account's records; >= 1
-	Unread          bool         `protobuf:"varint,20,opt,name=unread,proto3" json:"unread,omitempty"`                                         // the spend was never read, by this owner or one before: spend_age_ms is 0
 	// Later budget days, YYYYMMDD, with spend, which is not counted on the day: ad servers stamp
 	// another day than that of the account's time zone. In order, at most 7.
 	OtherDays     []int32 `protobuf:"varint,21,rep,packed,name=other_days,json=otherDays,proto3" json:"other_days,omitempty"`
+	Unread        bool    `protobuf:"varint,20,opt,name=unread,proto3" json:"unread,omitempty"` // the spend was never read, by this owner or one before: spend_age_ms is 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -270,18 +270,18 @@ func (x *AccountPack) GetParts() int32 {
 	return 0
 }
 
-func (x *AccountPack) GetUnread() bool {
-	if x != nil {
-		return x.Unread
-	}
-	return false
-}
-
 func (x *AccountPack) GetOtherDays() []int32 {
 	if x != nil {
 		return x.OtherDays
 	}
 	return nil
+}
+
+func (x *AccountPack) GetUnread() bool {
+	if x != nil {
+		return x.Unread
+	}
+	return false
 }
 
 // PacedNode is the pacing of a campaign, of a shared budget, or of an arm of a campaign.
@@ -304,10 +304,17 @@ type PacedNode struct {
 	// Why it has no budget on the day: no_flight, amount_zero, period_spent (the lifetime budget, or
 	// that of the month, was spent on earlier days), not_known (the spend of earlier days could not
 	// be read yet). Empty: it has a budget, or it is an arm.
-	NoBudget      string `protobuf:"bytes,13,opt,name=no_budget,json=noBudget,proto3" json:"no_budget,omitempty"`
-	NextFlight    int32  `protobuf:"varint,14,opt,name=next_flight,json=nextFlight,proto3" json:"next_flight,omitempty"` // with no_flight: its first day, YYYYMMDD; 0: no flight follows
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	NoBudget   string `protobuf:"bytes,13,opt,name=no_budget,json=noBudget,proto3" json:"no_budget,omitempty"`
+	NextFlight int32  `protobuf:"varint,14,opt,name=next_flight,json=nextFlight,proto3" json:"next_flight,omitempty"` // with no_flight: its first day, YYYYMMDD; 0: no flight follows
+	// For how long after the tick the least of its budgets lasts, if the spend goes on at its mean
+	// rate. Absent: more than a day, or not known.
+	LastsMs *int64 `protobuf:"varint,15,opt,name=lasts_ms,json=lastsMs,proto3,oneof" json:"lasts_ms,omitempty"`
+	// Of the alerts of the day: the greatest percentage, and whether there was one that the budget
+	// runs out early.
+	AlertedPercent int32 `protobuf:"varint,16,opt,name=alerted_percent,json=alertedPercent,proto3" json:"alerted_percent,omitempty"`
+	AlertedEarly   bool  `protobuf:"varint,17,opt,name=alerted_early,json=alertedEarly,proto3" json:"alerted_early,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *PacedNode) Reset() {
@@ -438,6 +445,173 @@ func (x *PacedNode) GetNextFlight() int32 {
 	return 0
 }
 
+func (x *PacedNode) GetLastsMs() int64 {
+	if x != nil && x.LastsMs != nil {
+		return *x.LastsMs
+	}
+	return 0
+}
+
+func (x *PacedNode) GetAlertedPercent() int32 {
+	if x != nil {
+		return x.AlertedPercent
+	}
+	return 0
+}
+
+func (x *PacedNode) GetAlertedEarly() bool {
+	if x != nil {
+		return x.AlertedEarly
+	}
+	return false
+}
+
+// BudgetAlert reports that a campaign, or a shared budget, has spent a part of its budget of the
+// day, or will have spent it early. Topic pacing.alerts, in the transaction of the AccountPack that
+// remembers the alert: there is one for each percentage, budget and day. After an increase of the
+// budget a percentage that is reached again is a new one.
+type BudgetAlert struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Account      string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	WriterDc     string                 `protobuf:"bytes,2,opt,name=writer_dc,json=writerDc,proto3" json:"writer_dc,omitempty"`              // datacentre of the controller
+	Campaign     string                 `protobuf:"bytes,3,opt,name=campaign,proto3" json:"campaign,omitempty"`                              // empty: the alert is of a shared budget
+	Shared       string                 `protobuf:"bytes,4,opt,name=shared,proto3" json:"shared,omitempty"`                                  // shared budget; empty: the alert is of a campaign
+	BudgetDay    int32                  `protobuf:"varint,5,opt,name=budget_day,json=budgetDay,proto3" json:"budget_day,omitempty"`          // YYYYMMDD in the account's time zone
+	Currency     string                 `protobuf:"bytes,6,opt,name=currency,proto3" json:"currency,omitempty"`                              // ISO 4217 code of the amounts
+	Percent      int32                  `protobuf:"varint,7,opt,name=percent,proto3" json:"percent,omitempty"`                               // of the budget that is spent: 50, 80 or 100; 0: the budget runs out early
+	BudgetMicros int64                  `protobuf:"varint,8,opt,name=budget_micros,json=budgetMicros,proto3" json:"budget_micros,omitempty"` // of the day
+	SpentMicros  int64                  `protobuf:"varint,9,opt,name=spent_micros,json=spentMicros,proto3" json:"spent_micros,omitempty"`    // on the day, which may be more
+	AtMs         int64                  `protobuf:"varint,10,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`                        // of the tick
+	// Forecast: when the budget is spent if the spend goes on at its mean rate; 0: it is spent, or
+	// lasts for the day.
+	RunsOutMs     int64  `protobuf:"varint,11,opt,name=runs_out_ms,json=runsOutMs,proto3" json:"runs_out_ms,omitempty"`
+	DayEndMs      int64  `protobuf:"varint,12,opt,name=day_end_ms,json=dayEndMs,proto3" json:"day_end_ms,omitempty"` // when the budget day ends
+	Version       uint64 `protobuf:"varint,13,opt,name=version,proto3" json:"version,omitempty"`                     // of the account's budgets
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BudgetAlert) Reset() {
+	*x = BudgetAlert{}
+	mi := &file_pacing_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetAlert) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetAlert) ProtoMessage() {}
+
+func (x *BudgetAlert) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetAlert.ProtoReflect.Descriptor instead.
+func (*BudgetAlert) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *BudgetAlert) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *BudgetAlert) GetWriterDc() string {
+	if x != nil {
+		return x.WriterDc
+	}
+	return ""
+}
+
+func (x *BudgetAlert) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *BudgetAlert) GetShared() string {
+	if x != nil {
+		return x.Shared
+	}
+	return ""
+}
+
+func (x *BudgetAlert) GetBudgetDay() int32 {
+	if x != nil {
+		return x.BudgetDay
+	}
+	return 0
+}
+
+func (x *BudgetAlert) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *BudgetAlert) GetPercent() int32 {
+	if x != nil {
+		return x.Percent
+	}
+	return 0
+}
+
+func (x *BudgetAlert) GetBudgetMicros() int64 {
+	if x != nil {
+		return x.BudgetMicros
+	}
+	return 0
+}
+
+func (x *BudgetAlert) GetSpentMicros() int64 {
+	if x != nil {
+		return x.SpentMicros
+	}
+	return 0
+}
+
+func (x *BudgetAlert) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *BudgetAlert) GetRunsOutMs() int64 {
+	if x != nil {
+		return x.RunsOutMs
+	}
+	return 0
+}
+
+func (x *BudgetAlert) GetDayEndMs() int64 {
+	if x != nil {
+		return x.DayEndMs
+	}
+	return 0
+}
+
+func (x *BudgetAlert) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 // PaceState is what the controller remembers: control.Pace.
 type PaceState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -467,7 +641,7 @@ type PaceState struct {
 
 func (x *PaceState) Reset() {
 	*x = PaceState{}
-	mi := &file_pacing_proto_msgTypes[2]
+	mi := &file_pacing_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -479,7 +653,7 @@ func (x *PaceState) String() string {
 func (*PaceState) ProtoMessage() {}
 
 func (x *PaceState) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[2]
+	mi := &file_pacing_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -492,7 +666,7 @@ func (x *PaceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PaceState.ProtoReflect.Descriptor instead.
 func (*PaceState) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{2}
+	return file_pacing_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PaceState) GetProbability() float64 {
@@ -663,10 +837,10 @@ const file_pacing_proto_rawDesc = "" +
 	"\x10other_currencies\x18\x10 \x03(\tR\x0fotherCurrencies\x12\x18\n" +
 	"\aplanned\x18\x11 \x01(\x01R\aplanned\x12\x12\n" +
 	"\x04part\x18\x12 \x01(\x05R\x04part\x12\x14\n" +
-	"\x05parts\x18\x13 \x01(\x05R\x05parts\x12\x16\n" +
-	"\x06unread\x18\x14 \x01(\bR\x06unread\x12\x1d\n" +
+	"\x05parts\x18\x13 \x01(\x05R\x05parts\x12\x1d\n" +
 	"\n" +
-	"other_days\x18\x15 \x03(\x05R\totherDays\"\xf4\x03\n" +
+	"other_days\x18\x15 \x03(\x05R\totherDays\x12\x16\n" +
+	"\x06unread\x18\x14 \x01(\bR\x06unread\"\xef\x04\n" +
 	"\tPacedNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -687,7 +861,28 @@ const file_pacing_proto_rawDesc = "" +
 	"\x0flimited_by_kind\x18\f \x01(\x0e2\x1d.weir.events.v1.LimitedByKindR\rlimitedByKind\x12\x1b\n" +
 	"\tno_budget\x18\r \x01(\tR\bnoBudget\x12\x1f\n" +
 	"\vnext_flight\x18\x0e \x01(\x05R\n" +
-	"nextFlight\"\xfa\x03\n" +
+	"nextFlight\x12\x1e\n" +
+	"\blasts_ms\x18\x0f \x01(\x03H\x00R\alastsMs\x88\x01\x01\x12'\n" +
+	"\x0falerted_percent\x18\x10 \x01(\x05R\x0ealertedPercent\x12#\n" +
+	"\ralerted_early\x18\x11 \x01(\bR\falertedEarlyB\v\n" +
+	"\t_lasts_ms\"\x82\x03\n" +
+	"\vBudgetAlert\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
+	"\twriter_dc\x18\x02 \x01(\tR\bwriterDc\x12\x1a\n" +
+	"\bcampaign\x18\x03 \x01(\tR\bcampaign\x12\x16\n" +
+	"\x06shared\x18\x04 \x01(\tR\x06shared\x12\x1d\n" +
+	"\n" +
+	"budget_day\x18\x05 \x01(\x05R\tbudgetDay\x12\x1a\n" +
+	"\bcurrency\x18\x06 \x01(\tR\bcurrency\x12\x18\n" +
+	"\apercent\x18\a \x01(\x05R\apercent\x12#\n" +
+	"\rbudget_micros\x18\b \x01(\x03R\fbudgetMicros\x12!\n" +
+	"\fspent_micros\x18\t \x01(\x03R\vspentMicros\x12\x13\n" +
+	"\x05at_ms\x18\n" +
+	" \x01(\x03R\x04atMs\x12\x1e\n" +
+	"\vruns_out_ms\x18\v \x01(\x03R\trunsOutMs\x12\x1c\n" +
+	"\n" +
+	"day_end_ms\x18\f \x01(\x03R\bdayEndMs\x12\x18\n" +
+	"\aversion\x18\r \x01(\x04R\aversion\"\xfa\x03\n" +
 	"\tPaceState\x12 \n" +
 	"\vprobability\x18\x01 \x01(\x01R\vprobability\x12\x1e\n" +
 	"\n" +
@@ -730,17 +925,18 @@ func file_pacing_proto_rawDescGZIP() []byte {
 }
 
 var file_pacing_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_pacing_proto_goTypes = []any{
 	(LimitedByKind)(0),  // 0: weir.events.v1.LimitedByKind
 	(*AccountPack)(nil), // 1: weir.events.v1.AccountPack
 	(*PacedNode)(nil),   // 2: weir.events.v1.PacedNode
-	(*PaceState)(nil),   // 3: weir.events.v1.PaceState
+	(*BudgetAlert)(nil), // 3: weir.events.v1.BudgetAlert
+	(*PaceState)(nil),   // 4: weir.events.v1.PaceState
 }
 var file_pacing_proto_depIdxs = []int32{
 	2, // 0: weir.events.v1.AccountPack.shared:type_name -> weir.events.v1.PacedNode
 	2, // 1: weir.events.v1.AccountPack.campaigns:type_name -> weir.events.v1.PacedNode
-	3, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
+	4, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
 	2, // 3: weir.events.v1.PacedNode.arms:type_name -> weir.events.v1.PacedNode
 	0, // 4: weir.events.v1.PacedNode.limited_by_kind:type_name -> weir.events.v1.LimitedByKind
 	5, // [5:5] is the sub-list for method output_type
@@ -755,13 +951,14 @@ func file_pacing_proto_init() {
 	if File_pacing_proto != nil {
 		return
 	}
+	file_pacing_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pacing_proto_rawDesc), len(file_pacing_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

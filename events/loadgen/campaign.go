@@ -48,7 +48,7 @@ func newCampaigns(cfg Config, accounts [][]byte, rng *rand.Rand) []campaign {
 	list := make([]campaign, cfg.campaigns)
 	for r := range list {
 		c, i := &list[r], r%len(accounts)
-		name := fmt.Sprintf("camp-%07d", r)
+		name := Campaign(r)
 		text := appendText(c.text[:0], numAccount, accounts[i])
 		text = appendText(text, numCampaign, []byte(name))
 		c.textLen, c.nameFrom = uint8(len(text)), uint8(len(text)-len(name))
@@ -101,5 +101,9 @@ func newPrices() []int64 {
 	return table
 }
 
+// Campaign returns the name of a campaign by its rank in traffic, from 0. It is of the account with
+// the number rank modulo Config.Accounts.
+func Campaign(rank int) string { return fmt.Sprintf("camp-%07d", rank) }
+
 // BusiestCampaign returns the name of the campaign with the most traffic.
-func BusiestCampaign() string { return fmt.Sprintf("camp-%07d", 0) }
+func BusiestCampaign() string { return Campaign(0) }

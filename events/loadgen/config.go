@@ -41,6 +41,10 @@ type Config struct {
 	// NoInsertions omits the insertion ids, for small records. Defaults to false.
 	NoInsertions bool
 
+	// TakesPart returns whether a campaign takes part in the auction of an ad request. If it does
+	// not, the request goes to another campaign, and after 100 of them to none. Defaults to all.
+	TakesPart func(account, campaign, request string) bool
+
 	campaigns int // total; 0 for Accounts x CampaignsPerAccount
 }
 

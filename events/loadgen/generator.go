@@ -25,6 +25,7 @@ type Generator struct {
 	duplicateLimit uint64 // a random uint64 below it means a duplicate
 
 	last         uint64 // number of the last event, from 1
+	requests     uint64 // ad requests that no campaign took
 	pending      clickHeap
 	recent       [recentEvents]event // events that a duplicate can repeat
 	heartbeatSec int64               // Unix time of the last heartbeats
@@ -106,40 +107,51 @@ func limit(p float64) uint64 {
 func (g *Generator) Stats() Stats { return g.stats }
 
 // Next generates one event at nowMs, in Unix milliseconds. The event is valid until the next call.
+// It is nil if no campaign takes part in an auction.
 func (g *Generator) Next(nowMs int64) *eventspb.AdEvent {
-	e := g.draw(nowMs)
+	e, ok := g.draw(nowMs)
+	if !ok {
+		return nil
+	}
 	return g.message(&e)
 }
 
 // Append generates one event at nowMs, in Unix milliseconds, and appends its encoding to dst. The
-// record's value is the appended part.
+// record's value is the appended part. It is nil if no campaign takes part in an auction.
 func (g *Generator) Append(dst []byte, nowMs int64) ([]byte, Record) {
-	e := g.draw(nowMs)
+	e, ok := g.draw(nowMs)
+	if !ok {
+		return dst, Record{}
+	}
 	from := len(dst)
 	dst = g.appendEvent(dst, &e)
 	c := &g.campaigns[e.campaign]
 	return dst, Record{Partition: int32(c.partition), Key: g.accounts[c.account], Value: dst[from:len(dst):len(dst)]}
 }
 
-// draw returns the event at nowMs: a duplicate, a click that is due, or an impression.
-func (g *Generator) draw(nowMs int64) event {
+// draw returns the event at nowMs: a duplicate, a click that is due, or an impression. ok is false
+// if no campaign takes part in the auction of an impression.
+func (g *Generator) draw(nowMs int64) (e event, ok bool) {
 	nowMs = max(nowMs, maxLagMs) // no event before 1970
 	if g.duplicateLimit > 0 && g.last > 0 && g.rng.Uint64() < g.duplicateLimit {
-		e := g.recent[g.rng.Uint64()%min(g.last, recentEvents)]
+		e = g.recent[g.rng.Uint64()%min(g.last, recentEvents)]
 		e.ingestMs = nowMs
 		g.stats.Duplicates++
-		return e
+		return e, true
 	}
 	g.last++
-	e, due := g.pending.pop(nowMs)
-	if due {
+	if e, ok = g.pending.pop(nowMs); ok {
 		g.stats.Clicks++
 	} else {
-		e = g.impression(nowMs)
+		if e, ok = g.impression(nowMs); !ok {
+			g.last--
+			g.requests++
+			return e, false
+		}
 		g.stats.Impressions++
 	}
 	e.id, e.ingestMs = g.last, nowMs
 	g.stats.Micros += e.priceMicros
 	g.recent[(g.last-1)%recentEvents] = e
-	return e
+	return e, true
 }

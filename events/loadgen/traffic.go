@@ -1,6 +1,10 @@
 package loadgen
 
-import "github.com/weirhq/weir/events/eventspb"
+import (
+	"strconv"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
 
 const (
 	minDelayMs   = 400     // from an impression to its click
@@ -8,19 +12,47 @@ const (
 	maxLagMs     = 256     // from an impression to its ingest time
 )
 
-// impression returns an impression with the number g.last and may schedule a click on it.
-func (g *Generator) impression(nowMs int64) event {
+// pick draws a campaign.
+func (g *Generator) pick(nowMs int64) int {
 	i := g.traffic.sample(g.rng.Uint64())
 	for quarter := nowMs % dayMs / quarterMs; !g.cfg.Flat; i = g.traffic.sample(g.rng.Uint64()) {
 		if uint32(g.rng.Uint64()%fixedOne) < g.cycles[g.campaigns[i].profile][quarter] {
 			break
 		}
 	}
+	return i
+}
+
+// mostOffers is the number of campaigns that an ad request is offered to.
+const mostOffers = 100
+
+// winner draws a campaign that takes part in an auction.
+func (g *Generator) winner(nowMs int64) (i int, ok bool) {
+	if g.cfg.TakesPart == nil {
+		return g.pick(nowMs), true
+	}
+	request := string(g.idText(nil, g.last)) + "." + strconv.FormatUint(g.requests, 10)
+	for range mostOffers {
+		i = g.pick(nowMs)
+		if c := &g.campaigns[i]; g.cfg.TakesPart(string(g.accounts[c.account]), c.name(), request) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// impression returns an impression with the number g.last and may schedule a click on it. ok is
+// false if no campaign takes part in the auction.
+func (g *Generator) impression(nowMs int64) (e event, ok bool) {
+	i, ok := g.winner(nowMs)
+	if !ok {
+		return e, false
+	}
 	c := &g.campaigns[i]
 	r := g.rng.Uint64()
 	lag, quantile, delay := r%maxLagMs, r>>8%priceSteps, r>>20%delayRangeMs
 	price := max(1, c.medianMicros*g.prices[quantile]/fixedOne)
-	e := event{campaign: int32(i), eventType: eventspb.EventType_EVENT_TYPE_IMPRESSION, eventMs: nowMs - int64(lag)}
+	e = event{campaign: int32(i), eventType: eventspb.EventType_EVENT_TYPE_IMPRESSION, eventMs: nowMs - int64(lag)}
 	if !g.cfg.NoInsertions {
 		e.insertionID = g.last
 	}
@@ -35,7 +67,7 @@ func (g *Generator) impression(nowMs int64) event {
 		click.eventMs += minDelayMs + int64(delay)
 		g.pending.push(click)
 	}
-	return e
+	return e, true
 }
 
 // maxPending bounds the scheduled clicks: at very high rates the click rate decreases and the

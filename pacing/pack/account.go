@@ -54,6 +54,7 @@ type Account struct {
 	ageMs   int64
 	dataset string
 	others  others
+	alerts  []*eventspb.BudgetAlert
 }
 
 // part is a range of nodes that are written together: of shared budgets and of campaigns, whose
@@ -132,7 +133,7 @@ func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
 			for i := range a.nodes {
 				n := &a.nodes[i]
 				left := n.micros - max(0, n.spent)
-				n.spent, n.last = 0, 0
+				n.spent, n.last, n.alert = 0, 0, alertState{}
 				a.beginNode(n)
 				n.guess(left)
 			}

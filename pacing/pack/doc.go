@@ -34,6 +34,11 @@
 // is to be written if a parameter in it has moved by more than WriteStep since it was written, if
 // it is WriteAfter old, and at a new day or version of the budgets.
 //
+// # Alerts
+//
+// When 50, 80 and 100 % of a budget of a day are spent, the tick has an alert, and so has one from
+// which on the budget has been expected to run out early for EarlyAfter. The packs remember them.
+//
 // # Invariants
 //
 //   - PACE-17: Spend of other days, of other currencies, and of campaigns that are not below a
@@ -45,6 +50,8 @@
 //   - PACE-20: A parameter that was written is at most WriteStep away from the one in force, as a
 //     logarithm, and its gate is the same, as of the last tick.
 //   - PACE-21: While the spend cannot be read, its age grows: control's rules of stale data hold.
+//   - PACE-25: A percentage of a budget of a day is one alert. After an increase of the budget it
+//     is one again.
 //
 // # What it does not do
 //

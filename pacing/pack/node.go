@@ -3,6 +3,7 @@ package pack
 import (
 	"encoding/binary"
 	"math"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -51,6 +52,8 @@ type node struct {
 	params  control.Params // the least of its own and of those above it
 	limited int32          // index of the node above with the least parameters; none: its own are
 	written control.Params
+
+	alert alertState
 }
 
 const none = -1
@@ -110,7 +113,7 @@ func (n *node) countsBefore(day events.Day) bool {
 // moved reports whether the parameters are no longer those that were written.
 func (n *node) moved() bool {
 	far := func(a, b float64) bool { return math.Abs(math.Log(a/b)) > WriteStep }
-	return n.params.Open != n.written.Open || far(n.params.Probability, n.written.Probability) ||
+	return n.params.Open != n.written.Open || n.alert.alerts != n.alert.logged || far(n.params.Probability, n.written.Probability) ||
 		far(n.params.Multiplier, n.written.Multiplier)
 }
 
@@ -123,6 +126,7 @@ func (n *node) keep(o *node, day events.Day) {
 	if o.known && o.hash == n.hash && events.Day(o.pace.Day) == day {
 		n.micros, n.known = o.micros, true
 	}
+	n.keepAlerts(o, day)
 	left := o.micros
 	if events.Day(o.pace.Day) != day {
 		left -= max(0, o.spent)
@@ -155,7 +159,7 @@ func limitHash(l *budget.Limit, d *budget.Document, below uint64) uint64 {
 func (a *Account) record(n *node) *eventspb.PacedNode {
 	m := &eventspb.PacedNode{
 		Id: n.id, Open: n.params.Open, Probability: n.params.Probability, Multiplier: n.params.Multiplier, Reason: string(n.reason),
-		BudgetMicros: n.micros, SpentMicros: n.spent,
+		BudgetMicros: n.micros, SpentMicros: n.spent, AlertedPercent: n.alert.percent, AlertedEarly: n.alert.early,
 	}
 	if n.limited != none {
 		above := &a.nodes[n.limited]
@@ -166,6 +170,7 @@ func (a *Account) record(n *node) *eventspb.PacedNode {
 	if n.known {
 		m.LimitHash = n.hash
 	}
+	m.LastsMs = a.lasts(n)
 	if n.reason == control.NoBudget && n.limit != nil {
 		if m.NoBudget = n.noBudget(); m.NoBudget == NoFlight {
 			m.NextFlight = int32(n.limit.NextFlight(a.day))
@@ -177,6 +182,24 @@ func (a *Account) record(n *node) *eventspb.PacedNode {
 	return m
 }
 
+// lasts returns for how long the least of the budgets of a node, and of those above it, lasts if
+// the spend goes on at its mean rate, in ms: nil if that is not known, or more than a day.
+func (a *Account) lasts(n *node) (ms *int64) {
+	least := float64((24 * time.Hour).Milliseconds())
+	for {
+		if n.paced {
+			ticks := n.pace.Allowance / n.pace.Rate // NaN or infinite without a rate
+			if left := ticks * float64(control.Tick.Milliseconds()); left < least {
+				least, ms = left, new(int64(left))
+			}
+		}
+		if n.up == none {
+			return ms
+		}
+		n = &a.nodes[n.up]
+	}
+}
+
 // restored returns the node of a record.
 func restored(m *eventspb.PacedNode, key nodeKey) *node {
 	n := &node{
@@ -185,6 +208,8 @@ func restored(m *eventspb.PacedNode, key nodeKey) *node {
 		params: control.Params{Open: m.GetOpen(), Probability: m.GetProbability(), Multiplier: m.GetMultiplier()},
 	}
 	n.written = n.params
+	n.alert.alerts = alerts{m.GetAlertedPercent(), m.GetAlertedEarly()}
+	n.alert.logged, n.alert.micros = n.alert.alerts, n.micros
 	n.pace = restoredPace(m.GetState())
 	if !n.pace.Valid() || !n.params.Valid() { // it begins again
 		return &node{nodeKey: key}

@@ -151,7 +151,8 @@ func TestBudgetOfDay(t *testing.T) {
 		row("life", 0, 100), row("life", 2026_10_31, 1), row("life", 2026_11_20, 400), row("life", today, 10),
 		row("month", 0, 1), row("month", 2026_11_30, 70), row("month", 2026_12_01, 20), row("month", 2026_12_10, 30),
 		{Campaign: "daily", Day: today, Currency: "USD", Micros: 1},
-		{Campaign: "gone", Day: today, Currency: "SEK", Micros: 1}, row("gone", 2026_12_13, 5), row("month", 2026_12_13, 0),
+		{Campaign: "gone", Day: today, Currency: "SEK", Micros: 1},
+		row("gone", 2026_12_13, 5), row("month", 2026_12_13, 0),
 	}
 	s := signals(at, q, true, rows...)
 	s.Dataset, s.AgeMs = "us", 700
@@ -361,8 +362,8 @@ func TestVersions(t *testing.T) {
 	}
 	node := &a.nodes[0]
 	a.SetVersions(list(100))
-	if written := tick(t, a, noon()+tickMs, row("spring", day1, 1)); len(written) > 0 || node != &a.nodes[0] {
-		t.Errorf("after a repeated record parts %v are written, other nodes %t", written, node != &a.nodes[0])
+	if a.Prepare(noon() + tickMs); a.parts[0].writtenMs != noon() || node != &a.nodes[0] {
+		t.Errorf("after a repeated record the account begins again: written %d, other nodes %t", a.parts[0].writtenMs, node != &a.nodes[0])
 	}
 	a.SetVersions(list(50)) // a conflict: the content is another one
 	if written := tick(t, a, noon()+2*tickMs, row("spring", day1, 1)); len(written) != 1 || find(t, packs(t, a), "spring").GetBudgetMicros() != 50e6 {
@@ -473,6 +474,29 @@ func TestShared(t *testing.T) {
 	for id, open := range map[string]bool{"brand": false, "own": false, "free": false, "rest": true, "all": true} {
 		if find(t, list, id).GetOpen() != open {
 			t.Errorf("%s: open %v after brand was spent", id, !open)
+		}
+	}
+}
+
+// TestLasts: a pack has for how long the least of a campaign's budgets lasts, by its mean spend. A
+// campaign without a budget of its own has that of the shared budget.
+func TestLasts(t *testing.T) {
+	a, _ := account(t, 1, []budget.Shared{{ID: "all", Limit: daily(120)}},
+		budget.Campaign{ID: "alone", Limit: daily(1000)}, budget.Campaign{ID: "below", Shared: "all"},
+		budget.Campaign{ID: "both", Shared: "all", Limit: daily(1000)})
+	const ticks = 300 // so that the mean of the rate is near it
+	for n := range ticks {
+		spent := float64(n) * 0.1
+		tick(t, a, noon()+int64(n)*tickMs, row("alone", day1, spent), row("below", day1, spent), row("both", day1, spent))
+	}
+	list := packs(t, a)
+	for id, want := range map[string]float64{ // ticks: left of the budget, by the spend of a tick
+		"alone": (1000 - 29.9) / 0.1, "below": (120 - 59.8) / 0.2, "both": (120 - 59.8) / 0.2,
+	} {
+		n := find(t, list, id)
+		got := float64(n.GetLastsMs()) / tickMs
+		if want < 8640 && (n.LastsMs == nil || math.Abs(got/want-1) > 0.02) || want > 8640 && n.LastsMs != nil {
+			t.Errorf("%s lasts %v ticks, want %v", id, got, want)
 		}
 	}
 }

@@ -32,6 +32,7 @@ func (a *Account) Step(s *Signals) (parts []int) {
 	for i := range a.nodes {
 		a.limit(&a.nodes[i])
 	}
+	a.alert()
 	return a.toWrite()
 }
 
@@ -94,7 +95,7 @@ func (a *Account) toWrite() (list []int) {
 			p.writtenMs = a.atMs
 			list = append(list, i)
 			for n := p.from; n < p.to; n++ {
-				a.nodes[n].written = a.nodes[n].params
+				a.nodes[n].written, a.nodes[n].alert.logged = a.nodes[n].params, a.nodes[n].alert.alerts
 				if c := n - len(a.doc.Shared); c >= 0 {
 					for i := range a.arms(c) {
 						a.arms(c)[i].written = a.arms(c)[i].params

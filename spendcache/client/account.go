@@ -36,23 +36,22 @@ type Account struct {
 	// Reason is why this dataset is used, a sentence.
 	Reason string
 
-	rows, parts     []*weirpb.SpendRow
-	byDay           map[dayKey]*weirpb.SpendRow
-	mode            Mode          // of the answer
-	fetched         time.Time     // when the answer arrived
-	age             time.Duration // of the figures at that time, with the time of the request; negative: not known
-	stale, unusable time.Duration
+	rows, parts []*weirpb.SpendRow
+	byDay       map[dayKey]*weirpb.SpendRow
+	header
 }
+
+func (a *Account) head() *header { return &a.header }
 
 // dayKey names a campaign day in one currency.
 type dayKey struct{ campaign, day, currency string }
 
-// newAccount makes an Account of an answer that arrived now. took is the time of the request.
-func (c *Client) newAccount(endpoint string, res *weirpb.GetAccountResponse, now time.Time, took time.Duration) *Account {
+// newAccount makes an Account of an answer that has arrived now, to a request of began.
+func (c *Client) newAccount(endpoint string, res *weirpb.GetAccountResponse, began time.Time) *Account {
 	a := &Account{
 		Name: res.GetAccount(), Endpoint: endpoint, Dataset: res.GetChoice().GetDc(), Reason: res.GetChoice().GetReason(),
 		rows: res.GetRows(), parts: res.GetParts(), byDay: make(map[dayKey]*weirpb.SpendRow, len(res.GetRows())),
-		mode: FailSafe, fetched: now, age: -1, stale: c.cfg.Stale, unusable: c.cfg.Unusable,
+		header: header{mode: FailSafe, fetched: time.Now(), age: -1, stale: c.cfg.Stale, unusable: c.cfg.Unusable},
 	}
 	for m := Normal; m <= FailSafe; m++ {
 		if m.String() == res.GetChoice().GetMode() {
@@ -60,7 +59,7 @@ func (c *Client) newAccount(endpoint string, res *weirpb.GetAccountResponse, now
 		}
 	}
 	if ms := res.GetChoice().GetAgeMs(); ms >= 0 {
-		a.age = time.Duration(ms)*time.Millisecond + took
+		a.age = time.Duration(ms)*time.Millisecond + a.fetched.Sub(began)
 	}
 	for _, r := range a.rows {
 		a.byDay[dayKey{r.GetCampaign(), r.GetDay(), r.GetCurrency()}] = r
@@ -87,23 +86,5 @@ func (a *Account) Parts() []*weirpb.SpendRow { return a.parts }
 // so long ago. It is negative if the age is not known.
 func (a *Account) Age() time.Duration { return a.ageAt(time.Now()) }
 
-func (a *Account) ageAt(now time.Time) time.Duration {
-	if a.age < 0 {
-		return -1
-	}
-	return a.age + now.Sub(a.fetched)
-}
-
 // Mode returns how far the figures may be trusted now.
 func (a *Account) Mode() Mode { return a.modeAt(time.Now()) }
-
-func (a *Account) modeAt(now time.Time) Mode {
-	age := a.ageAt(now)
-	switch {
-	case age < 0, age >= a.unusable:
-		return FailSafe
-	case age >= a.stale:
-		return max(a.mode, Degraded)
-	}
-	return a.mode
-}

@@ -37,6 +37,25 @@ type server struct {
 	age     time.Duration
 	charged int64
 	token   string // of the last request
+	// pacing is the answer about an account's pacing, without its times; tick is its time, and skew
+	// by how much the clock of the cache is behind that of the controller.
+	pacing []*weirpb.CampaignParameters
+	tick   time.Time
+	skew   time.Duration
+}
+
+// parameters is the answer about an account's pacing.
+func (s *server) parameters(account, host string) *weirpb.GetParametersResponse {
+	m := &weirpb.GetParametersResponse{Account: account}
+	if s.pacing != nil {
+		m.WriterDc, m.TickMs, m.AgeMs = host, s.tick.UnixMilli(), max(0, (time.Since(s.tick)-s.skew).Milliseconds())
+	}
+	for _, c := range s.pacing {
+		c = proto.CloneOf(c)
+		c.AgeMs += m.AgeMs
+		m.Campaigns = append(m.Campaigns, c)
+	}
+	return m
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -58,13 +77,16 @@ func (s *servers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if at.err != nil {
 		return nil, at.err
 	}
-	req := &weirpb.GetAccountRequest{}
+	req := &weirpb.GetAccountRequest{} // GetParametersRequest has the same account
 	if err := proto.Unmarshal(body, req); err != nil {
 		return nil, err
 	}
-	res := &weirpb.GetAccountResponse{
-		Account: req.GetAccount(), Choice: &weirpb.DatasetChoice{Mode: at.mode, Dc: r.URL.Host, AgeMs: at.age.Milliseconds()},
-		Rows: []*weirpb.SpendRow{{Campaign: "c", Day: "2026-11-25", Currency: "USD", ChargedMicros: at.charged, RefundedMicros: 1}},
+	var res proto.Message = at.parameters(req.GetAccount(), r.URL.Host)
+	if strings.HasSuffix(r.URL.Path, "/GetAccount") {
+		res = &weirpb.GetAccountResponse{
+			Account: req.GetAccount(), Choice: &weirpb.DatasetChoice{Mode: at.mode, Dc: r.URL.Host, AgeMs: at.age.Milliseconds()},
+			Rows: []*weirpb.SpendRow{{Campaign: "c", Day: "2026-11-25", Currency: "USD", ChargedMicros: at.charged, RefundedMicros: 1}},
+		}
 	}
 	out, err := proto.Marshal(res)
 	if err != nil {

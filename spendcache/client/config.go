@@ -45,6 +45,13 @@ type Config struct {
 	Stale time.Duration
 	// Unusable is the age from which on the mode is FailSafe. Defaults to 10 minutes.
 	Unusable time.Duration
+	// StaleParameters is the age from which on the mode of a Pacing is Degraded. The controller
+	// writes parameters that do not change once a minute. Defaults to 90 s.
+	StaleParameters time.Duration
+	// ServeUnpaced is whether campaigns and arms without budgets take part in all auctions.
+	// Defaults to none: a campaign that is new, or whose name is misspelt, would spend without a
+	// limit.
+	ServeUnpaced bool
 	// From is the first budget day of the answers, YYYY-MM-DD, for an account. A cache refuses an
 	// account with more than 50,000 rows: choose a later day for such a one. Defaults to yesterday
 	// in UTC.
@@ -62,6 +69,7 @@ func (c *Config) setDefaults() error {
 	c.Timeout = cmp.Or(c.Timeout, 2*time.Second)
 	c.MaxAccounts, c.MaxRequests = cmp.Or(c.MaxAccounts, 100_000), cmp.Or(c.MaxRequests, 64)
 	c.Stale, c.Unusable = cmp.Or(c.Stale, 30*time.Second), cmp.Or(c.Unusable, 10*time.Minute)
+	c.StaleParameters = cmp.Or(c.StaleParameters, min(90*time.Second, c.Unusable))
 	if c.From == nil {
 		c.From = func(string) string { return "" }
 	}
@@ -70,9 +78,9 @@ func (c *Config) setDefaults() error {
 		return fmt.Errorf("%w: Endpoints is empty: set the URL of a spend cache, such as https://weir.eu:8080", ErrConfig)
 	case c.TTL < 0, c.Limit < 0, c.Timeout < 0, c.MaxAccounts < 0, c.MaxRequests < 0:
 		return fmt.Errorf("%w: TTL, Limit, Timeout, MaxAccounts or MaxRequests is negative: leave it 0 for its default", ErrConfig)
-	case c.Stale < 0 || c.Unusable < c.Stale:
-		return fmt.Errorf("%w: answers are degraded from %v on and unusable from %v on: these times do not ascend", ErrConfig, c.Stale,
-			c.Unusable)
+	case c.Stale < 0 || c.Unusable < c.Stale || c.StaleParameters < 0 || c.Unusable < c.StaleParameters:
+		return fmt.Errorf("%w: answers are degraded from %v on, parameters from %v on, and both unusable from %v on: "+
+			"these times do not ascend", ErrConfig, c.Stale, c.StaleParameters, c.Unusable)
 	}
 	for i, e := range c.Endpoints {
 		u, err := c.endpoint(e)

@@ -1,6 +1,7 @@
-// Package client reads the spend of accounts from spend caches. It is for ad servers, which ask
-// for the spend of an account before they serve one of its ads.
+// Package client reads the spend of accounts, and how their campaigns are paced, from spend caches.
+// It is for ad servers, which ask before a campaign takes part in an auction.
 //
+//	Decide(ad), Pacing("acme"),
 //	Account("acme") ─▶ answer in memory? ── fresh ─────────────────────────────▶ answer
 //	                        │ old or none                                         ▲
 //	                        └─▶ one request for all who wait ─▶ cache of eu       │ within Limit
@@ -10,6 +11,37 @@
 //	c, err := client.New(client.Config{Endpoints: []string{"https://weir.eu:8080", "https://weir.us:8080"}})
 //	// handle err
 //	defer c.Close()
+//	c.Prefetch("acme", "initech") // as soon as the accounts of an ad request are known
+//	d := c.Decide(ctx, client.Ad{Account: "acme", Campaign: "spring", Request: requestID})
+//	if d.Serve {
+//		bid *= d.Multiplier
+//	}
+//
+// # Pacing
+//
+// A campaign takes part in an auction if its gate is open, and a coin falls so: a hash of the
+// request and the campaign is below the probability of the campaign. A repeated request gets the
+// same decision. The controller of weir computes gate, probability and bid multiplier each ten
+// seconds, and writes those that have moved, and each of them once a minute.
+//
+//   - A campaign without budgets takes part in no auction, unless Config.ServeUnpaced is set.
+//   - While no answer for the account is known, its campaigns take part in no auction.
+//   - From Config.StaleParameters on, the parameters are held. A campaign stops when its budget
+//     would be spent at the rate of spend before.
+//   - From Config.Unusable on, campaigns stop.
+//
+// Invariants:
+//
+//   - PACE-23: Stale parameters are held until a budget would be spent; too old ones stop
+//     campaigns.
+//   - PACE-24: A request and a campaign get one decision while the parameters are the same.
+//
+// Parameters that another datacentre's controller has computed are used when those of the first
+// endpoint are stale. Their age needs clocks that agree within some seconds. If the clock of a
+// controller is ahead, the age is at least the time for which this client knows the parameters.
+//
+// # Spend
+//
 //	a, err := c.Account(ctx, "acme")
 //	switch {
 //	case err != nil:
@@ -27,8 +59,8 @@
 //
 // # Guarantees
 //
-//  1. Account returns within Config.Limit, also if no cache answers. It then returns the answer
-//     that it has, which states its age.
+//  1. Account, Pacing and Decide return within Config.Limit, also if no cache answers. They then
+//     use the answer that there is, which states its age.
 //  2. Callers who wait for an account share one read of it, which sends at most one request to each
 //     endpoint.
 //  3. An answer never seems newer than it is: Age includes the time in this process, and Mode is
@@ -40,6 +72,6 @@
 //
 // # What it does not do
 //
-// It decides no budgets. It does not choose between datasets: the caches do. It keeps nothing on
-// disk. An ad server that needs every account in memory runs a spendcache.Cache instead.
+// It computes no parameters. It does not choose between datasets: the caches do. It keeps nothing
+// on disk. An ad server that needs every account in memory runs a spendcache.Cache instead.
 package client

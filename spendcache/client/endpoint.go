@@ -10,7 +10,6 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
 )
 
@@ -44,9 +43,9 @@ func later(e *endpoint, now time.Time) int {
 }
 
 // reply is the answer of one endpoint.
-type reply struct {
+type reply[A answer] struct {
 	from   *endpoint
-	answer *Account
+	answer A
 	err    error
 }
 
@@ -54,57 +53,57 @@ type reply struct {
 // healthy dataset, or has not answered for half of the limit. publish gets each answer that is
 // better than those before. read ends with the first answer in normal mode. It returns an error if
 // there was no answer.
-func (c *Client) read(account string, publish func(*Account)) error {
-	leave, err := c.enter()
+func (r *reads[A]) read(account string, publish func(A)) error {
+	leave, err := r.enter()
 	if err != nil {
 		return err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(r.ctx, r.cfg.Timeout)
 	defer cancel()
-	list := c.inOrder(time.Now())
-	replies := make(chan reply, len(list))
+	list := r.inOrder(time.Now())
+	replies := make(chan reply[A], len(list))
 	asked, got := 0, 0
-	hedge := time.NewTicker(max(1, c.cfg.Limit/2))
+	hedge := time.NewTicker(max(1, r.cfg.Limit/2))
 	defer hedge.Stop()
 	ask := func() {
 		e := list[asked]
 		asked++
-		hedge.Reset(max(1, c.cfg.Limit/2))
-		c.reading.Go(func() { replies <- c.ask(ctx, e, account) })
+		hedge.Reset(max(1, r.cfg.Limit/2))
+		r.reading.Go(func() { replies <- r.ask(ctx, e, account) })
 	}
 	ask()
-	var best *Account
+	var best *header
 	var failures []error
 	for got < asked {
 		select {
 		case <-hedge.C:
 			if asked < len(list) {
-				c.postpone(list[asked-1])
+				r.postpone(list[asked-1])
 				ask()
 			}
 			continue
-		case r := <-replies:
+		case one := <-replies:
 			got++
 			switch {
-			case r.err != nil:
-				failures = append(failures, r.err)
-				if isRefusal(r.err) {
-					return r.err
+			case one.err != nil:
+				failures = append(failures, one.err)
+				if isRefusal(one.err) {
+					return one.err
 				}
-				if isOutage(r.err) {
-					c.postpone(r.from)
+				if isOutage(one.err) {
+					r.postpone(one.from)
 				}
-			case best == nil || better(r.answer, best):
-				best = r.answer
-				publish(best)
+			case best == nil || better(one.answer.head(), best):
+				best = one.answer.head()
+				publish(one.answer)
 			}
 		}
-		if best != nil && best.mode == Normal {
+		if best != nil && best.modeAt(time.Now()) == Normal {
 			return nil
 		}
 		if best != nil { // others have some time to answer with something better
-			defer time.AfterFunc(searchLimits*c.cfg.Limit, cancel).Stop()
+			defer time.AfterFunc(searchLimits*r.cfg.Limit, cancel).Stop()
 		}
 		if asked < len(list) {
 			ask()
@@ -149,17 +148,13 @@ func (c *Client) postpone(e *endpoint) {
 }
 
 // ask sends one request.
-func (c *Client) ask(ctx context.Context, e *endpoint, account string) reply {
-	c.counters.requests.Add(1)
-	began := time.Now()
-	res, err := e.cache.GetAccount(ctx, connect.NewRequest(&weirpb.GetAccountRequest{
-		Account: account, From: c.cfg.From(account), Parts: c.cfg.Parts,
-	}))
+func (r *reads[A]) ask(ctx context.Context, e *endpoint, account string) reply[A] {
+	r.counters.requests.Add(1)
+	answer, err := r.request(ctx, e, account)
 	if err != nil {
-		return reply{from: e, err: fmt.Errorf("%s: %w", e.url, err)}
+		return reply[A]{from: e, err: fmt.Errorf("%s: %w", e.url, err)}
 	}
-	now := time.Now()
-	return reply{from: e, answer: c.newAccount(e.url, res.Msg, now, now.Sub(began))}
+	return reply[A]{from: e, answer: answer}
 }
 
 // isRefusal reports whether an error is about the request: each endpoint would refuse it.

@@ -42,8 +42,9 @@ func (load readTraffic) measure(x *fixture) {
 					byKey++
 					keys[key] = now.Add(jitter(x.cfg.TTL))
 				}
-				if _, err := x.account(fmt.Sprint("account-", place[campaign]/perAccount)); err != nil {
-					x.Fatal(err)
+				ad := Ad{Account: fmt.Sprint("account-", place[campaign]/perAccount), Campaign: fmt.Sprint(campaign), Arm: fmt.Sprint(key[1])}
+				if d := x.Decide(x.Context(), ad); d.Reason != NotPaced { // the servers have no campaigns
+					x.Fatalf("%+v", d)
 				}
 			}
 		}

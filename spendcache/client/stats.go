@@ -4,13 +4,13 @@ import "sync/atomic"
 
 // Stats are counts since New.
 type Stats struct {
-	Hits     uint64 // calls of Account that were answered from memory
+	Hits     uint64 // calls of Account, Pacing and Decide that were answered from memory
 	Waits    uint64 // calls that waited for a request
 	Old      uint64 // calls that returned an answer older than its TTL, because no cache answered in time
 	Unknown  uint64 // calls that returned an error
 	Requests uint64 // requests to endpoints
 	Failures uint64 // requests that failed or took too long
-	Accounts int    // accounts in memory
+	Accounts int    // answers in memory: of spend, and of pacing
 }
 
 type counters struct {
@@ -21,6 +21,7 @@ type counters struct {
 func (c *Client) Stats() Stats {
 	n := &c.counters
 	return Stats{
-		n.hits.Load(), n.waits.Load(), n.old.Load(), n.unknown.Load(), n.requests.Load(), n.failures.Load(), c.entries.Len(),
+		n.hits.Load(), n.waits.Load(), n.old.Load(), n.unknown.Load(), n.requests.Load(), n.failures.Load(),
+		c.accounts.entries.Len() + c.pacing.entries.Len(),
 	}
 }

@@ -65,6 +65,9 @@ const (
 	// SpendCacheServiceListDatasetsProcedure is the fully-qualified name of the SpendCacheService's
 	// ListDatasets RPC.
 	SpendCacheServiceListDatasetsProcedure = "/weir.v1.SpendCacheService/ListDatasets"
+	// SpendCacheServiceGetParametersProcedure is the fully-qualified name of the SpendCacheService's
+	// GetParameters RPC.
+	SpendCacheServiceGetParametersProcedure = "/weir.v1.SpendCacheService/GetParameters"
 	// AdjustmentServiceListAdjustmentsProcedure is the fully-qualified name of the AdjustmentService's
 	// ListAdjustments RPC.
 	AdjustmentServiceListAdjustmentsProcedure = "/weir.v1.AdjustmentService/ListAdjustments"
@@ -335,6 +338,12 @@ type SpendCacheServiceClient interface {
 	// valid, or the campaign is without its account. FailedPrecondition: the process has no spend
 	// cache.
 	ListDatasets(context.Context, *connect.Request[weirpb.ListDatasetsRequest]) (*connect.Response[weirpb.ListDatasetsResponse], error)
+	// GetParameters returns the parameters by which the campaigns of an account take part in
+	// auctions, as the controller of pacing has written them last. Ad servers use it through package
+	// spendcache/client. An account without budgets in force has no campaigns. Unavailable: the cache
+	// has just started, or ends. InvalidArgument: the account is not valid. FailedPrecondition: the
+	// process has no spend cache.
+	GetParameters(context.Context, *connect.Request[weirpb.GetParametersRequest]) (*connect.Response[weirpb.GetParametersResponse], error)
 }
 
 // NewSpendCacheServiceClient constructs a client for the weir.v1.SpendCacheService service. By
@@ -362,13 +371,21 @@ func NewSpendCacheServiceClient(httpClient connect.HTTPClient, baseURL string, o
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		getParameters: connect.NewClient[weirpb.GetParametersRequest, weirpb.GetParametersResponse](
+			httpClient,
+			baseURL+SpendCacheServiceGetParametersProcedure,
+			connect.WithSchema(spendCacheServiceMethods.ByName("GetParameters")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // spendCacheServiceClient implements SpendCacheServiceClient.
 type spendCacheServiceClient struct {
-	getAccount   *connect.Client[weirpb.GetAccountRequest, weirpb.GetAccountResponse]
-	listDatasets *connect.Client[weirpb.ListDatasetsRequest, weirpb.ListDatasetsResponse]
+	getAccount    *connect.Client[weirpb.GetAccountRequest, weirpb.GetAccountResponse]
+	listDatasets  *connect.Client[weirpb.ListDatasetsRequest, weirpb.ListDatasetsResponse]
+	getParameters *connect.Client[weirpb.GetParametersRequest, weirpb.GetParametersResponse]
 }
 
 // GetAccount calls weir.v1.SpendCacheService.GetAccount.
@@ -379,6 +396,11 @@ func (c *spendCacheServiceClient) GetAccount(ctx context.Context, req *connect.R
 // ListDatasets calls weir.v1.SpendCacheService.ListDatasets.
 func (c *spendCacheServiceClient) ListDatasets(ctx context.Context, req *connect.Request[weirpb.ListDatasetsRequest]) (*connect.Response[weirpb.ListDatasetsResponse], error) {
 	return c.listDatasets.CallUnary(ctx, req)
+}
+
+// GetParameters calls weir.v1.SpendCacheService.GetParameters.
+func (c *spendCacheServiceClient) GetParameters(ctx context.Context, req *connect.Request[weirpb.GetParametersRequest]) (*connect.Response[weirpb.GetParametersResponse], error) {
+	return c.getParameters.CallUnary(ctx, req)
 }
 
 // SpendCacheServiceHandler is an implementation of the weir.v1.SpendCacheService service.
@@ -394,6 +416,12 @@ type SpendCacheServiceHandler interface {
 	// valid, or the campaign is without its account. FailedPrecondition: the process has no spend
 	// cache.
 	ListDatasets(context.Context, *connect.Request[weirpb.ListDatasetsRequest]) (*connect.Response[weirpb.ListDatasetsResponse], error)
+	// GetParameters returns the parameters by which the campaigns of an account take part in
+	// auctions, as the controller of pacing has written them last. Ad servers use it through package
+	// spendcache/client. An account without budgets in force has no campaigns. Unavailable: the cache
+	// has just started, or ends. InvalidArgument: the account is not valid. FailedPrecondition: the
+	// process has no spend cache.
+	GetParameters(context.Context, *connect.Request[weirpb.GetParametersRequest]) (*connect.Response[weirpb.GetParametersResponse], error)
 }
 
 // NewSpendCacheServiceHandler builds an HTTP handler from the service implementation. It returns
@@ -417,12 +445,21 @@ func NewSpendCacheServiceHandler(svc SpendCacheServiceHandler, opts ...connect.H
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	spendCacheServiceGetParametersHandler := connect.NewUnaryHandler(
+		SpendCacheServiceGetParametersProcedure,
+		svc.GetParameters,
+		connect.WithSchema(spendCacheServiceMethods.ByName("GetParameters")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/weir.v1.SpendCacheService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case SpendCacheServiceGetAccountProcedure:
 			spendCacheServiceGetAccountHandler.ServeHTTP(w, r)
 		case SpendCacheServiceListDatasetsProcedure:
 			spendCacheServiceListDatasetsHandler.ServeHTTP(w, r)
+		case SpendCacheServiceGetParametersProcedure:
+			spendCacheServiceGetParametersHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -438,6 +475,10 @@ func (UnimplementedSpendCacheServiceHandler) GetAccount(context.Context, *connec
 
 func (UnimplementedSpendCacheServiceHandler) ListDatasets(context.Context, *connect.Request[weirpb.ListDatasetsRequest]) (*connect.Response[weirpb.ListDatasetsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.SpendCacheService.ListDatasets is not implemented"))
+}
+
+func (UnimplementedSpendCacheServiceHandler) GetParameters(context.Context, *connect.Request[weirpb.GetParametersRequest]) (*connect.Response[weirpb.GetParametersResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.SpendCacheService.GetParameters is not implemented"))
 }
 
 // AdjustmentServiceClient is a client for the weir.v1.AdjustmentService service.

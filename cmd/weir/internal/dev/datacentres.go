@@ -185,7 +185,7 @@ func (c *datacentres) work(ctx context.Context) error {
 			if c.noLoad {
 				rate = 0
 			}
-			return produceEvents(ctx, k, eventLoad{layout: node.SpendCounter(one.cfg).Layout, rate: rate, number: n, dc: one.name})
+			return c.serveAds(ctx, k, one.node, eventLoad{layout: node.SpendCounter(one.cfg).Layout, rate: rate, number: n, dc: one.name})
 		})
 		g.Go(func() error { newChoiceReporter(one, c.print).run(ctx); return nil })
 	}
@@ -209,6 +209,9 @@ func (c *datacentres) printReady() {
 	server := c.list[len(c.list)-1].node.Server.Addr()
 	c.print("  try    weir spend datasets --server %s", server)
 	c.print("         weir spend show --campaign %s --server %s", c.example(), server)
+	if !c.noLoad {
+		c.print("         weir pacing show %s --server %s", pacedExample(), server)
+	}
 	c.print("         weir mirror status --server %s", server)
 	c.print("         weir push status --server %s", server)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -225,6 +226,9 @@ func (d *dev) ready() {
 		out("  data   temporary, removed at the end; --data-dir DIR keeps it")
 	}
 	out("  try    weir spend show --campaign %s%s", d.example(), server)
+	if !d.noLoad {
+		out("         weir pacing show %s%s", pacedExample(), server)
+	}
 	out("         weir ingest FILE --format csv|jsonl|ipinyou|openbandit%s", server)
 	out("         curl -s http://%s/weir.v1.SpendService/GetSpend -H 'Content-Type: application/json' -d '{\"campaign\":\"%s\"}'", addr,
 		d.example())
@@ -284,9 +288,33 @@ func (d *dev) example() string {
 
 // load produces events and heartbeats.
 func (d *dev) load(ctx context.Context, k kafka.Cluster) error {
-	rate := d.rate
+	l := eventLoad{layout: node.SpendCounter(d.cfg).Layout, rate: d.rate}
 	if d.noLoad {
-		rate = 0
+		l.rate = 0
 	}
-	return produceEvents(ctx, k, eventLoad{layout: node.SpendCounter(d.cfg).Layout, rate: rate})
+	return d.serveAds(ctx, k, d.node, l)
+}
+
+// serveAds produces the load of a node: events of the campaigns that take part in auctions. The
+// first node gets the budgets.
+func (d *dev) serveAds(ctx context.Context, k kafka.Cluster, n *node.Node, l eventLoad) error {
+	if l.rate == 0 {
+		return produceEvents(ctx, k, l)
+	}
+	s, err := newAdServer(d.cfg, n.Server.Scheme()+"://"+n.Server.Addr())
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	l.takesPart = s.takesPart(ctx)
+	var budgets sync.WaitGroup
+	defer budgets.Wait()
+	if l.number == 0 {
+		budgets.Go(func() {
+			if err := s.setBudgets(ctx, d.rate); err != nil && ctx.Err() == nil {
+				d.print("  note   %s has no budgets: %v", demoAccount, err)
+			}
+		})
+	}
+	return produceEvents(ctx, k, l)
 }

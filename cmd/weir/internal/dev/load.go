@@ -97,6 +97,8 @@ type eventLoad struct {
 	count  *atomic.Int64 // gets the number of events; nil: nothing does
 	number int           // of the generator: those of one run have different events
 	dc     string        // serving datacentre; empty: the one that counts
+	// takesPart is loadgen.Config.TakesPart; nil: all campaigns take part in all auctions.
+	takesPart func(account, campaign, request string) bool
 }
 
 // produceEvents produces events and heartbeats until ctx ends.
@@ -108,6 +110,7 @@ func produceEvents(ctx context.Context, k kafka.Cluster, l eventLoad) error {
 	defer sink.Close()
 	gen, err := loadgen.New(loadgen.Config{
 		Seed: uint64(l.number), StartMs: time.Now().UnixMilli() + int64(l.number), Shards: l.layout.Partitions(), DC: l.dc,
+		TakesPart: l.takesPart,
 	})
 	if err != nil {
 		return err
@@ -127,6 +130,9 @@ func produceEvents(ctx context.Context, k kafka.Cluster, l eventLoad) error {
 		for range pacer.Take(now) {
 			var r loadgen.Record
 			buf, r = gen.Append(buf[:0], now.UnixMilli())
+			if r.Value == nil { // no campaign takes part in the auction
+				continue
+			}
 			if err := sink.Produce(ctx, r.Partition, r.Key, r.Value); err != nil && ctx.Err() == nil {
 				return cli.Fail(0, "cannot produce events", err, "")
 			}

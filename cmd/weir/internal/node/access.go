@@ -21,8 +21,8 @@ const (
 // Access is how clients reach the API of a weir process: certificate authorities, token, TLS.
 type Access struct {
 	Roots *x509.CertPool // nil: those of the operating system
-	token string
-	TLS   bool // the processes serve https
+	Token string         // empty: none
+	TLS   bool           // the processes serve https
 }
 
 // NewAccess reads the files of the token and of the certificate authorities. Its error is a
@@ -39,15 +39,15 @@ func NewAccess(c *config.Config) (x Access, err error) {
 	if err != nil {
 		return x, &ConfigError{"cannot read " + keyToken, err, "check the path"}
 	}
-	if x.token = strings.TrimSpace(string(token)); x.token == "" {
+	if x.Token = strings.TrimSpace(string(token)); x.Token == "" {
 		return x, &ConfigError{
 			"cannot use " + keyToken, errors.New(c.API.TokenFile + " is empty"),
 			"write at least 16 bytes of text to it, for example with `openssl rand -hex 16`",
 		}
 	}
-	if len(x.token) < api.MinToken {
+	if len(x.Token) < api.MinToken {
 		return x, &ConfigError{
-			"cannot use " + keyToken, fmt.Errorf("the token in %s has %d bytes and could be guessed", c.API.TokenFile, len(x.token)),
+			"cannot use " + keyToken, fmt.Errorf("the token in %s has %d bytes and could be guessed", c.API.TokenFile, len(x.Token)),
 			"write at least 16 bytes of text to it, for example with `openssl rand -hex 16`",
 		}
 	}
@@ -77,7 +77,7 @@ func (x Access) Client(addr string) *api.Client {
 	if !strings.Contains(addr, "://") && x.HTTPS(addr) {
 		addr = "https://" + addr
 	}
-	return api.NewClientWith(api.ClientConfig{Server: addr, Token: x.token, Roots: x.Roots})
+	return api.NewClientWith(api.ClientConfig{Server: addr, Token: x.Token, Roots: x.Roots})
 }
 
 // HTTPS reports whether a Client of addr verifies the certificate of the server.

@@ -113,6 +113,12 @@ func (s cacheSource) Campaign(ctx context.Context, campaign, account string,
 	return list, nil
 }
 
+// Packs implements api.SpendCacheSource.
+func (s cacheSource) Packs(ctx context.Context, account string) ([]*eventspb.AccountPack, error) {
+	list, err := s.cache.Packs(ctx, account)
+	return list, cacheError(err)
+}
+
 // cacheError marks the error of a shard that cannot be read.
 func cacheError(err error) error {
 	switch {

@@ -79,7 +79,7 @@ func New(c *config.Config, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	serve.Token = x.token
+	serve.Token = x.Token
 	if serve.TLS, err = serverTLS(c); err != nil {
 		return nil, err
 	}

@@ -158,9 +158,10 @@ func readSpend(ctx context.Context, cache *spendcache.Cache, q pacing.SpendQuery
 func newPacingPart(s *Setup) (Part, error) {
 	cache, own := s.cache.cache, (*spendcache.Cache)(nil)
 	if cache == nil {
-		memory := *s.Memory.Second
+		memory, cfg := *s.Memory.Second, SpendCache(s.Config)
+		cfg.Pacing = false // the process serves no ad servers
 		var err error
-		if cache, err = s.newSpendCache(memory); err != nil {
+		if cache, err = s.newSpendCache(cfg, memory); err != nil {
 			return nil, err
 		}
 		own = cache

@@ -22,10 +22,11 @@ func spendCacheRole() Role {
 	}
 }
 
-// SpendCache returns the configuration of the spend cache, without its connection and memory.
+// SpendCache returns the configuration of the spend cache of the role spendcache, without its
+// connection and memory.
 func SpendCache(c *config.Config) spendcache.Config {
 	out := spendcache.Config{
-		Dir: c.DataDir, Instance: c.Instance, DC: c.DC, Writers: c.PushWriters(), Layout: SpendCounter(c).Layout,
+		Dir: c.DataDir, Instance: c.Instance, DC: c.DC, Writers: c.PushWriters(), Layout: SpendCounter(c).Layout, Pacing: true,
 	}
 	for _, d := range c.DCs {
 		out.Ring = append(out.Ring, d.Name)
@@ -33,10 +34,10 @@ func SpendCache(c *config.Config) spendcache.Config {
 	return out
 }
 
-// cacheTopics returns the datasets that this datacentre has.
+// cacheTopics returns the datasets that this datacentre has, and the packs of its controller.
 func cacheTopics(c *config.Config) (topics []stream.Topic) {
 	cache := SpendCache(c)
-	for _, t := range append(SpendCounter(c).Topics(), pushTopics(c)...) {
+	for _, t := range slices.Concat(SpendCounter(c).Topics(), pushTopics(c), Pacing(c).Topics()) {
 		if slices.Contains(cache.Topics(), t.Name) {
 			topics = append(topics, t)
 		}
@@ -82,9 +83,8 @@ type cachePart struct {
 // sharedCache is the spend cache of the role spendcache, for the roles after it.
 type sharedCache struct{ cache *spendcache.Cache }
 
-// newSpendCache makes a spend cache. The process has one at most.
-func (s *Setup) newSpendCache(memory Allocation) (*spendcache.Cache, error) {
-	cfg := SpendCache(s.Config)
+// newSpendCache makes the spend cache of the process.
+func (s *Setup) newSpendCache(cfg spendcache.Config, memory Allocation) (*spendcache.Cache, error) {
 	cfg.Kafka, cfg.Log = s.Kafka, &s.Log
 	cfg.CacheBytes, cfg.MemtableBytes, cfg.FetchBytes = memory.Cache, memory.WriteBuffers, int32(memory.Fetch)
 	cache, err := spendcache.New(cfg)
@@ -96,7 +96,7 @@ func (s *Setup) newSpendCache(memory Allocation) (*spendcache.Cache, error) {
 }
 
 func newCachePart(s *Setup) (Part, error) {
-	cache, err := s.newSpendCache(s.Memory)
+	cache, err := s.newSpendCache(SpendCache(s.Config), s.Memory)
 	if err != nil {
 		return nil, err
 	}

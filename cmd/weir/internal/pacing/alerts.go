@@ -1,0 +1,93 @@
+package pacing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
+	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/pacing/alert"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
+)
+
+// alertRow is an alert of a budget.
+type alertRow struct {
+	At        string `json:"at"`
+	Account   string `json:"account"`
+	Campaign  string `json:"campaign,omitempty"`
+	Shared    string `json:"shared,omitempty"`
+	Percent   int32  `json:"percent"`
+	Spent     string `json:"spent"`
+	Budget    string `json:"budget"`
+	Currency  string `json:"currency"`
+	BudgetDay string `json:"budget_day"`
+	RunsOut   string `json:"runs_out,omitempty"`
+	Text      string `json:"text" table:"wide"`
+	ID        string `json:"id" table:"-"`
+}
+
+func newAlertsCmd(a *cli.App) *cobra.Command {
+	var since time.Duration
+	var account string
+	c := &cobra.Command{
+		Use:   "alerts",
+		Short: "List alerts of budgets: 50, 80 and 100 % are spent, or the budget runs out early",
+		Long: "List the alerts of budgets from the topic of alerts, the oldest first.\n\n" +
+			"There is one for each campaign, shared budget and day when 50, 80 and 100 % of the budget of the\n" +
+			"day are spent, and again after an increase of the budget. percent 0 is a budget that is expected\n" +
+			"to run out more than two hours before the day ends, for an hour already: then ad\n" +
+			"servers do not follow its parameters. runs_out is when the rest is spent, if the spend goes on\n" +
+			"as it was. `weir pacing notify` sends alerts to a webhook.",
+		Example: "  weir pacing alerts --since 2h\n" +
+			"  weir pacing alerts --account acme -o json",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if since <= 0 {
+				return cli.UsageError(fmt.Sprintf("--since %s is out of range", since), "use a time above 0, such as 24h")
+			}
+			cfg, k, err := connect.Cluster(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			rows := []alertRow{}
+			err = kafkaadmin.ReadTopic(cmd.Context(), k, alertsTopic(cfg), time.Now().Add(-since), func(p int32, r stream.Record) error {
+				d, err := alert.Decode(r.Value)
+				if err != nil {
+					a.Notef("the record at offset %d of partition %d is left out: %v", r.Offset, p, err)
+				} else if account == "" || d.Account == account {
+					rows = append(rows, alertRow{
+						d.At, d.Account, d.Campaign, d.Shared, d.Percent, d.Spent, d.Budget, d.Currency, d.BudgetDay, d.RunsOut, d.Text,
+						d.ID,
+					})
+				}
+				return nil
+			})
+			if err != nil {
+				return alertsFailure(err)
+			}
+			slices.SortStableFunc(rows, func(x, y alertRow) int { return strings.Compare(x.At, y.At) })
+			return cli.PrintRows(a, rows)
+		},
+	}
+	f := c.Flags()
+	f.DurationVar(&since, "since", 24*time.Hour, "maximum age of the alerts")
+	f.StringVar(&account, "account", "", "account id (default: all accounts)")
+	return c
+}
+
+func alertsTopic(c *config.Config) string {
+	return node.Pacing(c).Layout.Name(events.PacingAlertsTopic)
+}
+
+func alertsFailure(err error) error {
+	return cli.Fail(cli.ExitUnavailable, "cannot read the alerts", err,
+		"check kafka.brokers; `weir topics apply --for spend` creates the topic of alerts")
+}
