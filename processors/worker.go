@@ -38,6 +38,7 @@ type worker struct {
 	partitions int32 // partitions of the processor
 	log        zerolog.Logger
 
+	wake        kafka.Wake
 	partitioner *txn.Partitioner
 
 	admin      *kgo.Client // for requests outside of the session
@@ -408,6 +409,7 @@ func (w *worker) clearRevoked(life context.Context) error {
 // poll waits for records until the next commit is due.
 func (w *worker) poll(ctx context.Context) kgo.Fetches {
 	defer addElapsed(&w.timing.poll, time.Now())
+	w.wake.Look(w.sess.Client())
 	until := w.began.Add(w.interval)
 	if w.count == 0 {
 		until = time.Now().Add(w.cfg.CommitInterval)

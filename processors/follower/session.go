@@ -18,6 +18,7 @@ import (
 type session struct {
 	f    *Follower
 	cl   *kgo.Client // nil until the first partition is read
+	wake kafka.Wake
 	used map[id]bool // partitions that cl reads or has read
 }
 
@@ -395,6 +396,7 @@ func (s *session) poll(ctx context.Context) error {
 // fetches waits for records. While partitions are loaded it takes all that have been fetched, so
 // that the client fetches while they are loaded. It does not wait if a load has reached its end.
 func (s *session) fetches(ctx context.Context) kgo.Fetches {
+	s.wake.Look(s.cl)
 	limit := pollRecords
 	for _, p := range s.f.parts {
 		switch {

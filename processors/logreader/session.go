@@ -75,6 +75,7 @@ func (r *Reader) session(ctx context.Context) error {
 type session struct {
 	r    *Reader
 	used map[id]bool // partitions that the client reads or has read
+	wake kafka.Wake
 	// checks ask the brokers about failed fetches. They do not hold up the other partitions.
 	checks sync.WaitGroup
 }
@@ -257,6 +258,7 @@ func (s *session) poll(ctx context.Context) {
 		pause.For(ctx, pollWait)
 		return
 	}
+	s.wake.Look(cl)
 	bounded, cancel := context.WithTimeout(ctx, pollWait)
 	defer cancel()
 	fetches := cl.PollRecords(bounded, pollRecords)

@@ -52,6 +52,7 @@ func newPartition(life context.Context, n int32) *partition {
 type Consumer struct {
 	cfg     settings
 	cl      *kgo.Client
+	wake    kafka.Wake
 	looked  time.Time // for instructions to skip
 	calls   sync.WaitGroup
 	callCtx context.Context // of all calls
@@ -152,7 +153,8 @@ func (c *Consumer) leave(ctx context.Context) {
 // poll fetches until ctx ends.
 func (c *Consumer) poll(ctx context.Context) error {
 	for ctx.Err() == nil {
-		bounded, cancel := c.boundPoll(ctx)
+		c.wake.Look(c.cl)
+		bounded, cancel := context.WithTimeout(ctx, time.Second)
 		fetches := c.cl.PollRecords(bounded, pollRecords)
 		cancel()
 		// No rebalance happens before AllowRebalance: the records belong to the assigned
@@ -170,18 +172,6 @@ func (c *Consumer) poll(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// boundPoll bounds a poll while a partition waits for its next fetch, or for an operator.
-func (c *Consumer) boundPoll(ctx context.Context) (context.Context, context.CancelFunc) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, p := range c.order {
-		if p.failing || p.stopped != nil {
-			return context.WithTimeout(ctx, time.Second)
-		}
-	}
-	return ctx, func() {}
 }
 
 // take puts the fetched records into the queues, and pauses the partitions whose queues are full.

@@ -198,9 +198,9 @@ func TestDatacentres(t *testing.T) {
 	checkCopies(t, dcs)
 }
 
-// explain writes what is behind in the datacentre: what the counter has not read of its inputs, what
-// the mirror has not copied, and what the counter has of the campaign in the text of a wrong row,
-// which the test has read from the topic.
+// explain writes what is behind in the datacentre: what the counter has not read of its inputs,
+// what the mirror has not copied, and what the counter has of the campaign in the text of a wrong
+// row, which the test has read from the topic.
 func (d *datacentre) explain(wrong string) {
 	d.t.Helper()
 	commands := [][]string{

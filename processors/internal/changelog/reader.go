@@ -20,6 +20,7 @@ type Reader struct {
 	next   map[int32]int64              // the offset to read next; negative: the start of the log
 	failed map[int32]*kafka.FailedFetch // partitions that could not be read at it
 	held   map[int32]bool               // by Hold
+	wake   kafka.Wake
 }
 
 // NewReader returns a Reader of partitions of a topic from the offsets at. Close it.
@@ -41,8 +42,9 @@ func NewReader(k kafka.Cluster, topic string, at map[int32]kgo.Offset, opts ...k
 }
 
 const (
-	// retryPoll bounds a poll while a partition waits to be fetched again.
-	retryPoll = time.Second
+	// longestPoll bounds a poll: partitions may have to be fetched again, and the client may stand
+	// still.
+	longestPoll = time.Second
 	// startWait bounds the request for the start of the log.
 	startWait = 3 * time.Second
 )
@@ -57,12 +59,9 @@ func (r *Reader) Poll(ctx context.Context, limit int) (fetches kgo.Fetches, unre
 			r.resume(ctx, p, unreadable)
 		}
 	}
-	bounded := ctx
-	if len(r.failed) > 0 {
-		var cancel context.CancelFunc
-		bounded, cancel = context.WithTimeout(ctx, retryPoll)
-		defer cancel()
-	}
+	bounded, cancel := context.WithTimeout(ctx, longestPoll)
+	defer cancel()
+	r.wake.Look(r.Client)
 	fetches = r.PollRecords(bounded, limit)
 	fetches.EachPartition(func(fp kgo.FetchTopicPartition) {
 		if n := len(fp.Records); n > 0 && r.reads(fp.Partition) {
