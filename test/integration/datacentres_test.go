@@ -5,17 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/events/loadgen"
 	"github.com/weirhq/weir/internal/testlimit"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
 )
 
 // datacentre is a Kafka, and the processes of a datacentre.
@@ -183,7 +187,7 @@ func TestDatacentres(t *testing.T) {
 			return nil
 		})
 		if err != nil {
-			d.explain(err.Error())
+			d.explain(l.ledger, dcs)
 			t.Fatalf("the rows of %s do not equal the recount: %v", d.name, err)
 		}
 		t.Logf("%s is exact %s after the load", d.name, time.Since(began))
@@ -198,18 +202,40 @@ func TestDatacentres(t *testing.T) {
 	checkCopies(t, dcs)
 }
 
-// explain writes what is behind in the datacentre: what the counter has not read of its inputs,
-// what the mirror has not copied, and what the counter has of the campaign in the text of a wrong
-// row, which the test has read from the topic.
-func (d *datacentre) explain(wrong string) {
+// explain writes what differs in the datacentre: the wrong rows, the events that its topics do not
+// have, what the counter has not read, and what the mirror has not copied.
+func (d *datacentre) explain(want *ledger, dcs []*datacentre) {
 	d.t.Helper()
-	commands := [][]string{
-		{"lag", "-f", d.counter.config}, {"lag", "-f", d.mover.config}, {"mirror", "status", "-f", d.mover.config},
+	got, _ := d.follower.totals()
+	wrong := want.differences(got)
+	d.t.Logf("%s: wrong rows:\n%s", d.name, strings.Join(wrong, "\n"))
+	recount := newLedger()
+	topics := []string{events.EventsTopic}
+	for _, o := range dcs {
+		if o != d {
+			topics = append(topics, events.CopiedEventsTopic(o.name))
+		}
 	}
-	if row := regexp.MustCompile(`\{(\S+) (\S+) `).FindStringSubmatch(wrong); row != nil {
-		commands = append(commands, []string{"spend", "list", "--account", row[2], "-f", d.counter.config})
+	for _, topic := range topics {
+		err := kafkaadmin.ReadTopic(testlimit.Context(d.t), kafka.Cluster{Brokers: d.cluster.addrs()}, topic, time.Time{},
+			func(_ int32, r stream.Record) error {
+				e := &eventspb.AdEvent{}
+				if err := proto.Unmarshal(r.Value, e); err != nil {
+					return err
+				}
+				if e.GetType() != eventspb.EventType_EVENT_TYPE_HEARTBEAT {
+					recount.add(e)
+				}
+				return nil
+			})
+		if err != nil {
+			d.t.Errorf("%s: %v", topic, err)
+		}
 	}
-	for _, command := range commands {
+	lacks := want.differences(recount.totals)
+	d.t.Logf("%s: %d rows differ in a recount of its topics:\n%s", d.name, len(lacks), strings.Join(lacks, "\n"))
+	d.checkLost()
+	for _, command := range [][]string{{"lag", "-f", d.counter.config}, {"mirror", "status", "-f", d.mover.config}} {
 		r := weir(d.t, append(command, "-o", "csv")...)
 		d.t.Logf("weir %s: code %d\n%s%s", strings.Join(command, " "), r.code, r.stdout, r.stderr)
 	}
