@@ -14,7 +14,7 @@ import (
 const (
 	reachPause  = time.Second      // between two tries to reach a broker
 	reachReport = 10 * time.Second // between two reports that no broker can be reached
-	closedLimit = 30 * time.Second // for brokers that close each connection at once
+	closedLimit = 2 * time.Minute  // for brokers that close each connection at once
 )
 
 // brokers are the brokers of a process, for which its roles wait at the start: a process may start
