@@ -45,7 +45,7 @@ func newAdjustmentQuery(m *weirpb.ListAdjustmentsRequest) (q AdjustmentQuery, er
 	}
 	switch {
 	case q.Account == "":
-		return q, invalid("the request has no account: set account, such as {\"account\":\"acme\"}")
+		return q, noAccount()
 	case q.Limit < 1 || q.Limit > MaxAdjustments:
 		return q, invalid("limit %d is out of range: use 1 to %d, and page_token for more", q.Limit, MaxAdjustments)
 	case m.GetWait() && m.GetMaxStalenessMs() > 0:

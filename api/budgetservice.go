@@ -253,11 +253,8 @@ func (s *budgetService) GetBudgets(ctx context.Context,
 	}
 	account := req.Msg.GetAccount()
 	stale, err := staleness(req.Msg.GetMaxStalenessMs())
-	if err == nil && account == "" {
-		err = invalid("the request has no account: set account, such as {\"account\":\"acme\"}")
-	}
 	if err == nil {
-		err = checkID("account", account)
+		err = checkAccount(account)
 	}
 	if err != nil {
 		return nil, err

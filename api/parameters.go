@@ -19,10 +19,7 @@ func (s *spendCacheService) GetParameters(ctx context.Context,
 		return nil, noSpendCache()
 	}
 	account := req.Msg.GetAccount()
-	if account == "" {
-		return nil, noAccount()
-	}
-	if err := checkID("account", account); err != nil {
+	if err := checkAccount(account); err != nil {
 		return nil, err
 	}
 	list, err := s.source.Packs(ctx, account)

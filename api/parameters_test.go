@@ -67,6 +67,7 @@ func TestGetParametersErrors(t *testing.T) {
 		{"", &fakeCache{}, connect.CodeInvalidArgument, "no account"},
 		{"a\x00b", &fakeCache{}, connect.CodeInvalidArgument, "NUL byte"},
 		{"a1", &fakeCache{err: fmt.Errorf("%w: x", ErrNoDataset)}, connect.CodeUnavailable, "another datacentre"},
+		{"a1", &fakeCache{err: ErrNoPacing}, connect.CodeFailedPrecondition, "set Pacing"},
 		{"a1", &fakeCache{err: errors.New("disk")}, connect.CodeInternal, "disk"},
 		{"a1", &fakeCache{packs: []*eventspb.AccountPack{pack("a2", 0, 1, 0)}}, connect.CodeInternal, "a2"},
 	} {

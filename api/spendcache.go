@@ -39,7 +39,8 @@ type SpendCacheSource interface {
 	// and the reason in Unread. If the cache cannot be read, the error is ErrNoDataset.
 	Rows(ctx context.Context, q CacheQuery) (*weirpb.ShardDatasets, [][]*eventspb.Spend, error)
 	// Packs returns how an account is paced, with the parts of the account in order. An account
-	// that is not paced has none. If the packs cannot be read, the error is ErrNoDataset.
+	// that is not paced has none. If the packs cannot be read, the error is ErrNoDataset, or
+	// ErrNoPacing.
 	Packs(ctx context.Context, account string) ([]*eventspb.AccountPack, error)
 }
 
@@ -54,6 +55,9 @@ type CacheQuery struct {
 
 // ErrTooManyRows means that an account has more rows than CacheQuery.Limit.
 var ErrTooManyRows = errors.New("the answer has too many rows")
+
+// ErrNoPacing means that a SpendCacheSource does not follow how campaigns are paced.
+var ErrNoPacing = errors.New("the spend cache does not follow how campaigns are paced")
 
 // ErrNoDataset means that a SpendCacheSource can read no dataset of the shard now.
 var ErrNoDataset = errors.New("no dataset of the shard can be read now")
@@ -173,6 +177,9 @@ func cacheError(err error, what string) error {
 		return retryLater(errorf(connect.CodeUnavailable,
 			"%s cannot be read now: %w: ask the spend cache of another datacentre, or try again in a moment", what, err))
 	}
+	if errors.Is(err, ErrNoPacing) {
+		return errorf(connect.CodeFailedPrecondition, "%s is not known here: %w: set Pacing in its configuration", what, err)
+	}
 	return sourceError(err, what)
 }
 
@@ -183,6 +190,14 @@ func noSpendCache() error {
 
 func noAccount() error {
 	return invalid("the request has no account: set account, such as {\"account\":\"acme\"}")
+}
+
+// checkAccount checks the account of a request that needs one.
+func checkAccount(account string) error {
+	if account == "" {
+		return noAccount()
+	}
+	return checkID("account", account)
 }
 
 // newCacheQuery returns a validated query.

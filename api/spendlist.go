@@ -42,7 +42,7 @@ func (i StateInfo) listQuery(m *weirpb.ListSpendRequest) (q listQuery, err error
 	q.partition = events.Shard(q.account, i.Partitions)
 	switch {
 	case q.account == "":
-		return q, invalid("the request has no account: set account, such as {\"account\":\"acme\"}")
+		return q, noAccount()
 	case !slices.Contains([]string{"", byDay, byCampaign, byAccount, byHour, byLineItem, byArm}, q.by):
 		return q, invalid("by %.16q is not a sum: use day, hour, campaign, account, line-item or arm, or omit it for campaign days", q.by)
 	}

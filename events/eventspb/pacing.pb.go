@@ -306,7 +306,7 @@ type PacedNode struct {
 	// be read yet). Empty: it has a budget, or it is an arm.
 	NoBudget   string `protobuf:"bytes,13,opt,name=no_budget,json=noBudget,proto3" json:"no_budget,omitempty"`
 	NextFlight int32  `protobuf:"varint,14,opt,name=next_flight,json=nextFlight,proto3" json:"next_flight,omitempty"` // with no_flight: its first day, YYYYMMDD; 0: no flight follows
-	// For how long after the tick the least of its budgets lasts, if the spend goes on at its mean
+	// Time from the tick until the first of its budgets is spent, if the spend continues at its mean
 	// rate. Absent: more than a day, or not known.
 	LastsMs *int64 `protobuf:"varint,15,opt,name=lasts_ms,json=lastsMs,proto3,oneof" json:"lasts_ms,omitempty"`
 	// Of the alerts of the day: the greatest percentage, and whether there was one that the budget
@@ -482,7 +482,7 @@ type BudgetAlert struct {
 	BudgetMicros int64                  `protobuf:"varint,8,opt,name=budget_micros,json=budgetMicros,proto3" json:"budget_micros,omitempty"` // of the day
 	SpentMicros  int64                  `protobuf:"varint,9,opt,name=spent_micros,json=spentMicros,proto3" json:"spent_micros,omitempty"`    // on the day, which may be more
 	AtMs         int64                  `protobuf:"varint,10,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`                        // of the tick
-	// Forecast: when the budget is spent if the spend goes on at its mean rate; 0: it is spent, or
+	// Forecast: when the budget is spent if the spend continues at its mean rate; 0: it is spent, or
 	// lasts for the day.
 	RunsOutMs     int64  `protobuf:"varint,11,opt,name=runs_out_ms,json=runsOutMs,proto3" json:"runs_out_ms,omitempty"`
 	DayEndMs      int64  `protobuf:"varint,12,opt,name=day_end_ms,json=dayEndMs,proto3" json:"day_end_ms,omitempty"` // when the budget day ends

@@ -44,6 +44,9 @@ func TestIDs(t *testing.T) {
 		nil, func(m *eventspb.BudgetAlert) { m.Account = "b" }, func(m *eventspb.BudgetAlert) { m.Campaign = "b" },
 		func(m *eventspb.BudgetAlert) { m.Campaign, m.Shared = "", "spring" }, func(m *eventspb.BudgetAlert) { m.Percent = 0 },
 		func(m *eventspb.BudgetAlert) { m.BudgetDay++ }, func(m *eventspb.BudgetAlert) { m.Version++ },
+		func(m *eventspb.BudgetAlert) { m.Campaign = "the shared budget spring" },
+		func(m *eventspb.BudgetAlert) { m.Account, m.Campaign = "acme/campaign/a", "b" },
+		func(m *eventspb.BudgetAlert) { m.Account, m.Campaign = "acme", "a/campaign/b" },
 	}
 	for _, change := range list {
 		ids[New(alertOf(change)).ID] = true

@@ -12,10 +12,11 @@ import (
 	"github.com/weirhq/weir/pacing/budget"
 )
 
-// Document is an alert as JSON.
+// Document is an alert, as JSON and as a row of a table.
 type Document struct {
 	// ID is the same for each repetition of the alert.
-	ID      string `json:"id"`
+	ID      string `json:"id" table:"-"`
+	At      string `json:"at"` // RFC 3339
 	Account string `json:"account"`
 	// Campaign is the campaign; empty: the alert is of a shared budget.
 	Campaign string `json:"campaign,omitempty"`
@@ -24,15 +25,14 @@ type Document struct {
 	// Percent is the part of the budget that is spent: 50, 80 or 100; 0: the budget is expected to
 	// run out early.
 	Percent   int32  `json:"percent"`
-	BudgetDay string `json:"budget_day"` // YYYY-MM-DD
+	Spent     string `json:"spent"`  // on the day, a decimal number, which may be above Budget
+	Budget    string `json:"budget"` // of the day
 	Currency  string `json:"currency"`
-	Budget    string `json:"budget"` // of the day, a decimal number
-	Spent     string `json:"spent"`  // on the day, which may be more
-	At        string `json:"at"`     // RFC 3339
-	// RunsOut is when the budget is spent if the spend continues as it was; empty: it is spent, or
-	// lasts for the day.
+	BudgetDay string `json:"budget_day"` // YYYY-MM-DD
+	// RunsOut is when the budget is spent if the spend continues at its mean rate; empty: it is
+	// spent, or lasts for the day.
 	RunsOut string `json:"runs_out,omitempty"`
-	Text    string `json:"text"` // a sentence
+	Text    string `json:"text" table:"wide"` // a sentence
 }
 
 // Decode returns the document of a record of pacing.alerts.
@@ -56,11 +56,11 @@ func New(m *eventspb.BudgetAlert) *Document {
 		Spent: budget.FormatAmount(m.GetSpentMicros()),
 		At:    instant(m.GetAtMs()),
 	}
-	what := d.Campaign
+	kind, name, what := "campaign", d.Campaign, d.Campaign
 	if d.Shared != "" {
-		what = "the shared budget " + d.Shared
+		kind, name, what = "shared", d.Shared, "the shared budget "+d.Shared
 	}
-	d.ID = strings.Join([]string{d.Account, what, d.BudgetDay, fmt.Sprint(d.Percent), fmt.Sprint(m.GetVersion())}, "/")
+	d.ID = fmt.Sprintf("%s/%s/%s/%s/%d/%d", escape(d.Account), kind, escape(name), d.BudgetDay, d.Percent, m.GetVersion())
 	d.Text = fmt.Sprintf("%s of %s has spent %s of %s %s on %s", what, d.Account, d.Spent, d.Budget, d.Currency, d.BudgetDay)
 	if d.Percent > 0 {
 		d.Text += fmt.Sprintf(" (%d %%)", d.Percent)
@@ -75,6 +75,19 @@ func New(m *eventspb.BudgetAlert) *Document {
 	}
 	d.Text += end
 	return d
+}
+
+// escape returns a part of an ID: printable ASCII without slashes.
+func escape(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		if c > ' ' && c < 0x7f && c != '/' && c != '%' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
 }
 
 // hours returns a time of several hours, such as 6 h 5 min.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/pacing/control"
 )
 
 // Bounds of alerts that a budget runs out early.
@@ -76,14 +75,10 @@ func share(micros int64, percent int32) int64 {
 	return micros/100*p + (micros%100*p+99)/100
 }
 
-// runsOutMs returns when the budget of a node is spent if the spend goes on at its mean rate; 0: it
-// is spent, or lasts for the day.
+// runsOutMs returns when the budget of a node is spent if the spend continues at its mean rate; 0:
+// it is spent, or lasts for the day.
 func (n *node) runsOutMs(a *Account) int64 {
-	p := &n.pace
-	if !p.Open || !(p.Rate > 0) {
-		return 0
-	}
-	if left := p.Allowance / p.Rate * float64(control.Tick.Milliseconds()); left < float64(a.window.EndMs-a.atMs) {
+	if left := n.leftMs(); n.pace.Open && left < float64(a.window.EndMs-a.atMs) {
 		return a.atMs + int64(left)
 	}
 	return 0

@@ -182,16 +182,22 @@ func (a *Account) record(n *node) *eventspb.PacedNode {
 	return m
 }
 
+// leftMs returns for how long the budget of the node lasts if the spend continues at its mean rate,
+// in ms: infinite without a rate.
+func (n *node) leftMs() float64 {
+	if !(n.pace.Rate > 0) {
+		return math.Inf(1)
+	}
+	return n.pace.Allowance / n.pace.Rate * float64(control.Tick.Milliseconds())
+}
+
 // lasts returns for how long the least of the budgets of a node, and of those above it, lasts if
-// the spend goes on at its mean rate, in ms: nil if that is not known, or more than a day.
+// the spend continues at its mean rate, in ms: nil if that is not known, or more than a day.
 func (a *Account) lasts(n *node) (ms *int64) {
 	least := float64((24 * time.Hour).Milliseconds())
 	for {
-		if n.paced {
-			ticks := n.pace.Allowance / n.pace.Rate // NaN or infinite without a rate
-			if left := ticks * float64(control.Tick.Milliseconds()); left < least {
-				least, ms = left, new(int64(left))
-			}
+		if left := n.leftMs(); n.paced && left < least {
+			least, ms = left, new(int64(left))
 		}
 		if n.up == none {
 			return ms

@@ -126,6 +126,8 @@ func cacheError(err error) error {
 		return fmt.Errorf("%w: %w", api.ErrNoDataset, err)
 	case errors.Is(err, spendcache.ErrLimit):
 		return api.ErrTooManyRows
+	case errors.Is(err, spendcache.ErrNoPacing):
+		return api.ErrNoPacing
 	}
 	return err
 }

@@ -18,22 +18,6 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// alertRow is an alert of a budget.
-type alertRow struct {
-	At        string `json:"at"`
-	Account   string `json:"account"`
-	Campaign  string `json:"campaign,omitempty"`
-	Shared    string `json:"shared,omitempty"`
-	Percent   int32  `json:"percent"`
-	Spent     string `json:"spent"`
-	Budget    string `json:"budget"`
-	Currency  string `json:"currency"`
-	BudgetDay string `json:"budget_day"`
-	RunsOut   string `json:"runs_out,omitempty"`
-	Text      string `json:"text" table:"wide"`
-	ID        string `json:"id" table:"-"`
-}
-
 func newAlertsCmd(a *cli.App) *cobra.Command {
 	var since time.Duration
 	var account string
@@ -44,7 +28,7 @@ func newAlertsCmd(a *cli.App) *cobra.Command {
 			"There is one for each campaign, shared budget and day when 50, 80 and 100 % of the budget of the\n" +
 			"day are spent, and again after an increase of the budget. percent 0 is a budget that is expected\n" +
 			"to run out more than two hours before the day ends, for an hour already: then ad\n" +
-			"servers do not follow its parameters. runs_out is when the rest is spent, if the spend goes on\n" +
+			"servers do not follow its parameters. runs_out is when the rest is spent, if the spend continues\n" +
 			"as it was. `weir pacing notify` sends alerts to a webhook.",
 		Example: "  weir pacing alerts --since 2h\n" +
 			"  weir pacing alerts --account acme -o json",
@@ -57,23 +41,20 @@ func newAlertsCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows := []alertRow{}
+			rows := []alert.Document{}
 			err = kafkaadmin.ReadTopic(cmd.Context(), k, alertsTopic(cfg), time.Now().Add(-since), func(p int32, r stream.Record) error {
 				d, err := alert.Decode(r.Value)
 				if err != nil {
 					a.Notef("the record at offset %d of partition %d is left out: %v", r.Offset, p, err)
 				} else if account == "" || d.Account == account {
-					rows = append(rows, alertRow{
-						d.At, d.Account, d.Campaign, d.Shared, d.Percent, d.Spent, d.Budget, d.Currency, d.BudgetDay, d.RunsOut, d.Text,
-						d.ID,
-					})
+					rows = append(rows, *d)
 				}
 				return nil
 			})
 			if err != nil {
 				return alertsFailure(err)
 			}
-			slices.SortStableFunc(rows, func(x, y alertRow) int { return strings.Compare(x.At, y.At) })
+			slices.SortStableFunc(rows, func(x, y alert.Document) int { return strings.Compare(x.At, y.At) })
 			return cli.PrintRows(a, rows)
 		},
 	}
