@@ -61,6 +61,7 @@ func (w *worker) commit(life context.Context) error {
 	ctx, cancel := w.endContext(life)
 	defer cancel()
 	acked := txn.NewAcks(w.sess.Client())
+	w.guard.begin()
 	w.produce(ctx, transaction{parts, barriers}, acked)
 	if err := w.cfg.failpoint(w, "produced"); err != nil {
 		return err
@@ -79,7 +80,7 @@ func (w *worker) commit(life context.Context) error {
 	// for the next heartbeat. So rebalances are allowed after a while. A revoke inside End aborts
 	// the transaction.
 	unblock := time.AfterFunc(w.cfg.SessionTimeout/3, w.sess.AllowRebalance)
-	committed, err := w.endTransaction(ctx, want)
+	committed, err := w.end(ctx, func() (bool, error) { return w.endTransaction(ctx, want) })
 	unblock.Stop()
 	w.open = false
 	w.phase("end", began)
@@ -142,6 +143,22 @@ func (w *worker) delayRefused(tx transaction, cause error) error {
 	}
 	w.publish()
 	return nil
+}
+
+// end calls end, which ends the transaction, and remembers a commit. An abort is not remembered:
+// the client also reports one if it does not know the outcome.
+func (w *worker) end(ctx context.Context, end func() (bool, error)) (committed bool, err error) {
+	id, epoch, unknown := w.sess.Client().ProducerID(ctx)
+	if unknown == nil {
+		w.outcomes.Unknown(id, epoch)
+	}
+	if committed, err = end(); err != nil {
+		return committed, err
+	}
+	if w.guard.end(); committed && unknown == nil {
+		w.outcomes.Committed(id, epoch)
+	}
+	return committed, nil
 }
 
 // endTransaction ends the transaction with its offsets. A transaction of barriers alone has no
@@ -427,7 +444,7 @@ func (w *worker) abort(life context.Context, cause error) error {
 	}
 	ctx, cancel := w.endContext(life)
 	defer cancel()
-	_, err := w.sess.End(ctx, kgo.TryAbort)
+	_, err := w.end(ctx, func() (bool, error) { return w.sess.End(ctx, kgo.TryAbort) })
 	w.open = false
 	w.recordOutcome(abortReason(cause))
 	if err != nil {

@@ -2,10 +2,12 @@ package processors
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/internal/txn"
+	"github.com/weirhq/weir/processors/kafka"
 )
 
 // slowTakeover is the duration after which a takeover looks for hanging transactions.
@@ -35,6 +37,30 @@ func (r *restorer) watch(ctx context.Context) {
 		}
 		if err := r.w.recovery().EndHanging(ctx); err != nil && ctx.Err() == nil {
 			r.w.log.Warn().Err(err).Msg("hanging_transaction_scan_failed")
+		}
+	}
+}
+
+// hangingDelay is the time from the start of a session to its look for hanging transactions, and
+// until the next try. Sessions start again after a restart of brokers. Brokers need some seconds
+// before they answer.
+const hangingDelay = 10 * time.Second
+
+// endHanging ends hanging transactions of processes that have not returned, once in a session. In
+// the changelog they would delay takeovers, see watch; in outputs only the readers of these. One
+// worker of the group looks: two that end the same transaction would abort it.
+func (w *worker) endHanging(life context.Context) {
+	for pause.For(life, hangingDelay) {
+		if !slices.Contains(w.assignment.get(), 0) {
+			continue
+		}
+		err := w.recovery().EndHanging(life)
+		if err == nil || kafka.RefusalOf(err) == kafka.NoPermission { // few may see the group's offsets
+			return
+		}
+		if !txn.Transient(err) {
+			w.log.Warn().Err(err).Msg("hanging_transaction_scan_failed")
+			return
 		}
 	}
 }

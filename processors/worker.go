@@ -43,6 +43,8 @@ type worker struct {
 
 	admin      *kgo.Client // for requests outside of the session
 	sess       *kgo.GroupTransactSession
+	guard      *leftoverGuard
+	outcomes   txn.Outcomes // of txnID
 	sessionLog *sessionLog
 	tasks      map[int32]*task
 	open       bool // a transaction is open
@@ -114,10 +116,12 @@ func (w *worker) run(ctx context.Context) error {
 // session runs one session. It returns nil when ctx ends, errRebuild when the outcome of a
 // transaction is unknown, and other errors that are final.
 func (w *worker) session(ctx context.Context) (err error) {
-	if err := w.connect(ctx); err != nil {
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx)) // takeovers end with the session
+	kill := func() { end(nil) }
+	if err := w.connect(ctx, life, end); err != nil {
+		kill()
 		return err
 	}
-	life, kill := context.WithCancel(context.WithoutCancel(ctx)) // takeovers end with the session
 	w.restores.Go(func() {
 		select {
 		case <-life.Done():
@@ -129,6 +133,7 @@ func (w *worker) session(ctx context.Context) (err error) {
 			kill() // ends the commit, whose transaction the next session of this name aborts
 		}
 	})
+	w.restores.Go(func() { w.endHanging(life) })
 	defer func() {
 		kill()
 		w.sess.Client().CloseAllowingRebalance()
@@ -149,8 +154,9 @@ func (w *worker) session(ctx context.Context) (err error) {
 	}
 }
 
-// connect ends the open transaction of the worker's transactional id, and starts a session.
-func (w *worker) connect(ctx context.Context) (err error) {
+// connect ends the open transaction of the worker's transactional id, and starts a session. life
+// ends with the session, and end ends it.
+func (w *worker) connect(ctx, life context.Context, end func(error)) (err error) {
 	if w.admin, err = w.cfg.Kafka.Client(); err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
@@ -162,13 +168,17 @@ func (w *worker) connect(ctx context.Context) (err error) {
 	if err := w.nameTaken(ctx); err != nil {
 		return err
 	}
-	if err := txn.EndOpen(ctx, w.admin, w.txnID, w.cfg.TransactionTimeout); err != nil {
+	if err := w.endLast(ctx); err != nil {
 		switch why := kafka.RefusalOf(err); {
 		// they were right at the start: they are being changed
 		case why == kafka.BadCredentials, why == kafka.NoPermission && w.joined.Load():
 			return fmt.Errorf("%w: %w", errRebuild, err)
 		}
 		return err
+	}
+	w.guard = &leftoverGuard{
+		ctx: life, log: w.log, check: w.recovery().Leftover, hold: w.cfg.SessionTimeout / 3, busy: make(chan struct{}, 1),
+		found: func() { end(fmt.Errorf("%w: the last transaction hangs", errRebuild)) },
 	}
 	opts := append([]kgo.Opt{
 		kgo.SeedBrokers(w.cfg.Kafka.Brokers...), kgo.ClientID("weir"),
@@ -197,12 +207,28 @@ func (w *worker) connect(ctx context.Context) (err error) {
 			default:
 			}
 		}),
-	}, append(slices.Clip(w.cfg.Kafka.Options), kgo.WithLogger(w.sessionLog))...)
+	}, append(slices.Clip(w.cfg.Kafka.Options), kgo.WithLogger(w.sessionLog), kgo.WithHooks(w.guard))...)
 	w.open, w.count, w.revoked, w.backlogged, w.interval, w.records, w.askErr = false, 0, false, false, w.cfg.CommitInterval, nil, nil
 	if w.sess, err = kgo.NewGroupTransactSession(opts...); err != nil {
 		return fmt.Errorf("start session: %w", err)
 	}
 	return nil
+}
+
+// endLast ends the last transaction of the worker's transactional id in all partitions.
+func (w *worker) endLast(ctx context.Context) error {
+	w.endLeftover(ctx)
+	if err := txn.EndOpen(ctx, w.admin, w.txnID, w.cfg.TransactionTimeout); err != nil {
+		return err
+	}
+	w.endLeftover(ctx) // what EndOpen has aborted may hang, too
+	return nil
+}
+
+func (w *worker) endLeftover(ctx context.Context) {
+	if err := w.recovery().EndLeftover(ctx, &w.outcomes); err != nil && ctx.Err() == nil {
+		w.log.Warn().Err(err).Msg("hanging_transaction_scan_failed")
+	}
 }
 
 // nameTaken returns ErrInstance if the membership that this worker had is another process's now. A
@@ -323,6 +349,9 @@ func (w *worker) drainMailbox() {
 
 // step is one turn of the loop: poll, run the mailbox, fold, and commit if a commit is due.
 func (w *worker) step(ctx, life context.Context) error {
+	if err := context.Cause(life); errors.Is(err, errRebuild) {
+		return err
+	}
 	if (!w.open || w.count == 0) && w.needsNewSession() {
 		return fmt.Errorf("%w: the group has its offsets again", errRebuild)
 	}

@@ -15,7 +15,7 @@ func ACLs(p stream.Processor, former ...string) []string {
 	var a aclList
 	a.topics(p.Inputs, "Read", "Describe", "DescribeConfigs")
 	a.topics([]string{p.Changelog, p.DLQ}, "Read", "Write", "Describe", "DescribeConfigs")
-	a.topics(p.WrittenTopics()[2:], "Write", "Describe", "DescribeConfigs")
+	a.topics(p.WrittenTopics()[2:], "Read", "Write", "Describe", "DescribeConfigs") // read: where its transactions are open
 	a.topics(former, "Describe")
 	a.app(p.App)
 	a.add("--cluster", "Describe", "DescribeConfigs")

@@ -15,11 +15,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/weirhq/weir/internal/testlimit"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
 )
 
 // TestHangingTransactions leaves transactions open that no coordinator knows, as brokers do when
 // they lose markers: in the changelog, in the group's offsets, and among the dead letters. The next
-// owner ends them.
+// owner ends them. A committed transaction of the process's own, whose marker is missing in one
+// partition, is committed there, too.
 func TestHangingTransactions(t *testing.T) {
 	c := shared(t)
 	f := follow(c)
@@ -30,6 +34,11 @@ func TestHangingTransactions(t *testing.T) {
 	first.folds(addr, 24)
 	first.kill()
 
+	own := c.lostProducer("spendcounter-" + a.name + "-0")
+	own.add("spend.audit", 2)
+	own.produce("spend.audit", 2)
+	own.produce("spend.audit", 3) // without a marker at the end
+	own.commitTransaction()
 	h := c.lostProducer("spendcounter-gone-0")
 	h.produce("spend.by.local", 3)
 	h.produce("spendcounter.dlq", 5)
@@ -42,7 +51,14 @@ func TestHangingTransactions(t *testing.T) {
 	again.folds(addr, 24)
 	t.Logf("all partitions run %s after the restart", time.Since(began))
 	f.check(c, l.finish(), 0)
-	testlimit.Within(t, "no transaction is open", func(ctx context.Context) error { return h.none(ctx, "spendcounter.dlq", 5) })
+	testlimit.Within(t, "no transaction is open", func(ctx context.Context) error {
+		return errors.Join(h.none(ctx, "spendcounter.dlq", 5), own.none(ctx, "spend.audit", 3))
+	})
+	for _, p := range []int32{2, 3} {
+		if !c.hasCommitted("spend.audit", p, lostKey) {
+			t.Errorf("spend.audit[%d] lacks the record of a committed transaction", p)
+		}
+	}
 	again.alive()
 }
 
@@ -63,6 +79,8 @@ func (c *cluster) lostProducer(txn string) *lostProducer {
 	v := kversion.Stable() // later versions add partitions to the transaction
 	v.SetMaxKeyVersion(int16(kmsg.Produce), 11)
 	v.SetMaxKeyVersion(int16(kmsg.TxnOffsetCommit), 4)
+	v.SetMaxKeyVersion(int16(kmsg.AddPartitionsToTxn), 3)
+	v.SetMaxKeyVersion(int16(kmsg.EndTxn), 4)
 	p := &lostProducer{c: c, cl: c.client(kgo.MaxVersions(v)), txn: txn}
 	testlimit.Within(c.t, "a producer id", func(ctx context.Context) error {
 		req := kmsg.NewPtrInitProducerIDRequest()
@@ -90,10 +108,57 @@ func (c *cluster) verifyPartitions(on string) {
 	})
 }
 
+// add adds a partition to the transaction at the coordinator.
+func (p *lostProducer) add(topic string, partition int32) {
+	p.c.t.Helper()
+	testlimit.Within(p.c.t, "add a partition", func(ctx context.Context) error {
+		rt := kmsg.NewAddPartitionsToTxnRequestTopic()
+		rt.Topic, rt.Partitions = topic, []int32{partition}
+		req := kmsg.NewPtrAddPartitionsToTxnRequest()
+		req.TransactionalID, req.ProducerID, req.ProducerEpoch = p.txn, p.id, p.epoch
+		req.Topics = []kmsg.AddPartitionsToTxnRequestTopic{rt}
+		resp, err := req.RequestWith(ctx, p.cl)
+		if err != nil {
+			return err
+		}
+		return kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode)
+	})
+}
+
+// commitTransaction commits the transaction: the partitions that were added get a marker.
+func (p *lostProducer) commitTransaction() {
+	p.c.t.Helper()
+	testlimit.Within(p.c.t, "commit a transaction", func(ctx context.Context) error {
+		req := kmsg.NewPtrEndTxnRequest()
+		req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit = p.txn, p.id, p.epoch, true
+		resp, err := req.RequestWith(ctx, p.cl)
+		if err != nil {
+			return err
+		}
+		return kerr.ErrorForCode(resp.ErrorCode)
+	})
+}
+
+// hasCommitted reports whether a partition has a committed record with a key.
+func (c *cluster) hasCommitted(topic string, partition int32, key string) (found bool) {
+	c.t.Helper()
+	err := kafkaadmin.ReadTopic(testlimit.Context(c.t), kafka.Cluster{Brokers: c.addrs()}, topic, time.Time{}, func(p int32, r stream.Record) error {
+		found = found || p == partition && string(r.Key) == key
+		return nil
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return found
+}
+
+// lostKey is the key of the records of a lostProducer.
+const lostKey = "\x01uncommitted key"
+
 // produce leaves a record in a transaction that never ends.
 func (p *lostProducer) produce(topic string, partition int32) {
 	p.c.t.Helper()
-	rec := kmsg.Record{Key: []byte("\x01uncommitted key"), Value: []byte("uncommitted value")}
+	rec := kmsg.Record{Key: []byte(lostKey), Value: []byte("uncommitted value")}
 	body := rec.AppendTo(nil)[1:] // without the length field, which is 0
 	rec.Length = int32(len(body))
 	batch := kmsg.RecordBatch{

@@ -1,10 +1,10 @@
 package txn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
@@ -49,18 +50,25 @@ func (r *Recovery) EndHanging(ctx context.Context) error {
 	defer r.Searching.Unlock()
 	list, err := r.findHanging(ctx, kadm.NewClient(r.Client))
 	for _, h := range list {
-		r.Log.Warn().Str("transactional_id", h.txnID).Bool("commit", h.commit).Any("partitions", h.parts).Msg("hanging_transaction_ended")
-		err = errors.Join(err, h.end(ctx, r.Kafka, r.App, r.Timeout))
+		err = errors.Join(err, r.end(ctx, &h))
 	}
 	return err
+}
+
+func (r *Recovery) end(ctx context.Context, h *hangingTxn) error {
+	if err := h.end(ctx, r.Kafka, r.App, r.Timeout); err != nil {
+		return err
+	}
+	r.Log.Warn().Str("transactional_id", h.txnID).Bool("commit", h.commit).Any("partitions", h.parts).Msg("hanging_transaction_ended")
+	return nil
 }
 
 // findHanging finds the hanging transactions. A transaction counts only if a partition has it open
 // both before and after its coordinator reports that it has ended: otherwise its markers may be on
 // their way.
 func (r *Recovery) findHanging(ctx context.Context, adm *kadm.Client) ([]hangingTxn, error) {
-	before, err := r.openTransactions(ctx, adm)
-	if err != nil || len(before) == 0 {
+	before, _, err := r.openTransactions(ctx, adm)
+	if len(before) == 0 {
 		return nil, err
 	}
 	ids, err := adm.ListTransactions(ctx, nil, endedStates())
@@ -80,13 +88,13 @@ func (r *Recovery) findHanging(ctx context.Context, adm *kadm.Client) ([]hanging
 	if err != nil {
 		return nil, fmt.Errorf("describe transactions: %w", err)
 	}
-	after, err := r.openTransactions(ctx, adm)
-	if err != nil {
+	after, _, err := r.openTransactions(ctx, adm)
+	if after == nil {
 		return nil, err
 	}
 	var list []hangingTxn
 	for _, tx := range done.Sorted() {
-		h := hangingTxn{txnID: tx.TxnID, parts: kadm.TopicsSet{}, commit: tx.State == "CompleteCommit"}
+		h := hangingTxn{txnID: tx.TxnID, parts: kadm.TopicsSet{}, commit: tx.State == completeCommit}
 		for open := range after {
 			if before[open] && open.ProducerID == tx.ProducerID {
 				h.parts.Add(open.Topic, open.Partition)
@@ -102,31 +110,65 @@ func (r *Recovery) findHanging(ctx context.Context, adm *kadm.Client) ([]hanging
 	return list, nil
 }
 
+// States of a transaction at its coordinator.
+const (
+	ongoing        = "Ongoing"
+	completeCommit = "CompleteCommit"
+)
+
 // endedStates returns the states in which a coordinator has ended a transaction.
-func endedStates() []string { return []string{"CompleteCommit", "CompleteAbort", "Empty"} }
+func endedStates() []string { return []string{completeCommit, "CompleteAbort", "Empty"} }
 
 // offsetsTopic is the internal topic for the offsets of groups.
 const offsetsTopic = "__consumer_offsets"
 
 // openTransactions returns the open transactions that block readers of the application's topics or
-// of a group's offsets.
-func (r *Recovery) openTransactions(ctx context.Context, adm *kadm.Client) (map[kadm.DescribedProducer]bool, error) {
+// of a group's offsets. With an error it returns those that it knows, nil if it knows nothing.
+// unseen means that a partition has not answered that may answer later.
+func (r *Recovery) openTransactions(ctx context.Context, adm *kadm.Client) (open map[kadm.DescribedProducer]bool, unseen bool, err error) {
 	list, err := adm.ListTopics(ctx, append([]string{offsetsTopic}, r.Topics...)...)
 	if err != nil {
-		return nil, fmt.Errorf("read topics: %w", err)
+		return nil, Transient(err), fmt.Errorf("read topics: %w", err)
 	}
-	maps.DeleteFunc(list, func(_ string, t kadm.TopicDetail) bool { return t.Err != nil })
-	got, err := adm.DescribeProducers(ctx, list.TopicsSet())
-	if err != nil {
-		return nil, fmt.Errorf("describe producers: %w", err)
+	open = map[kadm.DescribedProducer]bool{}
+	failed := func(e error) {
+		unseen, err = unseen || Transient(e), cmp.Or(err, fmt.Errorf("describe producers: %w", e))
 	}
-	open := map[kadm.DescribedProducer]bool{}
-	got.EachProducer(func(d kadm.DescribedProducer) {
-		if d.CurrentTxnStartOffset >= 0 {
-			open[d] = true
+	req := kmsg.NewPtrDescribeProducersRequest()
+	for _, t := range list {
+		if t.Err != nil {
+			if t.Topic != offsetsTopic { // which may not exist; others a broker may not know after its start
+				failed(fmt.Errorf("%s: %w", t.Topic, t.Err))
+			}
+			continue
 		}
-	})
-	return open, nil
+		rt := kmsg.NewDescribeProducersRequestTopic()
+		rt.Topic, rt.Partitions = t.Topic, t.Partitions.Numbers()
+		req.Topics = append(req.Topics, rt)
+	}
+	for _, shard := range r.Client.RequestSharded(ctx, req) {
+		resp, ok := shard.Resp.(*kmsg.DescribeProducersResponse)
+		if !ok {
+			failed(shard.Err)
+			continue
+		}
+		for _, t := range resp.Topics {
+			for _, p := range t.Partitions {
+				if e := kerr.ErrorForCode(p.ErrorCode); e != nil {
+					failed(fmt.Errorf("%s[%d]: %w", t.Topic, p.Partition, e))
+				}
+				for _, d := range p.ActiveProducers {
+					if d.CurrentTxnStartOffset >= 0 {
+						open[kadm.DescribedProducer{
+							Topic: t.Topic, Partition: p.Partition, ProducerID: d.ProducerID, ProducerEpoch: int16(d.ProducerEpoch),
+							LastSequence: d.LastSequence, CurrentTxnStartOffset: d.CurrentTxnStartOffset,
+						}] = true
+					}
+				}
+			}
+		}
+	}
+	return open, unseen, err
 }
 
 // end adds the partitions and the group to an empty transaction of the same producer and ends that
@@ -145,27 +187,47 @@ func (h *hangingTxn) end(ctx context.Context, k kafka.Cluster, group string, tim
 	if err != nil {
 		return err
 	}
-	err = h.addPartitions(ctx, cl, id)
-	if err == nil && h.parts[offsetsTopic] != nil {
-		req := kmsg.NewPtrAddOffsetsToTxnRequest()
-		req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group = h.txnID, id.ProducerID, id.ProducerEpoch, group
-		var resp *kmsg.AddOffsetsToTxnResponse
-		if resp, err = req.RequestWith(ctx, cl); err == nil {
-			err = kerr.ErrorForCode(resp.ErrorCode)
-		}
-	}
-	if err == nil {
-		req := kmsg.NewPtrEndTxnRequest()
-		req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit = h.txnID, id.ProducerID, id.ProducerEpoch, h.commit
-		var resp *kmsg.EndTxnResponse
-		if resp, err = req.RequestWith(ctx, cl); err == nil {
-			err = kerr.ErrorForCode(resp.ErrorCode)
+	// From here on the coordinator knows the outcome no more. So this goes on if ctx ends, and
+	// tries again with the same producer.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	for {
+		if err = h.endBy(ctx, cl, id, group); err == nil || !Away(err) || !pause.For(ctx, 100*time.Millisecond) {
+			break
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("end the hanging transaction of %s: %w", h.txnID, err)
 	}
 	return nil
+}
+
+// endTimeout bounds the end of a hanging transaction.
+const endTimeout = 30 * time.Second
+
+// endBy ends the transaction as a producer.
+func (h *hangingTxn) endBy(ctx context.Context, cl *kgo.Client, id *kmsg.InitProducerIDResponse, group string) error {
+	if err := h.addPartitions(ctx, cl, id); err != nil {
+		return err
+	}
+	if h.parts[offsetsTopic] != nil {
+		req := kmsg.NewPtrAddOffsetsToTxnRequest()
+		req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group = h.txnID, id.ProducerID, id.ProducerEpoch, group
+		resp, err := req.RequestWith(ctx, cl)
+		if err == nil {
+			err = kerr.ErrorForCode(resp.ErrorCode)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	req := kmsg.NewPtrEndTxnRequest()
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit = h.txnID, id.ProducerID, id.ProducerEpoch, h.commit
+	resp, err := req.RequestWith(ctx, cl)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.ErrorCode)
+	}
+	return err
 }
 
 func (h *hangingTxn) addPartitions(ctx context.Context, cl *kgo.Client, id *kmsg.InitProducerIDResponse) error {

@@ -32,7 +32,7 @@ func (r *Recovery) EndOrphaned(ctx context.Context) error {
 // orphans returns the transactional ids that have an open transaction in our changelog and no
 // member in the group.
 func (r *Recovery) orphans(ctx context.Context, adm *kadm.Client) ([]string, error) {
-	open, err := adm.ListTransactions(ctx, nil, []string{"Ongoing"})
+	open, err := adm.ListTransactions(ctx, nil, []string{ongoing})
 	if err != nil {
 		return nil, fmt.Errorf("list transactions: %w", err)
 	}
