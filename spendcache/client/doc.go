@@ -26,14 +26,14 @@
 //
 //   - A campaign without budgets takes part in no auction, unless Config.ServeUnpaced is set.
 //   - While no answer for the account is known, its campaigns take part in no auction.
-//   - From Config.StaleParameters on, the parameters are held. A campaign stops when its budget
-//     would be spent at the rate of spend before.
+//   - A campaign stops when its budget would be spent at the mean rate of spend.
+//   - From Config.StaleParameters on, the parameters are held.
 //   - From Config.Unusable on, campaigns stop.
 //
 // Invariants:
 //
-//   - PACE-23: Stale parameters are held until a budget would be spent; too old ones stop
-//     campaigns.
+//   - PACE-23: Parameters count until a budget would be spent. Stale ones are held; too old ones
+//     stop campaigns.
 //   - PACE-24: A request and a campaign get one decision while the parameters are the same.
 //
 // Parameters that another datacentre's controller has computed are used when those of the first

@@ -54,7 +54,7 @@ const (
 	NotKnown = "not_known"
 	// Held: the parameters are older than Config.StaleParameters, and stay as they are.
 	Held = string(control.Stale)
-	// EstimateSpent: they are, and a budget would be spent by now at the rate of spend before.
+	// EstimateSpent: a budget is spent by now, if the spend has continued at its mean rate.
 	EstimateSpent = "estimate_spent"
 	// TooOld: the parameters are older than Config.Unusable, so the campaign has stopped.
 	TooOld = string(control.TooOld)
@@ -164,14 +164,11 @@ func find(list []*weirpb.CampaignParameters, id string) *weirpb.CampaignParamete
 	return list[i]
 }
 
-// now returns the parameters that a campaign or an arm has now. Those that are stale are held, and
-// the spend since then is estimated, as the controller does when the spend is stale.
+// now returns the parameters that a campaign or an arm has now. Those that are stale are held. The
+// spend since they were written is estimated: it takes some seconds until the controller knows it.
 func (p *Pacing) now(campaign string, m *weirpb.CampaignParameters) Parameters {
 	out := Parameters{campaign, m.GetOpen(), m.GetProbability(), m.GetMultiplier(), m.GetReason()}
 	age := p.Age()
-	if age < p.stale {
-		return out
-	}
 	written := age + time.Duration(max(0, m.GetAgeMs()-p.newestMs))*time.Millisecond
 	switch {
 	case age >= p.unusable:
@@ -179,7 +176,7 @@ func (p *Pacing) now(campaign string, m *weirpb.CampaignParameters) Parameters {
 	case !out.Open:
 	case m.LastsMs != nil && written >= time.Duration(m.GetLastsMs())*time.Millisecond:
 		out.Open, out.Reason = false, EstimateSpent
-	default:
+	case age >= p.stale:
 		out.Reason = Held
 	}
 	return out

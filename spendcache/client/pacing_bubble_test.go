@@ -116,8 +116,8 @@ func TestNotPaced(t *testing.T) {
 	}
 }
 
-// TestHold: parameters that are stale are held, until the budget would be spent or they are too
-// old. New parameters count at once.
+// TestHold: parameters that are stale are held until they are too old. All count until a budget
+// would be spent. New parameters count at once.
 func TestHold(t *testing.T) {
 	inBubble(t, func(c *Config) { c.Endpoints = c.Endpoints[:1] }, func(x *fixture) {
 		list := []*weirpb.CampaignParameters{
@@ -133,14 +133,16 @@ func TestHold(t *testing.T) {
 			time.Sleep(after - time.Since(tick))
 		}
 		at(0)
-		at(85 * time.Second)
+		at(65 * time.Second)
 		for _, c := range []string{"holds", "late", "soon"} {
 			x.reasonOf(c, true, "behind_plan")
 		}
+		at(75 * time.Second)
+		x.reasonOf("holds", true, "behind_plan")
+		x.reasonOf("soon", false, EstimateSpent)
 		at(95 * time.Second)
 		x.reasonOf("holds", true, Held)
 		x.reasonOf("late", true, Held)
-		x.reasonOf("soon", false, EstimateSpent)
 		at(175 * time.Second)
 		x.reasonOf("late", true, Held)
 		at(185 * time.Second)
