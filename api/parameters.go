@@ -31,12 +31,13 @@ func (s *spendCacheService) GetParameters(ctx context.Context,
 			return nil, sourceBug("the spend cache returned a pack of account %[2]q for account %[1]q", account, m.GetAccount())
 		}
 	}
-	return connect.NewResponse(newParameters(account, list, time.Now().UnixMilli())), nil
+	return connect.NewResponse(Parameters(account, list, time.Now().UnixMilli())), nil
 }
 
-// newParameters returns the parameters of the packs of an account. The packs that are not written
-// at a tick have not changed at it, so the newest one shows how old all of them are.
-func newParameters(account string, list packs, nowMs int64) *weirpb.GetParametersResponse {
+// Parameters returns the parameters of the packs of an account, with their ages at a time, Unix ms.
+// The packs that are not written at a tick have not changed at it, so the newest one shows how old
+// all of them are.
+func Parameters(account string, list []*eventspb.AccountPack, nowMs int64) *weirpb.GetParametersResponse {
 	out := &weirpb.GetParametersResponse{Account: account}
 	for _, m := range list {
 		if m.GetAtMs() > out.TickMs {
