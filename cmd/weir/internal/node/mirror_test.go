@@ -85,7 +85,7 @@ func TestMirrorACLs(t *testing.T) {
 	}
 	text := strings.Join(lines, "\n")
 	for _, want := range []string{
-		"--topic ads.events.from.us --operation Write", "--topic mirror.state --operation Read --operation Write", "--group mirror ",
+		"--topic ads.events.from.us --operation Read --operation Write", "--topic mirror.state --operation Read --operation Write", "--group mirror ",
 		"of this one, in addition:\n--topic ads.events --operation Describe\n--topic ads.adjustments --operation Describe\n--topic ads.budgets --operation Describe\nat the Kafka of us:",
 		"at the Kafka of ap:\n--topic ads.events --operation Read --operation Describe\n--topic ads.adjustments --operation Read",
 	} {

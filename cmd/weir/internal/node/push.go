@@ -85,7 +85,7 @@ func pushACLs(c *config.Config) (lines []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, "at the Kafka of "+d.Name+":", "--topic "+m.Copy+" --operation Read --operation Describe")
+		lines = append(lines, "at the Kafka of "+d.Name+":")
 		lines = append(lines, kafkaadmin.ACLs(p)...)
 	}
 	return lines, nil

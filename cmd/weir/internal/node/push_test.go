@@ -56,7 +56,7 @@ func TestPushACLs(t *testing.T) {
 	text := strings.Join(lines, "\n")
 	for _, want := range []string{
 		"--topic spend.by.eu --operation Read --operation Describe\nat the Kafka of us:\n", "at the Kafka of ap:\n",
-		"--topic spend.from.eu --operation Write", "--topic spend.from.eu --operation Read --operation Describe",
+		"--topic spend.from.eu --operation Read --operation Write --operation Describe",
 		"--topic push.eu.us.state --operation Read --operation Write", "--group push.eu.ap ",
 	} {
 		if !strings.Contains(text, want) {
