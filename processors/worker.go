@@ -217,18 +217,22 @@ func (w *worker) connect(ctx, life context.Context, end func(error)) (err error)
 
 // endLast ends the last transaction of the worker's transactional id in all partitions.
 func (w *worker) endLast(ctx context.Context) error {
-	w.endLeftover(ctx)
+	found := w.endLeftover(ctx)
 	if err := txn.EndOpen(ctx, w.admin, w.txnID, w.cfg.TransactionTimeout); err != nil {
 		return err
 	}
-	w.endLeftover(ctx) // what EndOpen has aborted may hang, too
+	if found != txn.Nothing {
+		w.endLeftover(ctx) // what was open is aborted now, and may hang, too
+	}
 	return nil
 }
 
-func (w *worker) endLeftover(ctx context.Context) {
-	if err := w.recovery().EndLeftover(ctx, &w.outcomes); err != nil && ctx.Err() == nil {
+func (w *worker) endLeftover(ctx context.Context) txn.Leftover {
+	found, err := w.recovery().EndLeftover(ctx, &w.outcomes)
+	if err != nil && ctx.Err() == nil {
 		w.log.Warn().Err(err).Msg("hanging_transaction_scan_failed")
 	}
+	return found
 }
 
 // nameTaken returns ErrInstance if the membership that this worker had is another process's now. A

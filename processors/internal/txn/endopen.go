@@ -43,7 +43,7 @@ func initProducer(ctx context.Context, cl *kgo.Client, txnID string, timeout tim
 	}
 }
 
-// retryable is the one place that decides whether a repeated request can succeed.
+// retryable reports whether a repeated request for a producer id may succeed.
 func retryable(err error) bool {
 	var ke *kerr.Error
 	if errors.As(err, &ke) {

@@ -187,9 +187,10 @@ func (h *hangingTxn) end(ctx context.Context, k kafka.Cluster, group string, tim
 	if err != nil {
 		return err
 	}
-	// From here on the coordinator knows the outcome no more. So this goes on if ctx ends, and
-	// tries again with the same producer.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	// initProducer makes the coordinator forget the outcome. So the end of ctx does not stop the
+	// requests that follow at once, and a failed request is repeated with the same producer id and
+	// epoch.
+	ctx, cancel := outlive(ctx, endGrace)
 	defer cancel()
 	for {
 		if err = h.endBy(ctx, cl, id, group); err == nil || !Away(err) || !pause.For(ctx, 100*time.Millisecond) {
@@ -202,8 +203,21 @@ func (h *hangingTxn) end(ctx context.Context, k kafka.Cluster, group string, tim
 	return nil
 }
 
-// endTimeout bounds the end of a hanging transaction.
-const endTimeout = 30 * time.Second
+// endGrace is for how long the end of a hanging transaction continues after its context has ended.
+const endGrace = 3 * time.Second
+
+// outlive returns a context that ends grace after ctx.
+func outlive(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		pause.For(longer, grace)
+		cancel()
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
 
 // endBy ends the transaction as a producer.
 func (h *hangingTxn) endBy(ctx context.Context, cl *kgo.Client, id *kmsg.InitProducerIDResponse, group string) error {

@@ -95,8 +95,8 @@ func (r *Recovery) leftover(ctx context.Context) (l look, err error) {
 // this process, knows to be committed, and aborts the rest. It is called before the next
 // transaction of TxnID, whose end would be the outcome of what hangs, too. It tries again while no
 // broker answers, and for some seconds after other errors. Without the rights to describe it does
-// nothing, and returns an error.
-func (r *Recovery) EndLeftover(ctx context.Context, known *Outcomes) error {
+// nothing, and returns an error. It returns what it has found.
+func (r *Recovery) EndLeftover(ctx context.Context, known *Outcomes) (Leftover, error) {
 	began := time.Now()
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		l, err := r.leftover(ctx)
@@ -105,14 +105,14 @@ func (r *Recovery) EndLeftover(ctx context.Context, known *Outcomes) error {
 		}
 		if l.what == Hanging {
 			if err = r.endAll(ctx, l.open, known); err == nil {
-				return nil
+				return l.what, nil
 			}
 		}
 		switch {
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return l.what, ctx.Err()
 		case err == nil && l.what != Unseen, err != nil && !Transient(err), !Away(err) && time.Since(began) > unseenWait:
-			return err
+			return l.what, err
 		}
 		pause.For(ctx, wait)
 	}
