@@ -3,10 +3,12 @@
 package pacingsim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,6 +37,7 @@ type campaign struct {
 	budget.Campaign
 
 	weight   float64 // of the requests that are offered to it first
+	turn     float64 // campaigns with a smaller one are asked before it
 	arms     []string
 	offered  int64   // what all requests that were offered to it first would have cost
 	charged  []int64 // by arm, or of the campaign
@@ -155,14 +158,11 @@ func (w *simulation) serve(ctx context.Context, second int) {
 func (w *simulation) auction(ctx context.Context, second int, server *client.Client) {
 	request := fmt.Sprint("request-", w.requests)
 	micros, delay := int64(medianPrice*math.Exp(0.5*w.rng.NormFloat64())), 1+w.rng.IntN(3)
-	first := true
-	for _, i := range w.order() {
-		c := w.campaigns[i]
-		arm := w.rng.IntN(len(c.arms))
-		if first {
+	for rank, c := range w.order() {
+		if rank == 0 {
 			c.offered += micros
-			first = false
 		}
+		arm := w.rng.IntN(len(c.arms))
 		d := server.Decide(ctx, client.Ad{Account: account, Campaign: c.ID, Arm: c.arms[arm], Request: request})
 		c.decision[d.Reason]++
 		if d.Serve {
@@ -173,14 +173,9 @@ func (w *simulation) auction(ctx context.Context, second int, server *client.Cli
 }
 
 // order draws an order of the campaigns: the weight of one is its chance to be the next.
-func (w *simulation) order() []int {
-	keys := make([]float64, len(w.campaigns))
-	list := make([]int, len(w.campaigns))
-	for i, c := range w.campaigns {
-		keys[i], list[i] = w.rng.ExpFloat64()/c.weight, i
-		for j := i; j > 0 && keys[list[j]] < keys[list[j-1]]; j-- {
-			list[j], list[j-1] = list[j-1], list[j]
-		}
+func (w *simulation) order() []*campaign {
+	for _, c := range w.campaigns {
+		c.turn = w.rng.ExpFloat64() / c.weight
 	}
-	return list
+	return slices.SortedFunc(slices.Values(w.campaigns), func(a, b *campaign) int { return cmp.Compare(a.turn, b.turn) })
 }

@@ -28,8 +28,8 @@ func newAlertsCmd(a *cli.App) *cobra.Command {
 			"There is one for each campaign, shared budget and day when 50, 80 and 100 % of the budget of the\n" +
 			"day are spent, and again after an increase of the budget. percent 0 is a budget that is expected\n" +
 			"to run out more than two hours before the day ends, for an hour already: then ad\n" +
-			"servers do not follow its parameters. runs_out is when the rest is spent, if the spend continues\n" +
-			"as it was. `weir pacing notify` sends alerts to a webhook.",
+			"servers do not follow its parameters. runs_out is when the rest is spent, at its mean rate.\n" +
+			"`weir pacing notify` sends alerts to a webhook.",
 		Example: "  weir pacing alerts --since 2h\n" +
 			"  weir pacing alerts --account acme -o json",
 		Args: cobra.NoArgs,
