@@ -54,7 +54,7 @@ func (a *assignment) get() []int32 {
 func (w *worker) memberMetadata() *changelogpb.Member {
 	m := &changelogpb.Member{
 		Instance: w.cfg.Instance, Endpoint: w.cfg.Endpoint, Next: map[int32]int64{}, RebalanceRequests: w.rebalanceRequests.Load(),
-		Settings: w.proc.Settings,
+		Settings: w.proc.Settings, Pins: w.cfg.Pins.metadata(),
 	}
 	for p := range w.partitions {
 		if meta, err := w.store.Meta(w.store.DB, p); err == nil && meta.Marker != nil && !changelog.TooOld(meta) {

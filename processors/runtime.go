@@ -158,6 +158,12 @@ func (r *Runtime) runStore(ctx context.Context, parts int32) (err error) {
 		}
 		group.Go(func() error { return w.run(ctx) })
 	}
+	if r.cfg.Pins != nil {
+		group.Go(func() error {
+			r.cfg.Pins.watch(ctx, r.cfg.Instance, follower.rebalance)
+			return nil
+		})
+	}
 	return group.Wait()
 }
 

@@ -35,7 +35,9 @@ type Member struct {
 	// of a member that joins again differs.
 	RebalanceRequests uint32 `protobuf:"varint,4,opt,name=rebalance_requests,json=rebalanceRequests,proto3" json:"rebalance_requests,omitempty"`
 	// Settings of the processor that must be the same in all processes, by name.
-	Settings      map[string]string `protobuf:"bytes,5,rep,name=settings,proto3" json:"settings,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Settings map[string]string `protobuf:"bytes,5,rep,name=settings,proto3" json:"settings,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Pins that the process knows, one of a partition, until they end.
+	Pins          []*Pin `protobuf:"bytes,6,rep,name=pins,proto3" json:"pins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -105,6 +107,82 @@ func (x *Member) GetSettings() map[string]string {
 	return nil
 }
 
+func (x *Member) GetPins() []*Pin {
+	if x != nil {
+		return x.Pins
+	}
+	return nil
+}
+
+// Pin gives a partition to a process while that is in the group.
+type Pin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Partition     int32                  `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
+	Instance      string                 `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`               // empty: the pin before is withdrawn
+	AtMs          int64                  `protobuf:"varint,3,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // of the order, Unix milliseconds: of two pins of a partition the later one holds
+	UntilMs       int64                  `protobuf:"varint,4,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // when it ends, Unix milliseconds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pin) Reset() {
+	*x = Pin{}
+	mi := &file_group_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pin) ProtoMessage() {}
+
+func (x *Pin) ProtoReflect() protoreflect.Message {
+	mi := &file_group_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pin.ProtoReflect.Descriptor instead.
+func (*Pin) Descriptor() ([]byte, []int) {
+	return file_group_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Pin) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *Pin) GetInstance() string {
+	if x != nil {
+		return x.Instance
+	}
+	return ""
+}
+
+func (x *Pin) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *Pin) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
 // WorkerAssignment is the part of a worker's assignment that is not its partitions.
 type WorkerAssignment struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -123,7 +201,7 @@ type WorkerAssignment struct {
 
 func (x *WorkerAssignment) Reset() {
 	*x = WorkerAssignment{}
-	mi := &file_group_proto_msgTypes[1]
+	mi := &file_group_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -135,7 +213,7 @@ func (x *WorkerAssignment) String() string {
 func (*WorkerAssignment) ProtoMessage() {}
 
 func (x *WorkerAssignment) ProtoReflect() protoreflect.Message {
-	mi := &file_group_proto_msgTypes[1]
+	mi := &file_group_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -148,7 +226,7 @@ func (x *WorkerAssignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerAssignment.ProtoReflect.Descriptor instead.
 func (*WorkerAssignment) Descriptor() ([]byte, []int) {
-	return file_group_proto_rawDescGZIP(), []int{1}
+	return file_group_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *WorkerAssignment) GetStandbys() []int32 {
@@ -183,19 +261,25 @@ var File_group_proto protoreflect.FileDescriptor
 
 const file_group_proto_rawDesc = "" +
 	"\n" +
-	"\vgroup.proto\x12\x12weir.processors.v1\"\xe5\x02\n" +
+	"\vgroup.proto\x12\x12weir.processors.v1\"\x92\x03\n" +
 	"\x06Member\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\tR\binstance\x12\x1a\n" +
 	"\bendpoint\x18\x02 \x01(\tR\bendpoint\x128\n" +
 	"\x04next\x18\x03 \x03(\v2$.weir.processors.v1.Member.NextEntryR\x04next\x12-\n" +
 	"\x12rebalance_requests\x18\x04 \x01(\rR\x11rebalanceRequests\x12D\n" +
-	"\bsettings\x18\x05 \x03(\v2(.weir.processors.v1.Member.SettingsEntryR\bsettings\x1a7\n" +
+	"\bsettings\x18\x05 \x03(\v2(.weir.processors.v1.Member.SettingsEntryR\bsettings\x12+\n" +
+	"\x04pins\x18\x06 \x03(\v2\x17.weir.processors.v1.PinR\x04pins\x1a7\n" +
 	"\tNextEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a;\n" +
 	"\rSettingsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x86\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"o\n" +
+	"\x03Pin\x12\x1c\n" +
+	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x1a\n" +
+	"\binstance\x18\x02 \x01(\tR\binstance\x12\x13\n" +
+	"\x05at_ms\x18\x03 \x01(\x03R\x04atMs\x12\x19\n" +
+	"\buntil_ms\x18\x04 \x01(\x03R\auntilMs\"\x86\x01\n" +
 	"\x10WorkerAssignment\x12\x1a\n" +
 	"\bstandbys\x18\x01 \x03(\x05R\bstandbys\x12\x18\n" +
 	"\awarmups\x18\x02 \x03(\x05R\awarmups\x12\x1e\n" +
@@ -216,21 +300,23 @@ func file_group_proto_rawDescGZIP() []byte {
 	return file_group_proto_rawDescData
 }
 
-var file_group_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_group_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_group_proto_goTypes = []any{
 	(*Member)(nil),           // 0: weir.processors.v1.Member
-	(*WorkerAssignment)(nil), // 1: weir.processors.v1.WorkerAssignment
-	nil,                      // 2: weir.processors.v1.Member.NextEntry
-	nil,                      // 3: weir.processors.v1.Member.SettingsEntry
+	(*Pin)(nil),              // 1: weir.processors.v1.Pin
+	(*WorkerAssignment)(nil), // 2: weir.processors.v1.WorkerAssignment
+	nil,                      // 3: weir.processors.v1.Member.NextEntry
+	nil,                      // 4: weir.processors.v1.Member.SettingsEntry
 }
 var file_group_proto_depIdxs = []int32{
-	2, // 0: weir.processors.v1.Member.next:type_name -> weir.processors.v1.Member.NextEntry
-	3, // 1: weir.processors.v1.Member.settings:type_name -> weir.processors.v1.Member.SettingsEntry
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	3, // 0: weir.processors.v1.Member.next:type_name -> weir.processors.v1.Member.NextEntry
+	4, // 1: weir.processors.v1.Member.settings:type_name -> weir.processors.v1.Member.SettingsEntry
+	1, // 2: weir.processors.v1.Member.pins:type_name -> weir.processors.v1.Pin
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_group_proto_init() }
@@ -244,7 +330,7 @@ func file_group_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_group_proto_rawDesc), len(file_group_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

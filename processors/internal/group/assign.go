@@ -14,6 +14,8 @@ type PlanConfig struct {
 	// AcceptableLag is the greatest lag, in changelog records behind the best instance, with which
 	// an instance counts as warm.
 	AcceptableLag int64
+	// Pins are the instances that own partitions while they are in the group, by partition.
+	Pins map[int32]string
 }
 
 // Member is one session of the group.
@@ -68,6 +70,7 @@ type group struct {
 	PlanConfig
 	ids        []string  // by member
 	owner      []int     // member by partition, or none
+	pinned     []int     // instance by partition, or none
 	instanceOf []int     // instance by member
 	membersOf  [][]int   // by instance
 	next       [][]int64 // by instance and partition; none if the instance has nothing of the partition
@@ -76,7 +79,7 @@ type group struct {
 
 func newGroup(c PlanConfig, members []Member) *group {
 	n := int(c.Partitions)
-	g := &group{PlanConfig: c, owner: make([]int, n), best: make([]int64, n)}
+	g := &group{PlanConfig: c, owner: make([]int, n), pinned: make([]int, n), best: make([]int64, n)}
 	names := map[string]int{}
 	for member, m := range members {
 		i, ok := names[m.Instance]
@@ -93,7 +96,10 @@ func newGroup(c PlanConfig, members []Member) *group {
 		}
 	}
 	for p := range n {
-		g.best[p] = none
+		g.best[p], g.pinned[p] = none, none
+		if inst, ok := names[c.Pins[int32(p)]]; ok {
+			g.pinned[p] = inst
+		}
 		for i := range g.next {
 			g.best[p] = max(g.best[p], g.next[i][p])
 		}

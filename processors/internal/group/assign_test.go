@@ -163,15 +163,28 @@ func (s *fakeGroup) settle() {
 	}
 }
 
-// checkBalance: the instances own equally many partitions but for one, and so do the members of
-// each instance.
+// checkBalance: instances own what is pinned to them. Beside those that own nothing else, they own
+// equally many partitions but for one, and so do the members of each instance.
 func (s *fakeGroup) checkBalance() {
-	owned, workers := map[string]int{}, map[string][]int{}
+	owned, workers, instances := map[string]int{}, map[string][]int{}, s.instances()
+	pinned := map[string]int{}
+	for p, inst := range s.c.Pins {
+		if instances[inst] {
+			pinned[inst]++
+			if owner := s.members[s.owners()[p]]; owner.Instance != inst {
+				s.t.Fatalf("partition %d is pinned to %s and owned by %s", p, inst, owner.Instance)
+			}
+		}
+	}
 	for _, m := range s.members {
 		owned[m.Instance] += len(m.Owned)
 		workers[m.Instance] = append(workers[m.Instance], len(m.Owned))
 	}
-	workers["all instances"] = slices.Collect(maps.Values(owned))
+	for inst, n := range owned {
+		if least := slices.Min(slices.Collect(maps.Values(owned))); n > least+1 && n > pinned[inst] {
+			s.t.Fatalf("%s owns %d partitions, %d of them pinned, and another instance owns %d", inst, n, pinned[inst], least)
+		}
+	}
 	for of, counts := range workers {
 		if slices.Max(counts)-slices.Min(counts) > 1 {
 			s.t.Fatalf("the members of %s own %v partitions", of, counts)
@@ -186,6 +199,17 @@ func (s *fakeGroup) join(inst string, members int) {
 	for i := range members {
 		id := fmt.Sprintf("%s-%d", inst, i)
 		s.members[id] = &Member{ID: id, Instance: inst, Generation: -1}
+	}
+}
+
+// pin pins a partition to an instance, which may be away, or ends its pin for "".
+func (s *fakeGroup) pin(p int32, inst string) {
+	s.c.Pins = maps.Clone(s.c.Pins)
+	if s.c.Pins == nil {
+		s.c.Pins = map[int32]string{}
+	}
+	if s.c.Pins[p] = inst; inst == "" {
+		delete(s.c.Pins, p)
 	}
 }
 
@@ -208,7 +232,7 @@ func TestRandomGroups(t *testing.T) {
 		s.settle()
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			inst := string(rune('a' + rapid.IntRange(0, 4).Draw(t, "instance")))
-			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0, 1:
 				s.leave(inst)
 				s.join(inst, rapid.IntRange(1, 5).Draw(t, "members")) // after a restart a member claims no partitions
@@ -222,6 +246,8 @@ func TestRandomGroups(t *testing.T) {
 				s.join(inst, 1)
 			case 4:
 				s.settle()
+			case 5:
+				s.pin(rapid.Int32Range(0, s.c.Partitions-1).Draw(t, "partition"), rapid.SampledFrom([]string{inst, inst, ""}).Draw(t, "to"))
 			}
 			s.round()
 			s.follow(int64(rapid.IntRange(0, 20).Draw(t, "grow")))
@@ -282,4 +308,31 @@ func BenchmarkPlan(b *testing.B) {
 	for b.Loop() {
 		MakePlan(PlanConfig{Partitions: 1000, Standbys: 1, AcceptableLag: 1000}, members)
 	}
+}
+
+// TestPins: a pinned partition moves to its instance, and at most one other partition moves to
+// another instance for it. When the pin ends, the group is balanced again.
+func TestPins(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newFakeGroup(t)
+		for _, inst := range []string{"a", "b", "c"} {
+			s.join(inst, rapid.IntRange(1, 3).Draw(t, "members"))
+		}
+		s.settle()
+		p := rapid.Int32Range(0, s.c.Partitions-1).Draw(t, "partition")
+		before := s.owners()
+		s.pin(p, "c")
+		s.settle()
+		moved := 0
+		for q, id := range s.owners() {
+			if s.members[id].Instance != s.members[before[q]].Instance {
+				moved++
+			}
+		}
+		if moved > 2 {
+			t.Errorf("%d partitions have moved to other instances", moved)
+		}
+		s.pin(p, "")
+		s.settle()
+	})
 }

@@ -3,6 +3,7 @@ package group
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -89,6 +90,7 @@ func (s Assignor) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.Gr
 // Balance implements kgo.ConsumerBalancerBalance.
 func (s Assignor) Balance(b *kgo.ConsumerBalancer, _ map[string]int32) kgo.IntoSyncAssignment {
 	var members []Member
+	var pins []*changelogpb.Pin
 	b.EachMember(func(member *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
 		data, err := changelogpb.Decode(meta.UserData, &changelogpb.Member{}, "the metadata of a member")
 		if err != nil || data.Instance == "" {
@@ -100,10 +102,27 @@ func (s Assignor) Balance(b *kgo.ConsumerBalancer, _ map[string]int32) kgo.IntoS
 				m.Owned = o.Partitions
 			}
 		}
-		members = append(members, m)
+		members, pins = append(members, m), append(pins, data.Pins...)
 	})
-	c := PlanConfig{Partitions: s.Partitions, Standbys: s.Standbys, AcceptableLag: AcceptableLag}
+	c := PlanConfig{Partitions: s.Partitions, Standbys: s.Standbys, AcceptableLag: AcceptableLag, Pins: pinsInForce(pins, time.Now())}
 	return syncAssignment{MakePlan(c, members), members, s.Inputs}
+}
+
+// pinsInForce returns the instances of the latest pins of partitions, without those that have
+// ended.
+func pinsInForce(pins []*changelogpb.Pin, now time.Time) map[int32]string {
+	latest, to := map[int32]*changelogpb.Pin{}, map[int32]string{}
+	for _, p := range pins {
+		if b := latest[p.Partition]; b == nil || p.AtMs > b.AtMs || p.AtMs == b.AtMs && p.Instance > b.Instance {
+			latest[p.Partition] = p
+		}
+	}
+	for partition, p := range latest {
+		if p.Instance != "" && p.UntilMs > now.UnixMilli() {
+			to[partition] = p.Instance
+		}
+	}
+	return to
 }
 
 // syncAssignment assigns the partitions of the plan for every input.

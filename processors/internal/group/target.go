@@ -6,10 +6,12 @@ import (
 	"slices"
 )
 
-// target returns an even assignment with few moves. A member keeps what it owns up to its share.
-// The rest goes to members with room, preferably on an instance where the partition is warm.
+// target returns an even assignment with few moves. Pinned partitions go to their instances. Then a
+// member keeps what it owns up to its share. The rest goes to members with room, preferably on an
+// instance where the partition is warm.
 func (g *group) target() []int {
 	goal, room, owned := slices.Repeat([]int{none}, len(g.owner)), g.shares(), g.owned()
+	g.assignPinned(goal, room)
 	keeps := make([]int, len(room))
 	for member, own := range owned {
 		keeps[member] = min(room[member], len(own))
@@ -57,11 +59,30 @@ func (g *group) target() []int {
 	return goal
 }
 
-// owned lists the partitions of each member.
+// assignPinned assigns the pinned partitions, each to its present owner if that is on the instance
+// and has room. The share of an instance has room for all of them.
+func (g *group) assignPinned(goal, room []int) {
+	assign := func(p, member int) {
+		goal[p] = member
+		room[member]--
+	}
+	for p, inst := range g.pinned {
+		if owner := g.owner[p]; inst != none && owner != none && g.instanceOf[owner] == inst && room[owner] > 0 {
+			assign(p, owner)
+		}
+	}
+	for p, inst := range g.pinned {
+		if inst != none && goal[p] == none {
+			assign(p, g.leastLoaded(room, func(i int) bool { return i == inst }))
+		}
+	}
+}
+
+// owned lists the partitions of each member that are not pinned.
 func (g *group) owned() [][]int {
 	own := make([][]int, len(g.instanceOf))
 	for p, member := range g.owner {
-		if member != none {
+		if member != none && g.pinned[p] == none {
 			own[member] = append(own[member], p)
 		}
 	}
@@ -69,7 +90,8 @@ func (g *group) owned() [][]int {
 }
 
 // shares returns the number of partitions of each member: the partitions are divided among the
-// instances, and the share of each instance among its members.
+// instances, and the share of each instance among its members. The share of an instance has room
+// for what is pinned to it. Pinned partitions count as owned by their instances.
 //
 // The remainder of a division goes where it saves moves. First are those that own more than the
 // least share. Then come the instances that can fill the greater share from what they own and from
@@ -78,9 +100,19 @@ func (g *group) owned() [][]int {
 // stores have most of the partitions without an owner. The remainder does not go to those that own
 // most: that changes with each partition that moves.
 func (g *group) shares() []int {
-	own, owns, warm := g.owned(), make([]int, len(g.membersOf)), make([]int, len(g.membersOf))
+	own := make([]int, len(g.instanceOf)) // by member
+	owns, warm, pinned := make([]int, len(g.membersOf)), make([]int, len(g.membersOf)), make([]int, len(g.membersOf))
 	for p, owner := range g.owner {
+		if inst := g.pinned[p]; inst != none {
+			pinned[inst]++
+			owns[inst]++
+			if owner != none && g.instanceOf[owner] == inst {
+				own[owner]++
+			}
+			continue
+		}
 		if owner != none {
+			own[owner]++
 			owns[g.instanceOf[owner]]++
 			continue
 		}
@@ -90,7 +122,7 @@ func (g *group) shares() []int {
 			}
 		}
 	}
-	instances := divide(len(g.owner), len(owns), func(inst, least int) int {
+	instances := divide(len(g.owner), pinned, func(inst, least int) int {
 		switch has := owns[inst] + warm[inst]; {
 		case owns[inst] > least:
 			return math.MaxInt
@@ -102,7 +134,7 @@ func (g *group) shares() []int {
 	})
 	room := make([]int, len(g.instanceOf))
 	for inst, members := range g.membersOf {
-		sizes := divide(instances[inst], len(members), func(i, least int) int { return min(len(own[members[i]]), least+1) })
+		sizes := divide(instances[inst], make([]int, len(members)), func(i, least int) int { return min(own[members[i]], least+1) })
 		for i, n := range sizes {
 			room[members[i]] = n
 		}
@@ -110,17 +142,34 @@ func (g *group) shares() []int {
 	return room
 }
 
-// divide divides n partitions into even parts. If the division leaves a remainder, the parts with
-// the greatest claims get one more; least is the size of the others.
-func divide(n, parts int, claim func(part, least int) int) []int {
-	least := n / parts
-	sizes, order := slices.Repeat([]int{least}, parts), make([]int, parts)
+// divide divides n partitions into parts that are as even as their least sizes allow. If the
+// division leaves a remainder, the parts with the greatest claims get one more; least is the size
+// of the others.
+func divide(n int, least []int, claim func(part, least int) int) []int {
+	sizes, order := slices.Clone(least), make([]int, len(least))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(claim(b, least), claim(a, least)) })
-	for _, part := range order[:n%parts] {
-		sizes[part]++
+	for { // parts with a greater least size than an even part leave less for the others
+		even := n / len(order)
+		greater := func(part int) bool { return least[part] > even }
+		if !slices.ContainsFunc(order, greater) {
+			break
+		}
+		for _, part := range order {
+			if greater(part) {
+				n -= least[part]
+			}
+		}
+		order = slices.DeleteFunc(order, greater)
+	}
+	even := n / len(order)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(claim(b, even), claim(a, even)) })
+	for i, part := range order {
+		sizes[part] = even
+		if i < n%len(order) {
+			sizes[part]++
+		}
 	}
 	return sizes
 }
