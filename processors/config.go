@@ -122,7 +122,7 @@ type Config struct {
 	// AllowOldTransactions accepts brokers below transaction.version 2, where a transaction can be
 	// torn (KIP-890).
 	AllowOldTransactions bool
-	// Pins are orders of operators that give partitions to processes. Defaults to none.
+	// Pins give partitions to processes, as an operator decides. Defaults to none.
 	Pins *Pins
 	// Log receives the events of docs/log-events.md. Give it a level: at trace level, the Kafka
 	// client logs each request. Defaults to none.

@@ -2,6 +2,7 @@ package processors
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,9 +13,9 @@ import (
 // is assigned as others are.
 type Pin struct {
 	Partition int32
-	Instance  string    // of the process; empty: the pin before is withdrawn, and this one ends when that would have
-	At        time.Time // of the order, in ms: of two pins of a partition the later one holds
-	Until     time.Time // when it ends, in ms
+	Instance  string    // of the process
+	At        time.Time // when it was given, in ms
+	Until     time.Time // when it ends, in ms; not after At: it ends the pin before
 }
 
 // Pins are the pins that a process knows. It publishes them to the group, whose leader plans with
@@ -22,85 +23,92 @@ type Pin struct {
 // and at its end. Pins is safe for concurrent use, and its zero value is ready to use.
 type Pins struct {
 	mu      sync.Mutex
-	list    map[int32]Pin
+	list    map[int32]knownPin
 	changed chan struct{} // closed by the next Set
 }
 
-// Set adds a pin. It has no effect if a later one of the partition is known.
+// knownPin is the last pin of a partition.
+type knownPin struct {
+	Pin
+	publish time.Time // until when members may know a pin that this one has replaced
+}
+
+// Set replaces the pin of a partition. It counts as given after the one that it replaces, so that
+// it holds in the whole group, whatever the clocks.
 func (p *Pins) Set(pin Pin) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !pin.At.After(p.list[pin.Partition].At) {
-		return
+	known, ok := p.list[pin.Partition]
+	if ok && !pin.At.After(known.At) {
+		pin.At = known.At.Add(time.Millisecond)
+	}
+	last := pin.Until
+	if known.publish.After(last) {
+		last = known.publish
 	}
 	if p.list == nil {
-		p.list = map[int32]Pin{}
+		p.list = map[int32]knownPin{}
 	}
-	p.list[pin.Partition] = pin
+	p.list[pin.Partition] = knownPin{pin, last}
 	if p.changed != nil {
 		close(p.changed)
 		p.changed = nil
 	}
 }
 
-// InForce returns the processes that partitions are pinned to, by partition.
-func (p *Pins) InForce() map[int32]string {
-	to, _, _ := p.inForce(time.Now())
-	return to
-}
-
-// inForce returns the pins in force, the time at which the first of them ends, zero without one,
-// and a channel that the next Set closes.
-func (p *Pins) inForce(now time.Time) (to map[int32]string, ends time.Time, changed <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	to = map[int32]string{}
-	for partition, pin := range p.list {
-		if pin.Instance == "" || !pin.Until.After(now) {
-			continue
-		}
-		to[partition] = pin.Instance
-		if ends.IsZero() || pin.Until.Before(ends) {
-			ends = pin.Until
-		}
-	}
-	if p.changed == nil {
-		p.changed = make(chan struct{})
-	}
-	return to, ends, p.changed
-}
-
-// metadata returns the pins for the group, without those that have ended. p may be nil.
+// metadata returns the pins for the group, in the order of the partitions. p may be nil.
 func (p *Pins) metadata() (list []*changelogpb.Pin) {
 	if p == nil {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := time.Now()
 	for partition, pin := range p.list {
-		if pin.Until.After(time.Now()) {
+		if pin.publish.After(now) {
 			list = append(list, &changelogpb.Pin{
 				Partition: partition, Instance: pin.Instance, AtMs: pin.At.UnixMilli(), UntilMs: pin.Until.UnixMilli(),
 			})
 		}
 	}
+	slices.SortFunc(list, func(a, b *changelogpb.Pin) int { return int(a.Partition - b.Partition) })
 	return list
 }
 
-// watch calls request when the partitions that are pinned to a process change, until ctx ends.
+const (
+	// pinRepeat is the time after which the plan is asked for once more: the clock of the group's
+	// leader may be behind, so that a pin has not ended there.
+	pinRepeat = 5 * time.Second
+	// pinRecent is the age of the end of a pin of which a process that starts asks for a plan. A
+	// process that is killed and is back in time gets its partitions without a plan.
+	pinRecent = time.Minute
+)
+
+// pinState is what a process knows of a pin that names it.
+type pinState struct {
+	at      time.Time
+	inForce bool
+}
+
+// watch calls request when a pin that names a process begins or ends, until ctx ends.
 func (p *Pins) watch(ctx context.Context, instance string, request func()) {
-	before := map[int32]string{}
+	var before map[int32]pinState
+	var repeat time.Time // zero: no request is to be repeated
 	for ctx.Err() == nil {
 		now := time.Now()
-		to, ends, changed := p.inForce(now)
-		if differ(before, to, instance) {
+		states, ends, changed := p.of(instance, now)
+		due := !repeat.IsZero() && !now.Before(repeat)
+		if due {
+			repeat = time.Time{}
+		}
+		if news := differ(before, states); news || due {
 			request()
+			if news {
+				repeat = now.Add(pinRepeat)
+			}
 		}
-		before = to
-		timer := time.NewTimer(ends.Sub(now))
-		if ends.IsZero() {
-			timer.Stop()
-		}
+		before = states
+		timer := time.NewTimer(next(now, ends, repeat))
 		select {
 		case <-changed:
 		case <-timer.C:
@@ -110,15 +118,49 @@ func (p *Pins) watch(ctx context.Context, instance string, request func()) {
 	}
 }
 
-// differ reports whether two sets of pins differ in what is pinned to a process.
-func differ(a, b map[int32]string, instance string) bool {
-	for partition, to := range a {
-		if (to == instance) != (b[partition] == instance) {
+// next returns the time until the first of several times, those that are zero left out: an hour if
+// all are.
+func next(now time.Time, times ...time.Time) time.Duration {
+	wait := time.Hour
+	for _, t := range times {
+		if !t.IsZero() {
+			wait = min(wait, max(0, t.Sub(now)))
+		}
+	}
+	return wait
+}
+
+// of returns the state of the pins that name a process, without those that have ended long ago,
+// when the first of them ends, zero without one, and a channel that the next Set closes.
+func (p *Pins) of(instance string, now time.Time) (states map[int32]pinState, ends time.Time, changed <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	states = map[int32]pinState{}
+	for partition, pin := range p.list {
+		if pin.Instance != instance || now.Sub(pin.Until) > pinRecent {
+			continue
+		}
+		inForce := pin.Until.After(now)
+		states[partition] = pinState{pin.At, inForce}
+		if inForce && (ends.IsZero() || pin.Until.Before(ends)) {
+			ends = pin.Until
+		}
+	}
+	if p.changed == nil {
+		p.changed = make(chan struct{})
+	}
+	return states, ends, p.changed
+}
+
+// differ reports whether a pin has begun or ended from one map of states to the next.
+func differ(before, now map[int32]pinState) bool {
+	for partition, state := range now {
+		if before[partition] != state {
 			return true
 		}
 	}
-	for partition, to := range b {
-		if to == instance && a[partition] != instance {
+	for partition, state := range before {
+		if _, ok := now[partition]; !ok && state.inForce { // another pin has replaced it
 			return true
 		}
 	}

@@ -42,7 +42,7 @@ func TestPins(t *testing.T) {
 		know = append(know, ofA)
 		pin("a", time.Hour)
 		h.WaitFor("the other process runs what is pinned to it", soon, func() bool { return len(running(a)) == 4 })
-		pin("", time.Hour)
+		pin("a", 0)
 		h.WaitFor("the pins are withdrawn", soon, balanced)
 
 		pin("b", time.Hour)

@@ -36,7 +36,8 @@ type Member struct {
 	RebalanceRequests uint32 `protobuf:"varint,4,opt,name=rebalance_requests,json=rebalanceRequests,proto3" json:"rebalance_requests,omitempty"`
 	// Settings of the processor that must be the same in all processes, by name.
 	Settings map[string]string `protobuf:"bytes,5,rep,name=settings,proto3" json:"settings,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Pins that the process knows, one of a partition, until they end.
+	// The last pin of each partition that the process knows, until no member can know one before it
+	// that has not ended.
 	Pins          []*Pin `protobuf:"bytes,6,rep,name=pins,proto3" json:"pins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -118,9 +119,9 @@ func (x *Member) GetPins() []*Pin {
 type Pin struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Partition     int32                  `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
-	Instance      string                 `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`               // empty: the pin before is withdrawn
-	AtMs          int64                  `protobuf:"varint,3,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // of the order, Unix milliseconds: of two pins of a partition the later one holds
-	UntilMs       int64                  `protobuf:"varint,4,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // when it ends, Unix milliseconds
+	Instance      string                 `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
+	AtMs          int64                  `protobuf:"varint,3,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // when it was given, Unix milliseconds: of two pins of a partition the later one holds
+	UntilMs       int64                  `protobuf:"varint,4,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // when it ends, Unix milliseconds; not after at_ms: it ends the pin before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -118,7 +118,7 @@ func pinsInForce(pins []*changelogpb.Pin, now time.Time) map[int32]string {
 		}
 	}
 	for partition, p := range latest {
-		if p.Instance != "" && p.UntilMs > now.UnixMilli() {
+		if p.UntilMs > now.UnixMilli() {
 			to[partition] = p.Instance
 		}
 	}

@@ -71,10 +71,18 @@ func (g *group) assignPinned(goal, room []int) {
 			assign(p, owner)
 		}
 	}
+	owned := g.owned()
 	for p, inst := range g.pinned {
-		if inst != none && goal[p] == none {
-			assign(p, g.leastLoaded(room, func(i int) bool { return i == inst }))
+		if inst == none || goal[p] != none {
+			continue
 		}
+		best := none
+		for _, member := range g.membersOf[inst] { // the one that can keep most of what it owns
+			if room[member] > 0 && (best == none || room[member]-len(owned[member]) > room[best]-len(owned[best])) {
+				best = member
+			}
+		}
+		assign(p, best)
 	}
 }
 
