@@ -235,6 +235,22 @@ func (c *Client) ListPacing(ctx context.Context, req *weirpb.ListPacingRequest) 
 	return call(ctx, c, callTimeout, c.pacing.ListPacing, req)
 }
 
+// OverrideLeader lets a process lead a shard for a time, or withdraws the override of a shard.
+func (c *Client) OverrideLeader(ctx context.Context, req *weirpb.OverrideLeaderRequest) (*weirpb.OverrideLeaderResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, waitTimeout, c.pacing.OverrideLeader, req)
+}
+
+// ListOverrides returns the overrides that are in force.
+func (c *Client) ListOverrides(ctx context.Context, req *weirpb.ListOverridesRequest) (*weirpb.ListOverridesResponse, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
+	return call(ctx, c, callTimeout, c.pacing.ListOverrides, req)
+}
+
 // GetPacingStatus returns the pacing of each partition.
 func (c *Client) GetPacingStatus(ctx context.Context, req *weirpb.GetPacingStatusRequest) (*weirpb.GetPacingStatusResponse, error) {
 	if c.addrErr != nil {

@@ -80,6 +80,9 @@ type Config struct {
 	// Packs is the source of PacingService, beside Budgets. Defaults to none: its calls are
 	// refused.
 	Packs *PackReader
+	// Overrides are those of operators in PacingService. Defaults to none: its calls for them are
+	// refused.
+	Overrides OverrideSource
 	// SpendCache is the source of SpendCacheService. Defaults to none: its calls are refused.
 	SpendCache SpendCacheSource
 	// SpendApp is the application whose state Spend reads. Lists of spend read its State, and

@@ -105,6 +105,7 @@ func procedures() []string {
 		weirpbconnect.BudgetServiceListBudgetsProcedure,
 		weirpbconnect.PacingServiceGetPacingProcedure, weirpbconnect.PacingServiceListPacingProcedure,
 		weirpbconnect.PacingServiceGetPacingStatusProcedure,
+		weirpbconnect.PacingServiceOverrideLeaderProcedure, weirpbconnect.PacingServiceListOverridesProcedure,
 		weirpbconnect.ClusterServiceGetClusterProcedure, weirpbconnect.ClusterServiceListPartitionsProcedure,
 		weirpbconnect.ClusterServiceCreateSavepointProcedure,
 		weirpbconnect.StateServiceGetStateProcedure, weirpbconnect.StateServiceScanStateProcedure,

@@ -27,10 +27,11 @@ const listBytes = 64 << 20
 
 // pacingService implements weir.v1.PacingService.
 type pacingService struct {
-	packs   *PackReader  // nil: this process does not have the role pacing
-	budgets BudgetSource // of the same role
-	apps    *apps
-	most    int // bytes of the packs that a page reads
+	packs     *PackReader    // nil: this process does not have the role pacing
+	budgets   BudgetSource   // of the same role
+	overrides OverrideSource // of the same role; nil: there are none
+	apps      *apps
+	most      int // bytes of the packs that a page reads
 }
 
 // available returns an error in a process without the role pacing.
@@ -225,5 +226,6 @@ func (s *pacingService) GetPacingStatus(ctx context.Context,
 		}
 	}
 	slices.SortFunc(out.Shards, func(a, b *weirpb.PacingShard) int { return int(a.GetPartition() - b.GetPartition()) })
+	s.addOverrides(out.Shards)
 	return connect.NewResponse(out), nil
 }

@@ -259,7 +259,7 @@ func (s *Server) dataHandler() http.Handler {
 		}
 		budgets := &budgetService{source: s.cfg.Budgets, sink: s.cfg.BudgetSink, apps: s.apps, setting: make(chan struct{}, 1)}
 		mux.Handle(weirpbconnect.NewBudgetServiceHandler(budgets, opts...))
-		pacing := &pacingService{packs: s.cfg.Packs, budgets: s.cfg.Budgets, apps: s.apps, most: listBytes}
+		pacing := &pacingService{packs: s.cfg.Packs, budgets: s.cfg.Budgets, overrides: s.cfg.Overrides, apps: s.apps, most: listBytes}
 		mux.Handle(weirpbconnect.NewPacingServiceHandler(pacing, opts...))
 		mux.Handle(weirpbconnect.NewSpendCacheServiceHandler(&spendCacheService{s.cfg.SpendCache}, opts...))
 		s.addPages(mux)

@@ -30,9 +30,10 @@ func CopiedBudgetsTopic(dc string) string { return BudgetsTopic + ".from." + dc 
 
 // Application and topics of pacing, in generation 1.
 const (
-	PacingApp         = "pacing"
-	PacingAlertsTopic = "pacing.alerts" // budgets that are spent in part, or run out early
-	PacingDLQTopic    = "pacing.dlq"    // rejected records
+	PacingApp            = "pacing"
+	PacingAlertsTopic    = "pacing.alerts"    // budgets that are spent in part, or run out early
+	PacingOverridesTopic = "pacing.overrides" // overrides of operators
+	PacingDLQTopic       = "pacing.dlq"       // rejected records
 )
 
 // PacingTopic returns the topic, in generation 1, of how datacentre dc paces campaigns: the

@@ -1,8 +1,8 @@
 // Package pacing is the application that paces campaigns: it keeps the budgets of accounts, and
 // decides every ten seconds how each campaign takes part in auctions.
 //
-//	ads.budgets ─────────────┐                    ┌─▶ pacing.by.<dc>  packs, versions of budgets
-//	ads.budgets.from.<dc> ───┴─▶ fold ─▶ accounts ┤                   (changelog)
+//	ads.budgets ─────────────┐                    ┌─▶ pacing.by.<dc>  packs, versions of budgets,
+//	ads.budgets.from.<dc> ───┴─▶ fold ─▶ accounts ┤                   leaders (changelog)
 //	spend of the accounts ─────▶ tick ──────┘     ├─▶ pacing.alerts   alerts of budgets
 //	                                              └─▶ pacing.dlq      refused records
 //
@@ -28,6 +28,12 @@
 // A tick is left out while the one before has not been handed over, such as while no broker
 // answers. Controllers take the time that has passed into account.
 //
+// # Leaders
+//
+// The owner of a partition leads the shard of its accounts. It writes a row with its name and its
+// epoch each LeadEvery, so that readers of the changelog notice a shard without a leader, and one
+// with two. Operators can decide which process leads a shard: package pacing/override.
+//
 // # Invariants
 //
 //   - PACE-15: The versions of an account do not depend on the order in which the records of the
@@ -36,6 +42,8 @@
 //     problems.
 //   - PACE-22: An account has a tick each control.Tick, or fewer. No two ticks of it wait at the
 //     same time.
+//   - PACE-29: A shard whose owner commits has a row of its leader that is a few seconds old. The
+//     rows of a later owner have a greater pair of incarnation and epoch.
 //
 // Package pack has those of the campaigns.
 //

@@ -123,8 +123,10 @@ func dash(s string) string { return cmp.Or(plain(s), "-") }
 // PacingShardRow is the pacing of a partition.
 type PacingShardRow struct {
 	Shard         int32        `json:"shard"`
-	State         string       `json:"state"` // ok, or that of a partition that cannot be read
-	Owner         string       `json:"owner"` // the process that has answered
+	State         string       `json:"state"`                        // ok, or that of a partition that cannot be read
+	Owner         string       `json:"owner"`                        // the process that has answered
+	Override      string       `json:"override_leader" table:"wide"` // the process that is to lead it by an override; empty: none
+	OverrideUntil string       `json:"override_until" table:"wide"`  // RFC 3339
 	Accounts      int64        `json:"accounts"`
 	Campaigns     int64        `json:"campaigns"`
 	Open          int64        `json:"open"`
@@ -160,15 +162,19 @@ func PacingShardRows(res *weirpb.GetPacingStatusResponse) []PacingShardRow {
 	rows := []PacingShardRow{}
 	for _, s := range res.GetShards() {
 		c := s.GetCounts()
-		rows = append(rows, PacingShardRow{
+		row := PacingShardRow{
 			Shard: s.GetPartition(), State: "ok", Owner: s.GetAsOf().GetServedBy().GetInstance(), Accounts: s.GetAccounts(),
 			Campaigns: c.GetCampaigns(), Open: c.GetOpen(), Closed: c.GetCampaigns() - c.GetOpen(), Limited: c.GetLimited(),
 			Reasons: orEmpty(c.GetReasons()), SharedReasons: orEmpty(s.GetSharedReasons()),
 			OldestSeconds: tenths(s.GetOldestAgeMs()), OldestAccount: s.GetOldestAccount(),
 			SpendSeconds: tenths(s.GetSpendAgeMs()), Unread: s.GetUnread(), NotPaced: s.GetNotPaced(),
 			NotPacedFirst: s.GetNotPacedAccount(), Datasets: append([]string{}, s.GetDatasets()...),
-			Writers: append([]string{}, s.GetWriterDcs()...), Problem: shardProblem(s),
-		})
+			Writers: append([]string{}, s.GetWriterDcs()...), Problem: cmp.Or(shardProblem(s), notLed(s, time.Now().UnixMilli())),
+		}
+		if o := s.GetOverride(); o != nil {
+			row.Override, row.OverrideUntil = o.GetLeader(), secondText(o.GetUntilMs())
+		}
+		rows = append(rows, row)
 	}
 	for _, g := range res.GetGaps() {
 		rows = append(rows, PacingShardRow{

@@ -2221,8 +2221,9 @@ type PacingShard struct {
 	SharedReasons map[string]int64 `protobuf:"bytes,11,rep,name=shared_reasons,json=sharedReasons,proto3" json:"shared_reasons,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Accounts with budgets in force that have no parameters. A new account is one of them for up to
 	// ten seconds.
-	NotPaced        int64  `protobuf:"varint,12,opt,name=not_paced,json=notPaced,proto3" json:"not_paced,omitempty"`
-	NotPacedAccount string `protobuf:"bytes,13,opt,name=not_paced_account,json=notPacedAccount,proto3" json:"not_paced_account,omitempty"` // the first of them; empty: none
+	NotPaced        int64           `protobuf:"varint,12,opt,name=not_paced,json=notPaced,proto3" json:"not_paced,omitempty"`
+	NotPacedAccount string          `protobuf:"bytes,13,opt,name=not_paced_account,json=notPacedAccount,proto3" json:"not_paced_account,omitempty"` // the first of them; empty: none
+	Override        *LeaderOverride `protobuf:"bytes,14,opt,name=override,proto3" json:"override,omitempty"`                                        // in force for the partition; absent: none
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2348,6 +2349,298 @@ func (x *PacingShard) GetNotPacedAccount() string {
 	return ""
 }
 
+func (x *PacingShard) GetOverride() *LeaderOverride {
+	if x != nil {
+		return x.Override
+	}
+	return nil
+}
+
+type OverrideLeaderRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         int32                  `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`                             // partition of the accounts
+	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`                            // name of the process; empty: withdraw the override of the shard
+	DurationMs    int64                  `protobuf:"varint,3,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"` // from now on: a second to 24 hours; without a leader 0
+	Who           string                 `protobuf:"bytes,4,opt,name=who,proto3" json:"who,omitempty"`                                  // gives it, for people
+	Why           string                 `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`                                  // for people
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverrideLeaderRequest) Reset() {
+	*x = OverrideLeaderRequest{}
+	mi := &file_weir_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverrideLeaderRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverrideLeaderRequest) ProtoMessage() {}
+
+func (x *OverrideLeaderRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverrideLeaderRequest.ProtoReflect.Descriptor instead.
+func (*OverrideLeaderRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *OverrideLeaderRequest) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *OverrideLeaderRequest) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *OverrideLeaderRequest) GetDurationMs() int64 {
+	if x != nil {
+		return x.DurationMs
+	}
+	return 0
+}
+
+func (x *OverrideLeaderRequest) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *OverrideLeaderRequest) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+type OverrideLeaderResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Override      *LeaderOverride        `protobuf:"bytes,1,opt,name=override,proto3" json:"override,omitempty"` // as it is written
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverrideLeaderResponse) Reset() {
+	*x = OverrideLeaderResponse{}
+	mi := &file_weir_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverrideLeaderResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverrideLeaderResponse) ProtoMessage() {}
+
+func (x *OverrideLeaderResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverrideLeaderResponse.ProtoReflect.Descriptor instead.
+func (*OverrideLeaderResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *OverrideLeaderResponse) GetOverride() *LeaderOverride {
+	if x != nil {
+		return x.Override
+	}
+	return nil
+}
+
+type ListOverridesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListOverridesRequest) Reset() {
+	*x = ListOverridesRequest{}
+	mi := &file_weir_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListOverridesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListOverridesRequest) ProtoMessage() {}
+
+func (x *ListOverridesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListOverridesRequest.ProtoReflect.Descriptor instead.
+func (*ListOverridesRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{30}
+}
+
+type ListOverridesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Leaders       []*LeaderOverride      `protobuf:"bytes,1,rep,name=leaders,proto3" json:"leaders,omitempty"` // ordered by shard
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListOverridesResponse) Reset() {
+	*x = ListOverridesResponse{}
+	mi := &file_weir_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListOverridesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListOverridesResponse) ProtoMessage() {}
+
+func (x *ListOverridesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListOverridesResponse.ProtoReflect.Descriptor instead.
+func (*ListOverridesResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *ListOverridesResponse) GetLeaders() []*LeaderOverride {
+	if x != nil {
+		return x.Leaders
+	}
+	return nil
+}
+
+// LeaderOverride is given by an operator: a process leads a shard for a time.
+type LeaderOverride struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         int32                  `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`  // partition of the accounts
+	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"` // name of the process
+	Who           string                 `protobuf:"bytes,3,opt,name=who,proto3" json:"who,omitempty"`       // has given it
+	Why           string                 `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
+	AtMs          int64                  `protobuf:"varint,5,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // when it was given
+	UntilMs       int64                  `protobuf:"varint,6,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // when it ends; at_ms: it withdraws the override before
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaderOverride) Reset() {
+	*x = LeaderOverride{}
+	mi := &file_weir_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaderOverride) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaderOverride) ProtoMessage() {}
+
+func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaderOverride.ProtoReflect.Descriptor instead.
+func (*LeaderOverride) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *LeaderOverride) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *LeaderOverride) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *LeaderOverride) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *LeaderOverride) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *LeaderOverride) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *LeaderOverride) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
 type TopSpendRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Day            string                 `protobuf:"bytes,1,opt,name=day,proto3" json:"day,omitempty"`                                                // budget day, YYYY-MM-DD; empty: from and to
@@ -2369,7 +2662,7 @@ type TopSpendRequest struct {
 
 func (x *TopSpendRequest) Reset() {
 	*x = TopSpendRequest{}
-	mi := &file_weir_proto_msgTypes[28]
+	mi := &file_weir_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2381,7 +2674,7 @@ func (x *TopSpendRequest) String() string {
 func (*TopSpendRequest) ProtoMessage() {}
 
 func (x *TopSpendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[28]
+	mi := &file_weir_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2394,7 +2687,7 @@ func (x *TopSpendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopSpendRequest.ProtoReflect.Descriptor instead.
 func (*TopSpendRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{28}
+	return file_weir_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TopSpendRequest) GetDay() string {
@@ -2473,7 +2766,7 @@ type TopSpendResponse struct {
 
 func (x *TopSpendResponse) Reset() {
 	*x = TopSpendResponse{}
-	mi := &file_weir_proto_msgTypes[29]
+	mi := &file_weir_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2778,7 @@ func (x *TopSpendResponse) String() string {
 func (*TopSpendResponse) ProtoMessage() {}
 
 func (x *TopSpendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[29]
+	mi := &file_weir_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +2791,7 @@ func (x *TopSpendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopSpendResponse.ProtoReflect.Descriptor instead.
 func (*TopSpendResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{29}
+	return file_weir_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TopSpendResponse) GetRows() []*SpendRow {
@@ -2534,7 +2827,7 @@ type CurrencyTotal struct {
 
 func (x *CurrencyTotal) Reset() {
 	*x = CurrencyTotal{}
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2546,7 +2839,7 @@ func (x *CurrencyTotal) String() string {
 func (*CurrencyTotal) ProtoMessage() {}
 
 func (x *CurrencyTotal) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2559,7 +2852,7 @@ func (x *CurrencyTotal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrencyTotal.ProtoReflect.Descriptor instead.
 func (*CurrencyTotal) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{30}
+	return file_weir_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CurrencyTotal) GetCurrency() string {
@@ -2604,7 +2897,7 @@ type DaySpend struct {
 
 func (x *DaySpend) Reset() {
 	*x = DaySpend{}
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2616,7 +2909,7 @@ func (x *DaySpend) String() string {
 func (*DaySpend) ProtoMessage() {}
 
 func (x *DaySpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2629,7 +2922,7 @@ func (x *DaySpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaySpend.ProtoReflect.Descriptor instead.
 func (*DaySpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{31}
+	return file_weir_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DaySpend) GetDay() string {
@@ -2686,7 +2979,7 @@ type DcSpend struct {
 
 func (x *DcSpend) Reset() {
 	*x = DcSpend{}
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2698,7 +2991,7 @@ func (x *DcSpend) String() string {
 func (*DcSpend) ProtoMessage() {}
 
 func (x *DcSpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2711,7 +3004,7 @@ func (x *DcSpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DcSpend.ProtoReflect.Descriptor instead.
 func (*DcSpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{32}
+	return file_weir_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DcSpend) GetServingDc() string {
@@ -2758,7 +3051,7 @@ type AsOf struct {
 
 func (x *AsOf) Reset() {
 	*x = AsOf{}
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2770,7 +3063,7 @@ func (x *AsOf) String() string {
 func (*AsOf) ProtoMessage() {}
 
 func (x *AsOf) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2783,7 +3076,7 @@ func (x *AsOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsOf.ProtoReflect.Descriptor instead.
 func (*AsOf) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{33}
+	return file_weir_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AsOf) GetPartition() int32 {
@@ -2850,7 +3143,7 @@ type ServedBy struct {
 
 func (x *ServedBy) Reset() {
 	*x = ServedBy{}
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2862,7 +3155,7 @@ func (x *ServedBy) String() string {
 func (*ServedBy) ProtoMessage() {}
 
 func (x *ServedBy) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2875,7 +3168,7 @@ func (x *ServedBy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServedBy.ProtoReflect.Descriptor instead.
 func (*ServedBy) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{34}
+	return file_weir_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ServedBy) GetInstance() string {
@@ -2920,7 +3213,7 @@ type GetAccountRequest struct {
 
 func (x *GetAccountRequest) Reset() {
 	*x = GetAccountRequest{}
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2932,7 +3225,7 @@ func (x *GetAccountRequest) String() string {
 func (*GetAccountRequest) ProtoMessage() {}
 
 func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2945,7 +3238,7 @@ func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountRequest.ProtoReflect.Descriptor instead.
 func (*GetAccountRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{35}
+	return file_weir_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetAccountRequest) GetAccount() string {
@@ -2988,7 +3281,7 @@ type GetAccountResponse struct {
 
 func (x *GetAccountResponse) Reset() {
 	*x = GetAccountResponse{}
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3000,7 +3293,7 @@ func (x *GetAccountResponse) String() string {
 func (*GetAccountResponse) ProtoMessage() {}
 
 func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3013,7 +3306,7 @@ func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountResponse.ProtoReflect.Descriptor instead.
 func (*GetAccountResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{36}
+	return file_weir_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GetAccountResponse) GetAccount() string {
@@ -3053,7 +3346,7 @@ type GetParametersRequest struct {
 
 func (x *GetParametersRequest) Reset() {
 	*x = GetParametersRequest{}
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3065,7 +3358,7 @@ func (x *GetParametersRequest) String() string {
 func (*GetParametersRequest) ProtoMessage() {}
 
 func (x *GetParametersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3078,7 +3371,7 @@ func (x *GetParametersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetParametersRequest.ProtoReflect.Descriptor instead.
 func (*GetParametersRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{37}
+	return file_weir_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GetParametersRequest) GetAccount() string {
@@ -3101,7 +3394,7 @@ type GetParametersResponse struct {
 
 func (x *GetParametersResponse) Reset() {
 	*x = GetParametersResponse{}
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3113,7 +3406,7 @@ func (x *GetParametersResponse) String() string {
 func (*GetParametersResponse) ProtoMessage() {}
 
 func (x *GetParametersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3126,7 +3419,7 @@ func (x *GetParametersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetParametersResponse.ProtoReflect.Descriptor instead.
 func (*GetParametersResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{38}
+	return file_weir_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetParametersResponse) GetAccount() string {
@@ -3182,7 +3475,7 @@ type CampaignParameters struct {
 
 func (x *CampaignParameters) Reset() {
 	*x = CampaignParameters{}
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3194,7 +3487,7 @@ func (x *CampaignParameters) String() string {
 func (*CampaignParameters) ProtoMessage() {}
 
 func (x *CampaignParameters) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3207,7 +3500,7 @@ func (x *CampaignParameters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignParameters.ProtoReflect.Descriptor instead.
 func (*CampaignParameters) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{39}
+	return file_weir_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CampaignParameters) GetId() string {
@@ -3288,7 +3581,7 @@ type DatasetChoice struct {
 
 func (x *DatasetChoice) Reset() {
 	*x = DatasetChoice{}
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3300,7 +3593,7 @@ func (x *DatasetChoice) String() string {
 func (*DatasetChoice) ProtoMessage() {}
 
 func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3313,7 +3606,7 @@ func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatasetChoice.ProtoReflect.Descriptor instead.
 func (*DatasetChoice) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{40}
+	return file_weir_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DatasetChoice) GetShard() int32 {
@@ -3383,7 +3676,7 @@ type OriginTime struct {
 
 func (x *OriginTime) Reset() {
 	*x = OriginTime{}
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +3688,7 @@ func (x *OriginTime) String() string {
 func (*OriginTime) ProtoMessage() {}
 
 func (x *OriginTime) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +3701,7 @@ func (x *OriginTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginTime.ProtoReflect.Descriptor instead.
 func (*OriginTime) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{41}
+	return file_weir_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *OriginTime) GetDc() string {
@@ -3435,7 +3728,7 @@ type ListDatasetsRequest struct {
 
 func (x *ListDatasetsRequest) Reset() {
 	*x = ListDatasetsRequest{}
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3447,7 +3740,7 @@ func (x *ListDatasetsRequest) String() string {
 func (*ListDatasetsRequest) ProtoMessage() {}
 
 func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3460,7 +3753,7 @@ func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsRequest.ProtoReflect.Descriptor instead.
 func (*ListDatasetsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{42}
+	return file_weir_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListDatasetsRequest) GetAccount() string {
@@ -3487,7 +3780,7 @@ type ListDatasetsResponse struct {
 
 func (x *ListDatasetsResponse) Reset() {
 	*x = ListDatasetsResponse{}
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3499,7 +3792,7 @@ func (x *ListDatasetsResponse) String() string {
 func (*ListDatasetsResponse) ProtoMessage() {}
 
 func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3512,7 +3805,7 @@ func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsResponse.ProtoReflect.Descriptor instead.
 func (*ListDatasetsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{43}
+	return file_weir_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ListDatasetsResponse) GetShards() []*ShardDatasets {
@@ -3539,7 +3832,7 @@ type ShardDatasets struct {
 
 func (x *ShardDatasets) Reset() {
 	*x = ShardDatasets{}
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3551,7 +3844,7 @@ func (x *ShardDatasets) String() string {
 func (*ShardDatasets) ProtoMessage() {}
 
 func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3564,7 +3857,7 @@ func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDatasets.ProtoReflect.Descriptor instead.
 func (*ShardDatasets) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{44}
+	return file_weir_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ShardDatasets) GetChoice() *DatasetChoice {
@@ -3606,7 +3899,7 @@ type Dataset struct {
 
 func (x *Dataset) Reset() {
 	*x = Dataset{}
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3618,7 +3911,7 @@ func (x *Dataset) String() string {
 func (*Dataset) ProtoMessage() {}
 
 func (x *Dataset) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3631,7 +3924,7 @@ func (x *Dataset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dataset.ProtoReflect.Descriptor instead.
 func (*Dataset) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{45}
+	return file_weir_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Dataset) GetDc() string {
@@ -3740,7 +4033,7 @@ type ListHealthRequest struct {
 
 func (x *ListHealthRequest) Reset() {
 	*x = ListHealthRequest{}
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3752,7 +4045,7 @@ func (x *ListHealthRequest) String() string {
 func (*ListHealthRequest) ProtoMessage() {}
 
 func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3765,7 +4058,7 @@ func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthRequest.ProtoReflect.Descriptor instead.
 func (*ListHealthRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{46}
+	return file_weir_proto_rawDescGZIP(), []int{51}
 }
 
 type ListHealthResponse struct {
@@ -3778,7 +4071,7 @@ type ListHealthResponse struct {
 
 func (x *ListHealthResponse) Reset() {
 	*x = ListHealthResponse{}
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3790,7 +4083,7 @@ func (x *ListHealthResponse) String() string {
 func (*ListHealthResponse) ProtoMessage() {}
 
 func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3803,7 +4096,7 @@ func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthResponse.ProtoReflect.Descriptor instead.
 func (*ListHealthResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{47}
+	return file_weir_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ListHealthResponse) GetShards() []*ShardHealth {
@@ -3832,7 +4125,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3844,7 +4137,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3857,7 +4150,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{48}
+	return file_weir_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Gap) GetPartition() int32 {
@@ -3903,7 +4196,7 @@ type ShardHealth struct {
 
 func (x *ShardHealth) Reset() {
 	*x = ShardHealth{}
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3915,7 +4208,7 @@ func (x *ShardHealth) String() string {
 func (*ShardHealth) ProtoMessage() {}
 
 func (x *ShardHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3928,7 +4221,7 @@ func (x *ShardHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardHealth.ProtoReflect.Descriptor instead.
 func (*ShardHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{49}
+	return file_weir_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ShardHealth) GetWriterDc() string {
@@ -4046,7 +4339,7 @@ type OriginHealth struct {
 
 func (x *OriginHealth) Reset() {
 	*x = OriginHealth{}
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4058,7 +4351,7 @@ func (x *OriginHealth) String() string {
 func (*OriginHealth) ProtoMessage() {}
 
 func (x *OriginHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4071,7 +4364,7 @@ func (x *OriginHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginHealth.ProtoReflect.Descriptor instead.
 func (*OriginHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{50}
+	return file_weir_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *OriginHealth) GetDc() string {
@@ -4138,7 +4431,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4150,7 +4443,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4163,7 +4456,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{51}
+	return file_weir_proto_rawDescGZIP(), []int{56}
 }
 
 // GetClusterResponse has dc, dcs, topics, partitions and generation of the spend counter. All are
@@ -4185,7 +4478,7 @@ type GetClusterResponse struct {
 
 func (x *GetClusterResponse) Reset() {
 	*x = GetClusterResponse{}
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4197,7 +4490,7 @@ func (x *GetClusterResponse) String() string {
 func (*GetClusterResponse) ProtoMessage() {}
 
 func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4210,7 +4503,7 @@ func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterResponse.ProtoReflect.Descriptor instead.
 func (*GetClusterResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{52}
+	return file_weir_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *GetClusterResponse) GetBrokers() []string {
@@ -4291,7 +4584,7 @@ type LeaseSettings struct {
 
 func (x *LeaseSettings) Reset() {
 	*x = LeaseSettings{}
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4303,7 +4596,7 @@ func (x *LeaseSettings) String() string {
 func (*LeaseSettings) ProtoMessage() {}
 
 func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4316,7 +4609,7 @@ func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSettings.ProtoReflect.Descriptor instead.
 func (*LeaseSettings) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{53}
+	return file_weir_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *LeaseSettings) GetTable() string {
@@ -4364,7 +4657,7 @@ type CreateSavepointRequest struct {
 
 func (x *CreateSavepointRequest) Reset() {
 	*x = CreateSavepointRequest{}
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4376,7 +4669,7 @@ func (x *CreateSavepointRequest) String() string {
 func (*CreateSavepointRequest) ProtoMessage() {}
 
 func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4389,7 +4682,7 @@ func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointRequest.ProtoReflect.Descriptor instead.
 func (*CreateSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{54}
+	return file_weir_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CreateSavepointRequest) GetName() string {
@@ -4420,7 +4713,7 @@ type CreateSavepointResponse struct {
 
 func (x *CreateSavepointResponse) Reset() {
 	*x = CreateSavepointResponse{}
-	mi := &file_weir_proto_msgTypes[55]
+	mi := &file_weir_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4432,7 +4725,7 @@ func (x *CreateSavepointResponse) String() string {
 func (*CreateSavepointResponse) ProtoMessage() {}
 
 func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[55]
+	mi := &file_weir_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4445,7 +4738,7 @@ func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointResponse.ProtoReflect.Descriptor instead.
 func (*CreateSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{55}
+	return file_weir_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *CreateSavepointResponse) GetApp() string {
@@ -4499,7 +4792,7 @@ type ListPartitionsRequest struct {
 
 func (x *ListPartitionsRequest) Reset() {
 	*x = ListPartitionsRequest{}
-	mi := &file_weir_proto_msgTypes[56]
+	mi := &file_weir_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4511,7 +4804,7 @@ func (x *ListPartitionsRequest) String() string {
 func (*ListPartitionsRequest) ProtoMessage() {}
 
 func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[56]
+	mi := &file_weir_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4524,7 +4817,7 @@ func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsRequest.ProtoReflect.Descriptor instead.
 func (*ListPartitionsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{56}
+	return file_weir_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ListPartitionsRequest) GetApp() string {
@@ -4544,7 +4837,7 @@ type ListPartitionsResponse struct {
 
 func (x *ListPartitionsResponse) Reset() {
 	*x = ListPartitionsResponse{}
-	mi := &file_weir_proto_msgTypes[57]
+	mi := &file_weir_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4556,7 +4849,7 @@ func (x *ListPartitionsResponse) String() string {
 func (*ListPartitionsResponse) ProtoMessage() {}
 
 func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[57]
+	mi := &file_weir_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4569,7 +4862,7 @@ func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsResponse.ProtoReflect.Descriptor instead.
 func (*ListPartitionsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{57}
+	return file_weir_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ListPartitionsResponse) GetPartitions() []*Partition {
@@ -4597,7 +4890,7 @@ type WaitingRole struct {
 
 func (x *WaitingRole) Reset() {
 	*x = WaitingRole{}
-	mi := &file_weir_proto_msgTypes[58]
+	mi := &file_weir_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4609,7 +4902,7 @@ func (x *WaitingRole) String() string {
 func (*WaitingRole) ProtoMessage() {}
 
 func (x *WaitingRole) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[58]
+	mi := &file_weir_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4622,7 +4915,7 @@ func (x *WaitingRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRole.ProtoReflect.Descriptor instead.
 func (*WaitingRole) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{58}
+	return file_weir_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *WaitingRole) GetInstance() string {
@@ -4665,7 +4958,7 @@ type Partition struct {
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_weir_proto_msgTypes[59]
+	mi := &file_weir_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4677,7 +4970,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[59]
+	mi := &file_weir_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4690,7 +4983,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{59}
+	return file_weir_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Partition) GetApp() string {
@@ -4816,7 +5109,7 @@ type PushStatus struct {
 
 func (x *PushStatus) Reset() {
 	*x = PushStatus{}
-	mi := &file_weir_proto_msgTypes[60]
+	mi := &file_weir_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4828,7 +5121,7 @@ func (x *PushStatus) String() string {
 func (*PushStatus) ProtoMessage() {}
 
 func (x *PushStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[60]
+	mi := &file_weir_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4841,7 +5134,7 @@ func (x *PushStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushStatus.ProtoReflect.Descriptor instead.
 func (*PushStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{60}
+	return file_weir_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *PushStatus) GetTarget() string {
@@ -4927,7 +5220,7 @@ type CopyStatus struct {
 
 func (x *CopyStatus) Reset() {
 	*x = CopyStatus{}
-	mi := &file_weir_proto_msgTypes[61]
+	mi := &file_weir_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4939,7 +5232,7 @@ func (x *CopyStatus) String() string {
 func (*CopyStatus) ProtoMessage() {}
 
 func (x *CopyStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[61]
+	mi := &file_weir_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4952,7 +5245,7 @@ func (x *CopyStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyStatus.ProtoReflect.Descriptor instead.
 func (*CopyStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{61}
+	return file_weir_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CopyStatus) GetDc() string {
@@ -5044,7 +5337,7 @@ type CopyResume struct {
 
 func (x *CopyResume) Reset() {
 	*x = CopyResume{}
-	mi := &file_weir_proto_msgTypes[62]
+	mi := &file_weir_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5056,7 +5349,7 @@ func (x *CopyResume) String() string {
 func (*CopyResume) ProtoMessage() {}
 
 func (x *CopyResume) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[62]
+	mi := &file_weir_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5069,7 +5362,7 @@ func (x *CopyResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResume.ProtoReflect.Descriptor instead.
 func (*CopyResume) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{62}
+	return file_weir_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *CopyResume) GetNext() int64 {
@@ -5105,7 +5398,7 @@ type UnreadableInput struct {
 
 func (x *UnreadableInput) Reset() {
 	*x = UnreadableInput{}
-	mi := &file_weir_proto_msgTypes[63]
+	mi := &file_weir_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5117,7 +5410,7 @@ func (x *UnreadableInput) String() string {
 func (*UnreadableInput) ProtoMessage() {}
 
 func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[63]
+	mi := &file_weir_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5130,7 +5423,7 @@ func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreadableInput.ProtoReflect.Descriptor instead.
 func (*UnreadableInput) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{63}
+	return file_weir_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *UnreadableInput) GetTopic() string {
@@ -5165,7 +5458,7 @@ type AppNotRunning struct {
 
 func (x *AppNotRunning) Reset() {
 	*x = AppNotRunning{}
-	mi := &file_weir_proto_msgTypes[64]
+	mi := &file_weir_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5177,7 +5470,7 @@ func (x *AppNotRunning) String() string {
 func (*AppNotRunning) ProtoMessage() {}
 
 func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[64]
+	mi := &file_weir_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5190,7 +5483,7 @@ func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppNotRunning.ProtoReflect.Descriptor instead.
 func (*AppNotRunning) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{64}
+	return file_weir_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *AppNotRunning) GetApp() string {
@@ -5216,7 +5509,7 @@ type SkippedRange struct {
 
 func (x *SkippedRange) Reset() {
 	*x = SkippedRange{}
-	mi := &file_weir_proto_msgTypes[65]
+	mi := &file_weir_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5228,7 +5521,7 @@ func (x *SkippedRange) String() string {
 func (*SkippedRange) ProtoMessage() {}
 
 func (x *SkippedRange) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[65]
+	mi := &file_weir_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5241,7 +5534,7 @@ func (x *SkippedRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedRange.ProtoReflect.Descriptor instead.
 func (*SkippedRange) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{65}
+	return file_weir_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *SkippedRange) GetTopic() string {
@@ -5298,7 +5591,7 @@ type RestoreLeft struct {
 
 func (x *RestoreLeft) Reset() {
 	*x = RestoreLeft{}
-	mi := &file_weir_proto_msgTypes[66]
+	mi := &file_weir_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5310,7 +5603,7 @@ func (x *RestoreLeft) String() string {
 func (*RestoreLeft) ProtoMessage() {}
 
 func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[66]
+	mi := &file_weir_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5323,7 +5616,7 @@ func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreLeft.ProtoReflect.Descriptor instead.
 func (*RestoreLeft) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{66}
+	return file_weir_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *RestoreLeft) GetRecords() int64 {
@@ -5362,7 +5655,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_weir_proto_msgTypes[67]
+	mi := &file_weir_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5374,7 +5667,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[67]
+	mi := &file_weir_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5387,7 +5680,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{67}
+	return file_weir_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *GetStateRequest) GetApp() string {
@@ -5435,7 +5728,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_weir_proto_msgTypes[68]
+	mi := &file_weir_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5447,7 +5740,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[68]
+	mi := &file_weir_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5460,7 +5753,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{68}
+	return file_weir_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *GetStateResponse) GetEntry() *StateEntry {
@@ -5491,7 +5784,7 @@ type StateEntry struct {
 
 func (x *StateEntry) Reset() {
 	*x = StateEntry{}
-	mi := &file_weir_proto_msgTypes[69]
+	mi := &file_weir_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5503,7 +5796,7 @@ func (x *StateEntry) String() string {
 func (*StateEntry) ProtoMessage() {}
 
 func (x *StateEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[69]
+	mi := &file_weir_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5516,7 +5809,7 @@ func (x *StateEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
 func (*StateEntry) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{69}
+	return file_weir_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *StateEntry) GetPartition() int32 {
@@ -5578,7 +5871,7 @@ type ScanStateRequest struct {
 
 func (x *ScanStateRequest) Reset() {
 	*x = ScanStateRequest{}
-	mi := &file_weir_proto_msgTypes[70]
+	mi := &file_weir_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5590,7 +5883,7 @@ func (x *ScanStateRequest) String() string {
 func (*ScanStateRequest) ProtoMessage() {}
 
 func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[70]
+	mi := &file_weir_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5603,7 +5896,7 @@ func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
 func (*ScanStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{70}
+	return file_weir_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ScanStateRequest) GetApp() string {
@@ -5680,7 +5973,7 @@ type ScanStateResponse struct {
 
 func (x *ScanStateResponse) Reset() {
 	*x = ScanStateResponse{}
-	mi := &file_weir_proto_msgTypes[71]
+	mi := &file_weir_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5692,7 +5985,7 @@ func (x *ScanStateResponse) String() string {
 func (*ScanStateResponse) ProtoMessage() {}
 
 func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[71]
+	mi := &file_weir_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5705,7 +5998,7 @@ func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
 func (*ScanStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{71}
+	return file_weir_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ScanStateResponse) GetEntries() []*StateEntry {
@@ -5740,7 +6033,7 @@ type HashStateRequest struct {
 
 func (x *HashStateRequest) Reset() {
 	*x = HashStateRequest{}
-	mi := &file_weir_proto_msgTypes[72]
+	mi := &file_weir_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5752,7 +6045,7 @@ func (x *HashStateRequest) String() string {
 func (*HashStateRequest) ProtoMessage() {}
 
 func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[72]
+	mi := &file_weir_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5765,7 +6058,7 @@ func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
 func (*HashStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{72}
+	return file_weir_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *HashStateRequest) GetApp() string {
@@ -5798,7 +6091,7 @@ type HashStateResponse struct {
 
 func (x *HashStateResponse) Reset() {
 	*x = HashStateResponse{}
-	mi := &file_weir_proto_msgTypes[73]
+	mi := &file_weir_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5810,7 +6103,7 @@ func (x *HashStateResponse) String() string {
 func (*HashStateResponse) ProtoMessage() {}
 
 func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[73]
+	mi := &file_weir_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5823,7 +6116,7 @@ func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
 func (*HashStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{73}
+	return file_weir_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *HashStateResponse) GetPartitions() []*PartitionHash {
@@ -5843,7 +6136,7 @@ type PartitionHash struct {
 
 func (x *PartitionHash) Reset() {
 	*x = PartitionHash{}
-	mi := &file_weir_proto_msgTypes[74]
+	mi := &file_weir_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5855,7 +6148,7 @@ func (x *PartitionHash) String() string {
 func (*PartitionHash) ProtoMessage() {}
 
 func (x *PartitionHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[74]
+	mi := &file_weir_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5868,7 +6161,7 @@ func (x *PartitionHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
 func (*PartitionHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{74}
+	return file_weir_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *PartitionHash) GetAsOf() *AsOf {
@@ -5898,7 +6191,7 @@ type TableHash struct {
 
 func (x *TableHash) Reset() {
 	*x = TableHash{}
-	mi := &file_weir_proto_msgTypes[75]
+	mi := &file_weir_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5910,7 +6203,7 @@ func (x *TableHash) String() string {
 func (*TableHash) ProtoMessage() {}
 
 func (x *TableHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[75]
+	mi := &file_weir_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5923,7 +6216,7 @@ func (x *TableHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
 func (*TableHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{75}
+	return file_weir_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *TableHash) GetTable() uint32 {
@@ -6174,7 +6467,7 @@ const file_weir_proto_rawDesc = "" +
 	"_partition\"i\n" +
 	"\x17GetPacingStatusResponse\x12,\n" +
 	"\x06shards\x18\x01 \x03(\v2\x14.weir.v1.PacingShardR\x06shards\x12 \n" +
-	"\x04gaps\x18\x02 \x03(\v2\f.weir.v1.GapR\x04gaps\"\xb5\x04\n" +
+	"\x04gaps\x18\x02 \x03(\v2\f.weir.v1.GapR\x04gaps\"\xea\x04\n" +
 	"\vPacingShard\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x1a\n" +
 	"\baccounts\x18\x02 \x01(\x03R\baccounts\x12-\n" +
@@ -6191,10 +6484,30 @@ const file_weir_proto_rawDesc = "" +
 	" \x01(\x03R\x06unread\x12N\n" +
 	"\x0eshared_reasons\x18\v \x03(\v2'.weir.v1.PacingShard.SharedReasonsEntryR\rsharedReasons\x12\x1b\n" +
 	"\tnot_paced\x18\f \x01(\x03R\bnotPaced\x12*\n" +
-	"\x11not_paced_account\x18\r \x01(\tR\x0fnotPacedAccount\x1a@\n" +
+	"\x11not_paced_account\x18\r \x01(\tR\x0fnotPacedAccount\x123\n" +
+	"\boverride\x18\x0e \x01(\v2\x17.weir.v1.LeaderOverrideR\boverride\x1a@\n" +
 	"\x12SharedReasonsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xfe\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x8a\x01\n" +
+	"\x15OverrideLeaderRequest\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x1f\n" +
+	"\vduration_ms\x18\x03 \x01(\x03R\n" +
+	"durationMs\x12\x10\n" +
+	"\x03who\x18\x04 \x01(\tR\x03who\x12\x10\n" +
+	"\x03why\x18\x05 \x01(\tR\x03why\"M\n" +
+	"\x16OverrideLeaderResponse\x123\n" +
+	"\boverride\x18\x01 \x01(\v2\x17.weir.v1.LeaderOverrideR\boverride\"\x16\n" +
+	"\x14ListOverridesRequest\"J\n" +
+	"\x15ListOverridesResponse\x121\n" +
+	"\aleaders\x18\x01 \x03(\v2\x17.weir.v1.LeaderOverrideR\aleaders\"\x92\x01\n" +
+	"\x0eLeaderOverride\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x10\n" +
+	"\x03who\x18\x03 \x01(\tR\x03who\x12\x10\n" +
+	"\x03why\x18\x04 \x01(\tR\x03why\x12\x13\n" +
+	"\x05at_ms\x18\x05 \x01(\x03R\x04atMs\x12\x19\n" +
+	"\buntil_ms\x18\x06 \x01(\x03R\auntilMs\"\xfe\x01\n" +
 	"\x0fTopSpendRequest\x12\x10\n" +
 	"\x03day\x18\x01 \x01(\tR\x03day\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x18\n" +
@@ -6547,12 +6860,14 @@ const file_weir_proto_rawDesc = "" +
 	"SetBudgets\x12\x1a.weir.v1.SetBudgetsRequest\x1a\x1b.weir.v1.SetBudgetsResponse\x12J\n" +
 	"\n" +
 	"GetBudgets\x12\x1a.weir.v1.GetBudgetsRequest\x1a\x1b.weir.v1.GetBudgetsResponse\"\x03\x90\x02\x01\x12M\n" +
-	"\vListBudgets\x12\x1b.weir.v1.ListBudgetsRequest\x1a\x1c.weir.v1.ListBudgetsResponse\"\x03\x90\x02\x012\xff\x01\n" +
+	"\vListBudgets\x12\x1b.weir.v1.ListBudgetsRequest\x1a\x1c.weir.v1.ListBudgetsResponse\"\x03\x90\x02\x012\xa7\x03\n" +
 	"\rPacingService\x12G\n" +
 	"\tGetPacing\x12\x19.weir.v1.GetPacingRequest\x1a\x1a.weir.v1.GetPacingResponse\"\x03\x90\x02\x01\x12J\n" +
 	"\n" +
 	"ListPacing\x12\x1a.weir.v1.ListPacingRequest\x1a\x1b.weir.v1.ListPacingResponse\"\x03\x90\x02\x01\x12Y\n" +
-	"\x0fGetPacingStatus\x12\x1f.weir.v1.GetPacingStatusRequest\x1a .weir.v1.GetPacingStatusResponse\"\x03\x90\x02\x012\x8a\x02\n" +
+	"\x0fGetPacingStatus\x12\x1f.weir.v1.GetPacingStatusRequest\x1a .weir.v1.GetPacingStatusResponse\"\x03\x90\x02\x01\x12Q\n" +
+	"\x0eOverrideLeader\x12\x1e.weir.v1.OverrideLeaderRequest\x1a\x1f.weir.v1.OverrideLeaderResponse\x12S\n" +
+	"\rListOverrides\x12\x1d.weir.v1.ListOverridesRequest\x1a\x1e.weir.v1.ListOverridesResponse\"\x03\x90\x02\x012\x8a\x02\n" +
 	"\x0eClusterService\x12J\n" +
 	"\n" +
 	"GetCluster\x12\x1a.weir.v1.GetClusterRequest\x1a\x1b.weir.v1.GetClusterResponse\"\x03\x90\x02\x01\x12T\n" +
@@ -6575,7 +6890,7 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 81)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
 var file_weir_proto_goTypes = []any{
 	(*GetSpendRequest)(nil),         // 0: weir.v1.GetSpendRequest
 	(*GetSpendResponse)(nil),        // 1: weir.v1.GetSpendResponse
@@ -6605,174 +6920,186 @@ var file_weir_proto_goTypes = []any{
 	(*GetPacingStatusRequest)(nil),  // 25: weir.v1.GetPacingStatusRequest
 	(*GetPacingStatusResponse)(nil), // 26: weir.v1.GetPacingStatusResponse
 	(*PacingShard)(nil),             // 27: weir.v1.PacingShard
-	(*TopSpendRequest)(nil),         // 28: weir.v1.TopSpendRequest
-	(*TopSpendResponse)(nil),        // 29: weir.v1.TopSpendResponse
-	(*CurrencyTotal)(nil),           // 30: weir.v1.CurrencyTotal
-	(*DaySpend)(nil),                // 31: weir.v1.DaySpend
-	(*DcSpend)(nil),                 // 32: weir.v1.DcSpend
-	(*AsOf)(nil),                    // 33: weir.v1.AsOf
-	(*ServedBy)(nil),                // 34: weir.v1.ServedBy
-	(*GetAccountRequest)(nil),       // 35: weir.v1.GetAccountRequest
-	(*GetAccountResponse)(nil),      // 36: weir.v1.GetAccountResponse
-	(*GetParametersRequest)(nil),    // 37: weir.v1.GetParametersRequest
-	(*GetParametersResponse)(nil),   // 38: weir.v1.GetParametersResponse
-	(*CampaignParameters)(nil),      // 39: weir.v1.CampaignParameters
-	(*DatasetChoice)(nil),           // 40: weir.v1.DatasetChoice
-	(*OriginTime)(nil),              // 41: weir.v1.OriginTime
-	(*ListDatasetsRequest)(nil),     // 42: weir.v1.ListDatasetsRequest
-	(*ListDatasetsResponse)(nil),    // 43: weir.v1.ListDatasetsResponse
-	(*ShardDatasets)(nil),           // 44: weir.v1.ShardDatasets
-	(*Dataset)(nil),                 // 45: weir.v1.Dataset
-	(*ListHealthRequest)(nil),       // 46: weir.v1.ListHealthRequest
-	(*ListHealthResponse)(nil),      // 47: weir.v1.ListHealthResponse
-	(*Gap)(nil),                     // 48: weir.v1.Gap
-	(*ShardHealth)(nil),             // 49: weir.v1.ShardHealth
-	(*OriginHealth)(nil),            // 50: weir.v1.OriginHealth
-	(*GetClusterRequest)(nil),       // 51: weir.v1.GetClusterRequest
-	(*GetClusterResponse)(nil),      // 52: weir.v1.GetClusterResponse
-	(*LeaseSettings)(nil),           // 53: weir.v1.LeaseSettings
-	(*CreateSavepointRequest)(nil),  // 54: weir.v1.CreateSavepointRequest
-	(*CreateSavepointResponse)(nil), // 55: weir.v1.CreateSavepointResponse
-	(*ListPartitionsRequest)(nil),   // 56: weir.v1.ListPartitionsRequest
-	(*ListPartitionsResponse)(nil),  // 57: weir.v1.ListPartitionsResponse
-	(*WaitingRole)(nil),             // 58: weir.v1.WaitingRole
-	(*Partition)(nil),               // 59: weir.v1.Partition
-	(*PushStatus)(nil),              // 60: weir.v1.PushStatus
-	(*CopyStatus)(nil),              // 61: weir.v1.CopyStatus
-	(*CopyResume)(nil),              // 62: weir.v1.CopyResume
-	(*UnreadableInput)(nil),         // 63: weir.v1.UnreadableInput
-	(*AppNotRunning)(nil),           // 64: weir.v1.AppNotRunning
-	(*SkippedRange)(nil),            // 65: weir.v1.SkippedRange
-	(*RestoreLeft)(nil),             // 66: weir.v1.RestoreLeft
-	(*GetStateRequest)(nil),         // 67: weir.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 68: weir.v1.GetStateResponse
-	(*StateEntry)(nil),              // 69: weir.v1.StateEntry
-	(*ScanStateRequest)(nil),        // 70: weir.v1.ScanStateRequest
-	(*ScanStateResponse)(nil),       // 71: weir.v1.ScanStateResponse
-	(*HashStateRequest)(nil),        // 72: weir.v1.HashStateRequest
-	(*HashStateResponse)(nil),       // 73: weir.v1.HashStateResponse
-	(*PartitionHash)(nil),           // 74: weir.v1.PartitionHash
-	(*TableHash)(nil),               // 75: weir.v1.TableHash
-	nil,                             // 76: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                             // 77: weir.v1.PacingCounts.ReasonsEntry
-	nil,                             // 78: weir.v1.PacingShard.SharedReasonsEntry
-	nil,                             // 79: weir.v1.AsOf.NextOffsetsEntry
-	nil,                             // 80: weir.v1.Partition.NextOffsetsEntry
-	(*structpb.Struct)(nil),         // 81: google.protobuf.Struct
+	(*OverrideLeaderRequest)(nil),   // 28: weir.v1.OverrideLeaderRequest
+	(*OverrideLeaderResponse)(nil),  // 29: weir.v1.OverrideLeaderResponse
+	(*ListOverridesRequest)(nil),    // 30: weir.v1.ListOverridesRequest
+	(*ListOverridesResponse)(nil),   // 31: weir.v1.ListOverridesResponse
+	(*LeaderOverride)(nil),          // 32: weir.v1.LeaderOverride
+	(*TopSpendRequest)(nil),         // 33: weir.v1.TopSpendRequest
+	(*TopSpendResponse)(nil),        // 34: weir.v1.TopSpendResponse
+	(*CurrencyTotal)(nil),           // 35: weir.v1.CurrencyTotal
+	(*DaySpend)(nil),                // 36: weir.v1.DaySpend
+	(*DcSpend)(nil),                 // 37: weir.v1.DcSpend
+	(*AsOf)(nil),                    // 38: weir.v1.AsOf
+	(*ServedBy)(nil),                // 39: weir.v1.ServedBy
+	(*GetAccountRequest)(nil),       // 40: weir.v1.GetAccountRequest
+	(*GetAccountResponse)(nil),      // 41: weir.v1.GetAccountResponse
+	(*GetParametersRequest)(nil),    // 42: weir.v1.GetParametersRequest
+	(*GetParametersResponse)(nil),   // 43: weir.v1.GetParametersResponse
+	(*CampaignParameters)(nil),      // 44: weir.v1.CampaignParameters
+	(*DatasetChoice)(nil),           // 45: weir.v1.DatasetChoice
+	(*OriginTime)(nil),              // 46: weir.v1.OriginTime
+	(*ListDatasetsRequest)(nil),     // 47: weir.v1.ListDatasetsRequest
+	(*ListDatasetsResponse)(nil),    // 48: weir.v1.ListDatasetsResponse
+	(*ShardDatasets)(nil),           // 49: weir.v1.ShardDatasets
+	(*Dataset)(nil),                 // 50: weir.v1.Dataset
+	(*ListHealthRequest)(nil),       // 51: weir.v1.ListHealthRequest
+	(*ListHealthResponse)(nil),      // 52: weir.v1.ListHealthResponse
+	(*Gap)(nil),                     // 53: weir.v1.Gap
+	(*ShardHealth)(nil),             // 54: weir.v1.ShardHealth
+	(*OriginHealth)(nil),            // 55: weir.v1.OriginHealth
+	(*GetClusterRequest)(nil),       // 56: weir.v1.GetClusterRequest
+	(*GetClusterResponse)(nil),      // 57: weir.v1.GetClusterResponse
+	(*LeaseSettings)(nil),           // 58: weir.v1.LeaseSettings
+	(*CreateSavepointRequest)(nil),  // 59: weir.v1.CreateSavepointRequest
+	(*CreateSavepointResponse)(nil), // 60: weir.v1.CreateSavepointResponse
+	(*ListPartitionsRequest)(nil),   // 61: weir.v1.ListPartitionsRequest
+	(*ListPartitionsResponse)(nil),  // 62: weir.v1.ListPartitionsResponse
+	(*WaitingRole)(nil),             // 63: weir.v1.WaitingRole
+	(*Partition)(nil),               // 64: weir.v1.Partition
+	(*PushStatus)(nil),              // 65: weir.v1.PushStatus
+	(*CopyStatus)(nil),              // 66: weir.v1.CopyStatus
+	(*CopyResume)(nil),              // 67: weir.v1.CopyResume
+	(*UnreadableInput)(nil),         // 68: weir.v1.UnreadableInput
+	(*AppNotRunning)(nil),           // 69: weir.v1.AppNotRunning
+	(*SkippedRange)(nil),            // 70: weir.v1.SkippedRange
+	(*RestoreLeft)(nil),             // 71: weir.v1.RestoreLeft
+	(*GetStateRequest)(nil),         // 72: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),        // 73: weir.v1.GetStateResponse
+	(*StateEntry)(nil),              // 74: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),        // 75: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),       // 76: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),        // 77: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),       // 78: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),           // 79: weir.v1.PartitionHash
+	(*TableHash)(nil),               // 80: weir.v1.TableHash
+	nil,                             // 81: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                             // 82: weir.v1.PacingCounts.ReasonsEntry
+	nil,                             // 83: weir.v1.PacingShard.SharedReasonsEntry
+	nil,                             // 84: weir.v1.AsOf.NextOffsetsEntry
+	nil,                             // 85: weir.v1.Partition.NextOffsetsEntry
+	(*structpb.Struct)(nil),         // 86: google.protobuf.Struct
 }
 var file_weir_proto_depIdxs = []int32{
-	33, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
-	31, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	76, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
-	32, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
-	40, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
+	38, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
+	36, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
+	81, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	37, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
+	45, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
 	0,  // 5: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
 	1,  // 6: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
 	6,  // 7: weir.v1.ListSpendResponse.rows:type_name -> weir.v1.SpendRow
-	33, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
+	38, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
 	9,  // 9: weir.v1.ListAdjustmentsResponse.adjustments:type_name -> weir.v1.Adjustment
-	33, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
-	81, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
+	38, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
+	86, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
 	12, // 12: weir.v1.SetBudgetsResponse.results:type_name -> weir.v1.BudgetResult
 	15, // 13: weir.v1.GetBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
-	33, // 14: weir.v1.GetBudgetsResponse.as_of:type_name -> weir.v1.AsOf
-	81, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
+	38, // 14: weir.v1.GetBudgetsResponse.as_of:type_name -> weir.v1.AsOf
+	86, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
 	15, // 16: weir.v1.ListBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
 	20, // 17: weir.v1.GetPacingResponse.pacing:type_name -> weir.v1.AccountPacing
-	33, // 18: weir.v1.GetPacingResponse.as_of:type_name -> weir.v1.AsOf
+	38, // 18: weir.v1.GetPacingResponse.as_of:type_name -> weir.v1.AsOf
 	22, // 19: weir.v1.AccountPacing.counts:type_name -> weir.v1.PacingCounts
 	21, // 20: weir.v1.AccountPacing.campaigns:type_name -> weir.v1.PacedBudget
 	21, // 21: weir.v1.AccountPacing.shared:type_name -> weir.v1.PacedBudget
 	21, // 22: weir.v1.PacedBudget.arms:type_name -> weir.v1.PacedBudget
-	77, // 23: weir.v1.PacingCounts.reasons:type_name -> weir.v1.PacingCounts.ReasonsEntry
+	82, // 23: weir.v1.PacingCounts.reasons:type_name -> weir.v1.PacingCounts.ReasonsEntry
 	20, // 24: weir.v1.ListPacingResponse.accounts:type_name -> weir.v1.AccountPacing
 	27, // 25: weir.v1.GetPacingStatusResponse.shards:type_name -> weir.v1.PacingShard
-	48, // 26: weir.v1.GetPacingStatusResponse.gaps:type_name -> weir.v1.Gap
+	53, // 26: weir.v1.GetPacingStatusResponse.gaps:type_name -> weir.v1.Gap
 	22, // 27: weir.v1.PacingShard.counts:type_name -> weir.v1.PacingCounts
-	33, // 28: weir.v1.PacingShard.as_of:type_name -> weir.v1.AsOf
-	78, // 29: weir.v1.PacingShard.shared_reasons:type_name -> weir.v1.PacingShard.SharedReasonsEntry
-	6,  // 30: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
-	33, // 31: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
-	30, // 32: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
-	79, // 33: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
-	34, // 34: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
-	40, // 35: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
-	6,  // 36: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
-	6,  // 37: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
-	39, // 38: weir.v1.GetParametersResponse.campaigns:type_name -> weir.v1.CampaignParameters
-	39, // 39: weir.v1.CampaignParameters.arms:type_name -> weir.v1.CampaignParameters
-	41, // 40: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
-	44, // 41: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
-	40, // 42: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
-	45, // 43: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
-	6,  // 44: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
-	49, // 45: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
-	48, // 46: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
-	50, // 47: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
-	53, // 48: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
-	59, // 49: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	58, // 50: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
-	80, // 51: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	66, // 52: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	65, // 53: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
-	63, // 54: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
-	61, // 55: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
-	60, // 56: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
-	62, // 57: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
-	69, // 58: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	33, // 59: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	69, // 60: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	33, // 61: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	74, // 62: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	33, // 63: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	75, // 64: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 65: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	2,  // 66: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
-	4,  // 67: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
-	28, // 68: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
-	46, // 69: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	35, // 70: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
-	42, // 71: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
-	37, // 72: weir.v1.SpendCacheService.GetParameters:input_type -> weir.v1.GetParametersRequest
-	7,  // 73: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
-	10, // 74: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
-	13, // 75: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
-	16, // 76: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
-	18, // 77: weir.v1.PacingService.GetPacing:input_type -> weir.v1.GetPacingRequest
-	23, // 78: weir.v1.PacingService.ListPacing:input_type -> weir.v1.ListPacingRequest
-	25, // 79: weir.v1.PacingService.GetPacingStatus:input_type -> weir.v1.GetPacingStatusRequest
-	51, // 80: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	54, // 81: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	56, // 82: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	67, // 83: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	70, // 84: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	72, // 85: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 86: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	3,  // 87: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
-	5,  // 88: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
-	29, // 89: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
-	47, // 90: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	36, // 91: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
-	43, // 92: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
-	38, // 93: weir.v1.SpendCacheService.GetParameters:output_type -> weir.v1.GetParametersResponse
-	8,  // 94: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
-	11, // 95: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
-	14, // 96: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
-	17, // 97: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
-	19, // 98: weir.v1.PacingService.GetPacing:output_type -> weir.v1.GetPacingResponse
-	24, // 99: weir.v1.PacingService.ListPacing:output_type -> weir.v1.ListPacingResponse
-	26, // 100: weir.v1.PacingService.GetPacingStatus:output_type -> weir.v1.GetPacingStatusResponse
-	52, // 101: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	55, // 102: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	57, // 103: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	68, // 104: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	71, // 105: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	73, // 106: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	86, // [86:107] is the sub-list for method output_type
-	65, // [65:86] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	38, // 28: weir.v1.PacingShard.as_of:type_name -> weir.v1.AsOf
+	83, // 29: weir.v1.PacingShard.shared_reasons:type_name -> weir.v1.PacingShard.SharedReasonsEntry
+	32, // 30: weir.v1.PacingShard.override:type_name -> weir.v1.LeaderOverride
+	32, // 31: weir.v1.OverrideLeaderResponse.override:type_name -> weir.v1.LeaderOverride
+	32, // 32: weir.v1.ListOverridesResponse.leaders:type_name -> weir.v1.LeaderOverride
+	6,  // 33: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
+	38, // 34: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
+	35, // 35: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
+	84, // 36: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	39, // 37: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
+	45, // 38: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
+	6,  // 39: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
+	6,  // 40: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
+	44, // 41: weir.v1.GetParametersResponse.campaigns:type_name -> weir.v1.CampaignParameters
+	44, // 42: weir.v1.CampaignParameters.arms:type_name -> weir.v1.CampaignParameters
+	46, // 43: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
+	49, // 44: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
+	45, // 45: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
+	50, // 46: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
+	6,  // 47: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
+	54, // 48: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
+	53, // 49: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
+	55, // 50: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
+	58, // 51: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
+	64, // 52: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	63, // 53: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
+	85, // 54: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	71, // 55: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	70, // 56: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	68, // 57: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	66, // 58: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
+	65, // 59: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
+	67, // 60: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
+	74, // 61: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	38, // 62: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	74, // 63: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	38, // 64: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	79, // 65: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	38, // 66: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	80, // 67: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 68: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,  // 69: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,  // 70: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	33, // 71: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	51, // 72: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	40, // 73: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
+	47, // 74: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
+	42, // 75: weir.v1.SpendCacheService.GetParameters:input_type -> weir.v1.GetParametersRequest
+	7,  // 76: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	10, // 77: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
+	13, // 78: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
+	16, // 79: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
+	18, // 80: weir.v1.PacingService.GetPacing:input_type -> weir.v1.GetPacingRequest
+	23, // 81: weir.v1.PacingService.ListPacing:input_type -> weir.v1.ListPacingRequest
+	25, // 82: weir.v1.PacingService.GetPacingStatus:input_type -> weir.v1.GetPacingStatusRequest
+	28, // 83: weir.v1.PacingService.OverrideLeader:input_type -> weir.v1.OverrideLeaderRequest
+	30, // 84: weir.v1.PacingService.ListOverrides:input_type -> weir.v1.ListOverridesRequest
+	56, // 85: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	59, // 86: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	61, // 87: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	72, // 88: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	75, // 89: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	77, // 90: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 91: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,  // 92: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,  // 93: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	34, // 94: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	52, // 95: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	41, // 96: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
+	48, // 97: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
+	43, // 98: weir.v1.SpendCacheService.GetParameters:output_type -> weir.v1.GetParametersResponse
+	8,  // 99: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	11, // 100: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
+	14, // 101: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
+	17, // 102: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
+	19, // 103: weir.v1.PacingService.GetPacing:output_type -> weir.v1.GetPacingResponse
+	24, // 104: weir.v1.PacingService.ListPacing:output_type -> weir.v1.ListPacingResponse
+	26, // 105: weir.v1.PacingService.GetPacingStatus:output_type -> weir.v1.GetPacingStatusResponse
+	29, // 106: weir.v1.PacingService.OverrideLeader:output_type -> weir.v1.OverrideLeaderResponse
+	31, // 107: weir.v1.PacingService.ListOverrides:output_type -> weir.v1.ListOverridesResponse
+	57, // 108: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	60, // 109: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	62, // 110: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	73, // 111: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	76, // 112: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	78, // 113: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	91, // [91:114] is the sub-list for method output_type
+	68, // [68:91] is the sub-list for method input_type
+	68, // [68:68] is the sub-list for extension type_name
+	68, // [68:68] is the sub-list for extension extendee
+	0,  // [0:68] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -6782,19 +7109,19 @@ func file_weir_proto_init() {
 	}
 	file_weir_proto_msgTypes[21].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[25].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[28].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[39].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[59].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[67].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[70].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[33].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[44].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[64].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[72].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[75].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[77].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   81,
+			NumMessages:   86,
 			NumExtensions: 0,
 			NumServices:   7,
 		},

@@ -182,3 +182,50 @@ func TestPacing(t *testing.T) {
 		}
 	}
 }
+
+// TestPacingOverride: the second of two processes leads shards by overrides, which are in the
+// lists, until they are withdrawn.
+func TestPacingOverride(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts two processes and a broker")
+	}
+	dir := t.TempDir()
+	env := []string{"WEIR_SPEND_PARTITIONS=2"}
+	_, addr := datacentre(t, append(env, "WEIR_INSTANCE=a", "WEIR_DATA_DIR="+filepath.Join(dir, "a")), 0)
+	env = append(env, "WEIR_KAFKA_BROKERS="+addr)
+	process := func(name string) []string {
+		own := append(slices.Clone(env), "WEIR_INSTANCE="+name, "WEIR_DATA_DIR="+filepath.Join(dir, name))
+		return []string{server(t, own, "pacing"), "WEIR_DATA_DIR=" + filepath.Join(dir, "command")}
+	}
+	asked := process("a")
+	process("b")
+	owners := func(done func(owners string) bool) (list []map[string]any) {
+		return rows(t, asked, func(list []map[string]any) bool {
+			text := ""
+			for _, r := range list {
+				text += fmt.Sprint(r["owner"])
+			}
+			return done(text)
+		}, "pacing", "status")
+	}
+	shared := func(owners string) bool { return owners == "ab" || owners == "ba" }
+	owners(shared)
+	shard := []string{"pacing", "override", "shard"}
+	expect(t, asked, cli.ExitFailed, `no process "c" paces accounts now: use one of a, b`, append(shard, "0", "--leader", "c", "--for", "1m")...)
+	expect(t, asked, cli.ExitUsage, "an override needs a leader and a time", append(shard, "0", "--leader", "b")...)
+	expect(t, asked, cli.ExitUsage, "shard 2 does not exist: use 0 to 1", append(shard, "2", "--leader", "b", "--for", "1m")...)
+	expect(t, asked, cli.ExitFailed, "there is nothing to withdraw", append(shard, "0", "--withdraw")...)
+	for _, n := range []string{"0", "1"} {
+		expect(t, asked, 0, "a test", append(shard, n, "--leader", "b", "--for", "1h", "--why", "a test")...)
+	}
+	expect(t, asked, 0, "a test", "pacing", "override", "list")
+	list := owners(func(owners string) bool { return owners == "bb" })
+	for _, r := range list {
+		if r["override_leader"] != "b" || r["override_until"] == "" {
+			t.Errorf("%v", r)
+		}
+	}
+	expect(t, asked, 0, `"leader": "b"`, append(shard, "0", "--withdraw", "-o", "json")...)
+	owners(shared)
+	rows(t, asked, func(list []map[string]any) bool { return len(list) == 1 && list[0]["shard"] == 1.0 }, "pacing", "override", "list")
+}

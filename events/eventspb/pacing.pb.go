@@ -612,6 +612,171 @@ func (x *BudgetAlert) GetVersion() uint64 {
 	return 0
 }
 
+// ShardLeader states that a process leads a shard of the accounts: it owns the partition. It writes
+// the row again every few seconds, in transactions that are fenced. Topic pacing.by.<dc>.
+type ShardLeader struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Process string                 `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"` // name
+	AtMs    int64                  `protobuf:"varint,2,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	// Of the rows of a shard, a later owner has the greater (incarnation, owner_epoch).
+	Incarnation   uint64 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	OwnerEpoch    uint64 `protobuf:"varint,4,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`
+	Sequence      uint64 `protobuf:"varint,5,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardLeader) Reset() {
+	*x = ShardLeader{}
+	mi := &file_pacing_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardLeader) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardLeader) ProtoMessage() {}
+
+func (x *ShardLeader) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardLeader.ProtoReflect.Descriptor instead.
+func (*ShardLeader) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ShardLeader) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *ShardLeader) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *ShardLeader) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *ShardLeader) GetOwnerEpoch() uint64 {
+	if x != nil {
+		return x.OwnerEpoch
+	}
+	return 0
+}
+
+func (x *ShardLeader) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+// LeaderOverride is given by an operator: a process leads a shard for a time. Topic
+// pacing.overrides, with the key "leader/" and the shard: the last record of a key holds.
+type LeaderOverride struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         int32                  `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`  // partition of the accounts
+	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"` // name of the process
+	Who           string                 `protobuf:"bytes,3,opt,name=who,proto3" json:"who,omitempty"`       // has given it
+	Why           string                 `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`
+	AtMs          int64                  `protobuf:"varint,5,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // when it was given
+	UntilMs       int64                  `protobuf:"varint,6,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // when it ends; at_ms: it withdraws the override before
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaderOverride) Reset() {
+	*x = LeaderOverride{}
+	mi := &file_pacing_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaderOverride) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaderOverride) ProtoMessage() {}
+
+func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaderOverride.ProtoReflect.Descriptor instead.
+func (*LeaderOverride) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *LeaderOverride) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *LeaderOverride) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *LeaderOverride) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *LeaderOverride) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *LeaderOverride) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *LeaderOverride) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
 // PaceState is what the controller remembers: control.Pace.
 type PaceState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -641,7 +806,7 @@ type PaceState struct {
 
 func (x *PaceState) Reset() {
 	*x = PaceState{}
-	mi := &file_pacing_proto_msgTypes[3]
+	mi := &file_pacing_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -653,7 +818,7 @@ func (x *PaceState) String() string {
 func (*PaceState) ProtoMessage() {}
 
 func (x *PaceState) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[3]
+	mi := &file_pacing_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -666,7 +831,7 @@ func (x *PaceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PaceState.ProtoReflect.Descriptor instead.
 func (*PaceState) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{3}
+	return file_pacing_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PaceState) GetProbability() float64 {
@@ -882,7 +1047,21 @@ const file_pacing_proto_rawDesc = "" +
 	"\vruns_out_ms\x18\v \x01(\x03R\trunsOutMs\x12\x1c\n" +
 	"\n" +
 	"day_end_ms\x18\f \x01(\x03R\bdayEndMs\x12\x18\n" +
-	"\aversion\x18\r \x01(\x04R\aversion\"\xfa\x03\n" +
+	"\aversion\x18\r \x01(\x04R\aversion\"\x9b\x01\n" +
+	"\vShardLeader\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\tR\aprocess\x12\x13\n" +
+	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x1f\n" +
+	"\vowner_epoch\x18\x04 \x01(\x04R\n" +
+	"ownerEpoch\x12\x1a\n" +
+	"\bsequence\x18\x05 \x01(\x04R\bsequence\"\x92\x01\n" +
+	"\x0eLeaderOverride\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x10\n" +
+	"\x03who\x18\x03 \x01(\tR\x03who\x12\x10\n" +
+	"\x03why\x18\x04 \x01(\tR\x03why\x12\x13\n" +
+	"\x05at_ms\x18\x05 \x01(\x03R\x04atMs\x12\x19\n" +
+	"\buntil_ms\x18\x06 \x01(\x03R\auntilMs\"\xfa\x03\n" +
 	"\tPaceState\x12 \n" +
 	"\vprobability\x18\x01 \x01(\x01R\vprobability\x12\x1e\n" +
 	"\n" +
@@ -925,18 +1104,20 @@ func file_pacing_proto_rawDescGZIP() []byte {
 }
 
 var file_pacing_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_pacing_proto_goTypes = []any{
-	(LimitedByKind)(0),  // 0: weir.events.v1.LimitedByKind
-	(*AccountPack)(nil), // 1: weir.events.v1.AccountPack
-	(*PacedNode)(nil),   // 2: weir.events.v1.PacedNode
-	(*BudgetAlert)(nil), // 3: weir.events.v1.BudgetAlert
-	(*PaceState)(nil),   // 4: weir.events.v1.PaceState
+	(LimitedByKind)(0),     // 0: weir.events.v1.LimitedByKind
+	(*AccountPack)(nil),    // 1: weir.events.v1.AccountPack
+	(*PacedNode)(nil),      // 2: weir.events.v1.PacedNode
+	(*BudgetAlert)(nil),    // 3: weir.events.v1.BudgetAlert
+	(*ShardLeader)(nil),    // 4: weir.events.v1.ShardLeader
+	(*LeaderOverride)(nil), // 5: weir.events.v1.LeaderOverride
+	(*PaceState)(nil),      // 6: weir.events.v1.PaceState
 }
 var file_pacing_proto_depIdxs = []int32{
 	2, // 0: weir.events.v1.AccountPack.shared:type_name -> weir.events.v1.PacedNode
 	2, // 1: weir.events.v1.AccountPack.campaigns:type_name -> weir.events.v1.PacedNode
-	4, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
+	6, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
 	2, // 3: weir.events.v1.PacedNode.arms:type_name -> weir.events.v1.PacedNode
 	0, // 4: weir.events.v1.PacedNode.limited_by_kind:type_name -> weir.events.v1.LimitedByKind
 	5, // [5:5] is the sub-list for method output_type
@@ -958,7 +1139,7 @@ func file_pacing_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pacing_proto_rawDesc), len(file_pacing_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

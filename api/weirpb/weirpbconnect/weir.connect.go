@@ -88,6 +88,12 @@ const (
 	// PacingServiceGetPacingStatusProcedure is the fully-qualified name of the PacingService's
 	// GetPacingStatus RPC.
 	PacingServiceGetPacingStatusProcedure = "/weir.v1.PacingService/GetPacingStatus"
+	// PacingServiceOverrideLeaderProcedure is the fully-qualified name of the PacingService's
+	// OverrideLeader RPC.
+	PacingServiceOverrideLeaderProcedure = "/weir.v1.PacingService/OverrideLeader"
+	// PacingServiceListOverridesProcedure is the fully-qualified name of the PacingService's
+	// ListOverrides RPC.
+	PacingServiceListOverridesProcedure = "/weir.v1.PacingService/ListOverrides"
 	// ClusterServiceGetClusterProcedure is the fully-qualified name of the ClusterService's GetCluster
 	// RPC.
 	ClusterServiceGetClusterProcedure = "/weir.v1.ClusterService/GetCluster"
@@ -718,6 +724,14 @@ type PacingServiceClient interface {
 	// GetPacingStatus returns counts of the campaigns of each partition, and its oldest parameters.
 	// Partitions that cannot be read now are in gaps.
 	GetPacingStatus(context.Context, *connect.Request[weirpb.GetPacingStatusRequest]) (*connect.Response[weirpb.GetPacingStatusResponse], error)
+	// OverrideLeader lets a process lead a shard for a time, or withdraws the override of a shard. It
+	// returns when the override is written; the shard moves some seconds later. The override ends by
+	// itself. It has no effect while the process is away. FailedPrecondition: no process of this name
+	// paces accounts, the message has those that do; or there is no override to withdraw.
+	// Unavailable: it may be written, or the process has not read the overrides yet.
+	OverrideLeader(context.Context, *connect.Request[weirpb.OverrideLeaderRequest]) (*connect.Response[weirpb.OverrideLeaderResponse], error)
+	// ListOverrides returns the overrides in force. Unavailable: the process has not read them yet.
+	ListOverrides(context.Context, *connect.Request[weirpb.ListOverridesRequest]) (*connect.Response[weirpb.ListOverridesResponse], error)
 }
 
 // NewPacingServiceClient constructs a client for the weir.v1.PacingService service. By default, it
@@ -752,6 +766,19 @@ func NewPacingServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		overrideLeader: connect.NewClient[weirpb.OverrideLeaderRequest, weirpb.OverrideLeaderResponse](
+			httpClient,
+			baseURL+PacingServiceOverrideLeaderProcedure,
+			connect.WithSchema(pacingServiceMethods.ByName("OverrideLeader")),
+			connect.WithClientOptions(opts...),
+		),
+		listOverrides: connect.NewClient[weirpb.ListOverridesRequest, weirpb.ListOverridesResponse](
+			httpClient,
+			baseURL+PacingServiceListOverridesProcedure,
+			connect.WithSchema(pacingServiceMethods.ByName("ListOverrides")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -760,6 +787,8 @@ type pacingServiceClient struct {
 	getPacing       *connect.Client[weirpb.GetPacingRequest, weirpb.GetPacingResponse]
 	listPacing      *connect.Client[weirpb.ListPacingRequest, weirpb.ListPacingResponse]
 	getPacingStatus *connect.Client[weirpb.GetPacingStatusRequest, weirpb.GetPacingStatusResponse]
+	overrideLeader  *connect.Client[weirpb.OverrideLeaderRequest, weirpb.OverrideLeaderResponse]
+	listOverrides   *connect.Client[weirpb.ListOverridesRequest, weirpb.ListOverridesResponse]
 }
 
 // GetPacing calls weir.v1.PacingService.GetPacing.
@@ -777,6 +806,16 @@ func (c *pacingServiceClient) GetPacingStatus(ctx context.Context, req *connect.
 	return c.getPacingStatus.CallUnary(ctx, req)
 }
 
+// OverrideLeader calls weir.v1.PacingService.OverrideLeader.
+func (c *pacingServiceClient) OverrideLeader(ctx context.Context, req *connect.Request[weirpb.OverrideLeaderRequest]) (*connect.Response[weirpb.OverrideLeaderResponse], error) {
+	return c.overrideLeader.CallUnary(ctx, req)
+}
+
+// ListOverrides calls weir.v1.PacingService.ListOverrides.
+func (c *pacingServiceClient) ListOverrides(ctx context.Context, req *connect.Request[weirpb.ListOverridesRequest]) (*connect.Response[weirpb.ListOverridesResponse], error) {
+	return c.listOverrides.CallUnary(ctx, req)
+}
+
 // PacingServiceHandler is an implementation of the weir.v1.PacingService service.
 type PacingServiceHandler interface {
 	// GetPacing returns how an account is paced, or one campaign of it. NotFound: the account has no
@@ -790,6 +829,14 @@ type PacingServiceHandler interface {
 	// GetPacingStatus returns counts of the campaigns of each partition, and its oldest parameters.
 	// Partitions that cannot be read now are in gaps.
 	GetPacingStatus(context.Context, *connect.Request[weirpb.GetPacingStatusRequest]) (*connect.Response[weirpb.GetPacingStatusResponse], error)
+	// OverrideLeader lets a process lead a shard for a time, or withdraws the override of a shard. It
+	// returns when the override is written; the shard moves some seconds later. The override ends by
+	// itself. It has no effect while the process is away. FailedPrecondition: no process of this name
+	// paces accounts, the message has those that do; or there is no override to withdraw.
+	// Unavailable: it may be written, or the process has not read the overrides yet.
+	OverrideLeader(context.Context, *connect.Request[weirpb.OverrideLeaderRequest]) (*connect.Response[weirpb.OverrideLeaderResponse], error)
+	// ListOverrides returns the overrides in force. Unavailable: the process has not read them yet.
+	ListOverrides(context.Context, *connect.Request[weirpb.ListOverridesRequest]) (*connect.Response[weirpb.ListOverridesResponse], error)
 }
 
 // NewPacingServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -820,6 +867,19 @@ func NewPacingServiceHandler(svc PacingServiceHandler, opts ...connect.HandlerOp
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	pacingServiceOverrideLeaderHandler := connect.NewUnaryHandler(
+		PacingServiceOverrideLeaderProcedure,
+		svc.OverrideLeader,
+		connect.WithSchema(pacingServiceMethods.ByName("OverrideLeader")),
+		connect.WithHandlerOptions(opts...),
+	)
+	pacingServiceListOverridesHandler := connect.NewUnaryHandler(
+		PacingServiceListOverridesProcedure,
+		svc.ListOverrides,
+		connect.WithSchema(pacingServiceMethods.ByName("ListOverrides")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/weir.v1.PacingService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case PacingServiceGetPacingProcedure:
@@ -828,6 +888,10 @@ func NewPacingServiceHandler(svc PacingServiceHandler, opts ...connect.HandlerOp
 			pacingServiceListPacingHandler.ServeHTTP(w, r)
 		case PacingServiceGetPacingStatusProcedure:
 			pacingServiceGetPacingStatusHandler.ServeHTTP(w, r)
+		case PacingServiceOverrideLeaderProcedure:
+			pacingServiceOverrideLeaderHandler.ServeHTTP(w, r)
+		case PacingServiceListOverridesProcedure:
+			pacingServiceListOverridesHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -847,6 +911,14 @@ func (UnimplementedPacingServiceHandler) ListPacing(context.Context, *connect.Re
 
 func (UnimplementedPacingServiceHandler) GetPacingStatus(context.Context, *connect.Request[weirpb.GetPacingStatusRequest]) (*connect.Response[weirpb.GetPacingStatusResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.PacingService.GetPacingStatus is not implemented"))
+}
+
+func (UnimplementedPacingServiceHandler) OverrideLeader(context.Context, *connect.Request[weirpb.OverrideLeaderRequest]) (*connect.Response[weirpb.OverrideLeaderResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.PacingService.OverrideLeader is not implemented"))
+}
+
+func (UnimplementedPacingServiceHandler) ListOverrides(context.Context, *connect.Request[weirpb.ListOverridesRequest]) (*connect.Response[weirpb.ListOverridesResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.PacingService.ListOverrides is not implemented"))
 }
 
 // ClusterServiceClient is a client for the weir.v1.ClusterService service.

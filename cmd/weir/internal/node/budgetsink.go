@@ -11,59 +11,33 @@ import (
 	"github.com/weirhq/weir/processors/kafka"
 )
 
-// budgetSink writes budgets, those of one request at a time.
+// budgetSink writes budgets.
 type budgetSink struct {
-	kafka  kafka.Cluster
-	layout events.Layout
-	// idle has the producer while no request uses it; nil: the next request makes one.
-	idle chan *kafka.Producer
+	producer *requestProducer
+	shards   int32
 }
 
 func newBudgetSink(k kafka.Cluster, l events.Layout) *budgetSink {
-	b := &budgetSink{k, l, make(chan *kafka.Producer, 1)}
-	b.idle <- nil
-	return b
+	return &budgetSink{newRequestProducer(k, l.Name(events.BudgetsTopic)), l.Partitions()}
 }
 
 // Produce implements api.BudgetSink.
-func (b *budgetSink) Produce(ctx context.Context, list []*budget.Document) (err error) {
-	var p *kafka.Producer
-	select {
-	case p = <-b.idle:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() {
-		// A producer that failed returns its error for ever. One whose request was canceled would
-		// still write the records of that request, when its caller takes them for lost.
-		if err != nil && p != nil {
-			p.Close()
-			p = nil
+func (b *budgetSink) Produce(ctx context.Context, list []*budget.Document) error {
+	return b.producer.produce(ctx, func(p *kafka.Producer) error {
+		for _, d := range list {
+			value, err := proto.Marshal(d.Record())
+			if err != nil {
+				return err
+			}
+			if err := p.Produce(ctx, events.Shard(d.Account, b.shards), d.RecordKey(), value); err != nil {
+				return err
+			}
 		}
-		b.idle <- p
-	}()
-	if p == nil {
-		if p, err = kafka.NewProducer(b.kafka, b.layout.Name(events.BudgetsTopic)); err != nil {
-			return err
-		}
-	}
-	for _, d := range list {
-		value, err := proto.Marshal(d.Record())
-		if err != nil {
-			return err
-		}
-		if err := p.Produce(ctx, events.Shard(d.Account, b.layout.Partitions()), d.RecordKey(), value); err != nil {
-			return err
-		}
-	}
-	return p.Flush(ctx)
+		return nil
+	})
 }
 
 // Close closes the producer. Call it after the last request.
-func (b *budgetSink) Close() {
-	if p := <-b.idle; p != nil {
-		p.Close()
-	}
-}
+func (b *budgetSink) Close() { b.producer.close() }
 
 var _ api.BudgetSink = (*budgetSink)(nil)

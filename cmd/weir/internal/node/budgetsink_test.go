@@ -37,8 +37,8 @@ func TestBudgetSinkKeepsItsProducer(t *testing.T) {
 		return sink.Produce(ctx, list)
 	}
 	kept := func() *kafka.Producer {
-		p := <-sink.idle
-		sink.idle <- p
+		p := <-sink.producer.idle
+		sink.producer.idle <- p
 		return p
 	}
 

@@ -44,10 +44,13 @@ func Pacing(c *config.Config) pacing.ProcessorConfig {
 
 func pacingACLs(c *config.Config) ([]string, error) {
 	p, err := Pacing(c).Processor()
-	write := "--topic " + SpendCounter(c).Layout.Name(events.BudgetsTopic) + " --operation Write"
+	l := SpendCounter(c).Layout
+	lines := []string{ // the API writes what it is sent
+		"--topic " + l.Name(events.BudgetsTopic) + " --operation Write",
+		"--topic " + l.Name(events.PacingOverridesTopic) + " --operation Read --operation Write --operation Describe",
+	}
 	cache, cacheErr := cacheACLs(c)
-	// The API writes what it is sent. The lines of a processor end with those of further uses.
-	return slices.Concat([]string{write}, cache, kafkaadmin.ACLs(p)), cmp.Or(err, cacheErr)
+	return slices.Concat(lines, cache, kafkaadmin.ACLs(p)), cmp.Or(err, cacheErr) // those of a processor end with further uses
 }
 
 // pacedBytes is the memory of a campaign in an account that is paced.
@@ -75,8 +78,9 @@ func pacingMemory(c *config.Config, share int64) Allocation {
 // pacingPart is pacing, with the spend cache that it reads and the sink of the API.
 type pacingPart struct {
 	processorPart
-	sink  *budgetSink
-	cache *spendcache.Cache // run by this part; nil: by the role spendcache
+	sink      *budgetSink
+	overrides *overrides
+	cache     *spendcache.Cache // run by this part; nil: by the role spendcache
 }
 
 // Ready implements Part: without its spend cache, pacing reads no spend.
@@ -94,6 +98,7 @@ func (p pacingPart) Ready(ctx context.Context) Readiness {
 func (p pacingPart) Close() {
 	p.processorPart.Close()
 	p.sink.Close()
+	p.overrides.producer.close()
 }
 
 // Run implements Part.
@@ -102,6 +107,7 @@ func (p pacingPart) Run(ctx context.Context) error {
 	if p.cache != nil {
 		g.Go(func() error { return p.cache.Run(ctx) })
 	}
+	g.Go(func() error { return p.overrides.run(ctx) })
 	g.Go(func() error { return p.processorPart.Run(ctx) })
 	return g.Wait()
 }
@@ -167,18 +173,20 @@ func newPacingPart(s *Setup) (Part, error) {
 		own = cache
 	}
 	cfg := Pacing(s.Config)
+	cfg.Instance = s.Config.Instance
 	cfg.Spend, cfg.Problem = spendReader(cache, &s.Log), accountProblem(&s.Log)
 	proc, err := cfg.Processor()
 	if err != nil {
 		return nil, err
 	}
-	part, err := s.processor(proc, nil, func(pc *processors.Config) { pc.BallastBytes = leaseBallast })
+	leaders := newOverrides(s.Kafka, cfg.Layout.Name(events.PacingOverridesTopic), proc.App, s.Log)
+	part, err := s.processor(proc, nil, func(pc *processors.Config) { pc.BallastBytes, pc.Pins = leaseBallast, &leaders.pins })
 	if err != nil {
 		return nil, err
 	}
 	s.API.Budgets = &api.BudgetReader{State: part.state, Shards: proc.Partitions}
 	s.API.Packs = &api.PackReader{State: part.state, Shards: proc.Partitions}
 	sink := newBudgetSink(s.Kafka, Pacing(s.Config).Layout)
-	s.API.BudgetSink = sink
-	return pacingPart{part, sink, own}, nil
+	s.API.BudgetSink, s.API.Overrides = sink, leaders
+	return pacingPart{part, sink, leaders, own}, nil
 }

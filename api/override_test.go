@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/pacing/override"
+)
+
+// fakeOverrides are those of processes a and b.
+type fakeOverrides struct {
+	leaders []*eventspb.LeaderOverride
+	err     error // of Processes and SetLeader
+	unread  error // of Leaders
+}
+
+func (f *fakeOverrides) Leaders() (list []*eventspb.LeaderOverride, err error) {
+	for _, o := range f.leaders {
+		if override.InForce(o, time.Now()) {
+			list = append(list, o)
+		}
+	}
+	return list, f.unread
+}
+
+func (f *fakeOverrides) Processes(context.Context) ([]string, error) {
+	return []string{"a", "b"}, f.err
+}
+
+func (f *fakeOverrides) SetLeader(_ context.Context, o *eventspb.LeaderOverride) error {
+	f.leaders = append(f.leaders, o)
+	return f.err
+}
+
+// TestOverrideLeader: an override is written with its end, replaced, withdrawn, and in the answers
+// of its shard. What cannot be given is refused with the reason, and nothing is written.
+func TestOverrideLeader(t *testing.T) {
+	overrides := &fakeOverrides{}
+	cfg := pacingConfig(newPackState(t, pack("acme", 0, 1, time.Second, node("spring", "behind_plan", 0.5))), &fakeBudgets{})
+	cfg.Overrides = overrides
+	s := mustNew(t, cfg)
+	run(t, s)
+	c := NewClient(s.Addr())
+	t.Cleanup(c.Close)
+	set := func(req *weirpb.OverrideLeaderRequest) (*weirpb.LeaderOverride, error) {
+		res, err := c.OverrideLeader(t.Context(), req)
+		return res.GetOverride(), err
+	}
+	for want, req := range map[string]*weirpb.OverrideLeaderRequest{
+		"shard 99 does not exist: use 0 to":       {Shard: 99, Leader: "b", DurationMs: 60_000},
+		"shard -1 does not exist":                 {Shard: -1, Leader: "b", DurationMs: 60_000},
+		`no process "c" paces accounts now: use`:  {Leader: "c", DurationMs: 60_000},
+		"duration_ms 0 is out of range: use 1000": {Leader: "b"},
+		"duration_ms 86400001 is out of":          {Leader: "b", DurationMs: 24*3600_000 + 1},
+		"duration_ms -18000000000000 is":          {Leader: "b", DurationMs: -18_000_000_000_000},
+		"a duration and no leader":                {DurationMs: 1000},
+		"nothing to withdraw":                     {},
+		"why 501":                                 {Leader: "b", DurationMs: 1000, Why: strings.Repeat("x", 501)},
+	} {
+		if _, err := set(req); err == nil || !strings.Contains(err.Error(), want) || len(overrides.leaders) > 0 {
+			t.Errorf("want %q, got %v and overrides %v", want, err, overrides.leaders)
+		}
+	}
+	before := time.Now().UnixMilli()
+	first, err := set(&weirpb.OverrideLeaderRequest{Shard: 1, Leader: "b", DurationMs: 600_000, Who: "ana", Why: "test"})
+	if err != nil || first.GetLeader() != "b" || first.GetWho() != "ana" || first.GetWhy() != "test" || first.GetAtMs() < before ||
+		first.GetUntilMs() < before+600_000 || first.GetUntilMs() > time.Now().UnixMilli()+600_000 {
+		t.Fatalf("%v, %v", first, err)
+	}
+	second, err := set(&weirpb.OverrideLeaderRequest{Shard: 1, Leader: "a", DurationMs: 60_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overrides.leaders = overrides.leaders[1:]
+	status, err := c.GetPacingStatus(t.Context(), &weirpb.GetPacingStatusRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shard := range status.GetShards() {
+		if (shard.GetOverride().GetLeader() == "a") != (shard.GetPartition() == 1) {
+			t.Errorf("partition %d has the override %v", shard.GetPartition(), shard.GetOverride())
+		}
+	}
+	list := func() []*weirpb.LeaderOverride {
+		res, err := c.ListOverrides(t.Context(), &weirpb.ListOverridesRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.GetLeaders()
+	}
+	if l := list(); len(l) != 1 || l[0].GetLeader() != "a" {
+		t.Errorf("overrides %v", l)
+	}
+	last, err := set(&weirpb.OverrideLeaderRequest{Shard: 1, Who: "ana"})
+	if err != nil || last.GetLeader() != "a" || last.GetUntilMs() != last.GetAtMs() || last.GetWho() != "ana" {
+		t.Errorf("%v does not withdraw %v: %v", last, second, err)
+	}
+	overrides.leaders = overrides.leaders[1:]
+	if l := list(); len(l) != 0 {
+		t.Errorf("overrides %v", l)
+	}
+	overrides.unread = errors.New("the overrides have not been read yet")
+	if _, err := set(&weirpb.OverrideLeaderRequest{Shard: 1}); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Error(err)
+	}
+	overrides.unread, overrides.err = nil, errors.New("no broker answers")
+	if _, err := set(&weirpb.OverrideLeaderRequest{Leader: "b", DurationMs: 1000}); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Error(err)
+	}
+}

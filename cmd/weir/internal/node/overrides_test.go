@@ -1,0 +1,119 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/pacing/override"
+	"github.com/weirhq/weir/processors/devbroker"
+	"github.com/weirhq/weir/processors/kafka"
+)
+
+// TestOverrides: an override is in force in the process that writes it when SetLeader returns, and
+// in one that starts later. There the last record of a shard holds, also if one before lasts
+// longer. Other records are left out. A process that has not read the topic knows that it has not.
+func TestOverrides(t *testing.T) {
+	layout := events.Layout{Shards: 2}
+	b, err := devbroker.Start(devbroker.Config{Topics: events.PacingCatalog("eu", layout)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	topic := layout.Name(events.PacingOverridesTopic)
+	start := func() *overrides {
+		o := newOverrides(b.Kafka(), topic, layout.Name(events.PacingApp), zerolog.Nop())
+		ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+		ended := make(chan error, 1)
+		go func() { ended <- o.run(ctx) }()
+		t.Cleanup(func() {
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			o.producer.close()
+		})
+		return o
+	}
+	awaitRead := func(o *overrides) []*eventspb.LeaderOverride {
+		t.Helper()
+		for {
+			list, err := o.Leaders()
+			if err == nil {
+				return list
+			}
+			if !errors.Is(err, errOverridesUnread) || !pause.Poll(t.Context()) {
+				t.Fatal(err)
+			}
+		}
+	}
+	given := func(leader string, at time.Time, lasts time.Duration) *eventspb.LeaderOverride {
+		return &eventspb.LeaderOverride{Shard: 1, Leader: leader, AtMs: at.UnixMilli(), UntilMs: at.Add(lasts).UnixMilli()}
+	}
+	p, err := kafka.NewProducer(b.Kafka(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	for key, value := range map[string][]byte{"leader/1": {0xff}, "leader/x": nil, "other": {1}} {
+		if err := p.Produce(t.Context(), 1, []byte(key), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a := start()
+	awaitRead(a)
+	now := time.Now()
+	for _, leader := range []string{"b", "c"} { // the clock may be behind that of the one before
+		if err := a.SetLeader(t.Context(), given(leader, now, time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if l := awaitRead(a); len(l) != 1 || l[0].GetLeader() != leader {
+			t.Errorf("overrides %v, want %s", l, leader)
+		}
+		now = now.Add(-time.Second)
+	}
+	if l := awaitRead(start()); len(l) != 1 || l[0].GetLeader() != "c" {
+		t.Errorf("overrides %v", l)
+	}
+	if err := a.SetLeader(t.Context(), override.Withdraw(awaitRead(a)[0], time.Now())); err != nil || len(awaitRead(a)) != 0 {
+		t.Errorf("overrides %v, error %v", awaitRead(a), err)
+	}
+	if err := a.SetLeader(t.Context(), given("d", now, time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.SetLeader(t.Context(), given("e", now.Add(-time.Hour), time.Minute)); err != nil { // it has ended
+		t.Fatal(err)
+	}
+	if l := awaitRead(start()); len(l) != 0 {
+		t.Errorf("an override that was replaced is in force: %v", l)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := a.SetLeader(ended, given("f", now, time.Hour)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, err := a.Processes(t.Context()); err != nil {
+		t.Error(err)
+	}
+	missing := newOverrides(b.Kafka(), "missing", layout.Name(events.PacingApp), zerolog.Nop())
+	if err := missing.follow(t.Context()); err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("a topic that does not exist: %v", err)
+	}
+	if l, err := missing.Leaders(); !errors.Is(err, errOverridesUnread) {
+		t.Errorf("overrides %v, error %v", l, err)
+	}
+}

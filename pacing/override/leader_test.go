@@ -1,0 +1,96 @@
+package override
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+)
+
+func example() *eventspb.LeaderOverride {
+	at := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	return &eventspb.LeaderOverride{
+		Shard: 7, Leader: "b", Who: "ana", Why: "disk of a is slow", AtMs: at.UnixMilli(), UntilMs: at.Add(10 * time.Minute).UnixMilli(),
+	}
+}
+
+// TestRecord: a record has the override, which ends at its time.
+func TestRecord(t *testing.T) {
+	o := example()
+	key, value, err := Record(o)
+	if err != nil || string(key) != "leader/7" {
+		t.Fatalf("key %q, error %v", key, err)
+	}
+	got, err := Decode(key, value)
+	if err != nil || !proto.Equal(got, o) {
+		t.Fatalf("decoded %v, error %v", got, err)
+	}
+	at := time.UnixMilli(o.AtMs)
+	if !InForce(o, at) || !InForce(o, at.Add(10*time.Minute-time.Millisecond)) || InForce(o, at.Add(10*time.Minute)) {
+		t.Error("the override does not hold for ten minutes")
+	}
+	if w := Withdraw(o, at); InForce(w, at) || Check(w) != nil {
+		t.Errorf("%v does not withdraw %v", w, o)
+	}
+	if got, err := Decode(key, nil); got != nil || err == nil || !strings.Contains(err.Error(), "withdraw it") {
+		t.Errorf("a tombstone gives %v and %v", got, err)
+	}
+	if got, err := Decode([]byte("writer/eu"), []byte{1}); got != nil || err != nil {
+		t.Errorf("a record of another kind gives %v and %v", got, err)
+	}
+}
+
+// TestCheck: an override that is not valid is refused with what is wrong, and so is its record.
+func TestCheck(t *testing.T) {
+	for want, change := range map[string]func(o *eventspb.LeaderOverride){
+		"shard -1":           func(o *eventspb.LeaderOverride) { o.Shard = -1 },
+		`leader "a b"`:       func(o *eventspb.LeaderOverride) { o.Leader = "a b" },
+		`leader ""`:          func(o *eventspb.LeaderOverride) { o.Leader = "" },
+		"begins at 0":        func(o *eventspb.LeaderOverride) { o.AtMs = 0 },
+		"holds for 86400001": func(o *eventspb.LeaderOverride) { o.UntilMs = o.AtMs + MaxFor.Milliseconds() + 1 },
+		"holds for 999 ms":   func(o *eventspb.LeaderOverride) { o.UntilMs = o.AtMs + 999 },
+		"ends at 5,":         func(o *eventspb.LeaderOverride) { o.UntilMs = 5 },
+		"ends at -92233":     func(o *eventspb.LeaderOverride) { o.UntilMs = math.MinInt64 },
+		"who has 501 bytes":  func(o *eventspb.LeaderOverride) { o.Who = strings.Repeat("x", MaxText+1) },
+		"why 501: use at":    func(o *eventspb.LeaderOverride) { o.Why = strings.Repeat("x", MaxText+1) },
+		"has the key of \"7": func(o *eventspb.LeaderOverride) { o.Shard = 8 },
+	} {
+		o := example()
+		change(o)
+		value, err := proto.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Decode([]byte("leader/7"), value); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+// FuzzDecode: what is decoded is a valid override, whose record gives it again.
+func FuzzDecode(f *testing.F) {
+	key, value, err := Record(example())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(key, value)
+	f.Add([]byte("leader/"), []byte{})
+	f.Add([]byte("leader/07"), value)
+	f.Fuzz(func(t *testing.T, key, value []byte) {
+		o, err := Decode(key, value)
+		if o == nil || err != nil {
+			return
+		}
+		again, bytes, err := Record(o)
+		if err != nil || string(again) != string(key) {
+			t.Fatalf("key %q, error %v, want %q", again, err, key)
+		}
+		if got, err := Decode(again, bytes); err != nil || !proto.Equal(got, o) {
+			t.Fatalf("%v, %v, want %v", got, err, o)
+		}
+	})
+}
