@@ -10,6 +10,8 @@ import (
 type ProcessorConfig struct {
 	// DC is the name of this datacentre.
 	DC string
+	// Instance is the name of this process, for the rows of leaders. Defaults to none.
+	Instance string
 	// Peers are the datacentres whose budgets are copied to this one. Defaults to none.
 	Peers []string
 	// Layout is the number of partitions and the generation of the topics.
@@ -46,9 +48,10 @@ func (p ProcessorConfig) Processor() (stream.Processor, error) {
 // alertsOutput is the name of the output of alerts.
 const alertsOutput = "alerts"
 
-// canonical leaves out the packs: they depend on the spend and on the time, which no input has.
+// canonical leaves out the packs, which depend on the spend and on the time, and the leaders: no
+// input has them.
 func canonical(table byte, _, value []byte) []byte {
-	if table == TablePacks {
+	if table == TablePacks || table == TableLeaders {
 		return nil
 	}
 	return value

@@ -16,6 +16,7 @@ import (
 const (
 	TableBudgets byte = 1 // budget.AppendKey -> eventspb.AccountBudgets
 	TablePacks   byte = 2 // AppendPackKey -> eventspb.AccountPack
+	TableLeaders byte = 3 // AppendLeaderKey -> eventspb.ShardLeader
 )
 
 func budgetTable() *state.Table[[]byte, *eventspb.AccountBudgets] {
@@ -24,6 +25,23 @@ func budgetTable() *state.Table[[]byte, *eventspb.AccountBudgets] {
 
 func packTable() *state.Table[[]byte, *eventspb.AccountPack] {
 	return state.NewTable(TablePacks, state.Bytes{}, state.Proto[*eventspb.AccountPack]{})
+}
+
+func leaderTable() *state.Table[[]byte, *eventspb.ShardLeader] {
+	return state.NewTable(TableLeaders, state.Bytes{}, state.Proto[*eventspb.ShardLeader]{})
+}
+
+// AppendLeaderKey appends the key of the leader of a shard: its number in 4 bytes, big endian.
+func AppendLeaderKey(dst []byte, shard int32) []byte {
+	return binary.BigEndian.AppendUint32(dst, uint32(shard))
+}
+
+// parseLeaderKey returns the shard of a key.
+func parseLeaderKey(key []byte) (shard int32, err error) {
+	if len(key) != 4 {
+		return 0, errors.New("pacing: the bytes are not the key of a leader")
+	}
+	return int32(binary.BigEndian.Uint32(key)), nil
 }
 
 // AppendPackKey appends the key of a pack: the account, a zero byte, and the number of the pack in
@@ -73,5 +91,19 @@ func tables(shards int32) []stream.TableInfo {
 		account, _, err := ParsePackKey(key)
 		return events.Shard(account, shards), err == nil
 	}
-	return []stream.TableInfo{budgets, packs}
+	leaders := leaderTable().Describe("leaders")
+	leaders.Key = func(key []byte) ([]byte, error) {
+		shard, err := parseLeaderKey(key)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(struct {
+			Shard int32 `json:"shard"`
+		}{shard})
+	}
+	leaders.Partition = func(key []byte) (int32, bool) {
+		shard, err := parseLeaderKey(key)
+		return shard, err == nil && shard >= 0 && shard < shards
+	}
+	return []stream.TableInfo{budgets, packs, leaders}
 }

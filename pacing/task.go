@@ -23,6 +23,10 @@ import (
 // account has a tick each control.Tick, and the work is spread over the time between.
 const Buckets = int64(control.Tick / time.Second)
 
+// LeadEvery is the time after which the leader of a shard writes its row again. A shard that has
+// had no other row for several times as long has no leader.
+const LeadEvery = 3 * time.Second
+
 // Counts of the process, see stream.Changes.Count.
 const (
 	countTicks  = "account_ticks" // ticks of accounts
@@ -64,6 +68,8 @@ type task struct {
 	packs *state.Table[[]byte, *eventspb.AccountPack]
 	pacer *control.Pacer
 
+	leaders *state.Table[[]byte, *eventspb.ShardLeader]
+
 	mu       sync.Mutex
 	accounts map[string]*pack.Account
 	buckets  [Buckets][]*pack.Account
@@ -80,7 +86,7 @@ type tick struct {
 // open makes the task of a partition.
 func (p *ProcessorConfig) open(t stream.Task) (stream.Source, error) {
 	x := &task{
-		Task: t, cfg: p, packs: packTable(), pacer: control.NewPacer(control.Config{Controller: p.Controller}),
+		Task: t, cfg: p, packs: packTable(), leaders: leaderTable(), pacer: control.NewPacer(control.Config{Controller: p.Controller}),
 		accounts: map[string]*pack.Account{}, counts: map[string]int{},
 	}
 	h := handler{shards: p.Layout.Partitions(), budgets: budgetTable(), changed: x.setVersions}
@@ -152,12 +158,23 @@ func (x *task) setVersions(account string, v budget.Versions) {
 // Bucket returns the bucket of an account: the second, modulo Buckets, of its ticks.
 func Bucket(account string) int64 { return int64(xxhash.Sum64String(account) % uint64(Buckets)) }
 
-// Read implements stream.Source: each second has the tick of one bucket. If ticks take longer, it
-// has those of the seconds that have passed, in their order, so that no bucket waits for ever.
+// Read implements stream.Source.
 func (x *task) Read(ctx context.Context, q *stream.SourceQueue) error {
 	if x.cfg.Spend == nil {
 		return nil
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	var leading sync.WaitGroup
+	leading.Go(func() { x.lead(ctx, q) })
+	err := x.tickAll(ctx, q)
+	cancel()
+	leading.Wait()
+	return err
+}
+
+// tickAll has the tick of one bucket in each second. If ticks take longer, it has those of the
+// seconds that have passed, in their order, so that no bucket waits for ever.
+func (x *task) tickAll(ctx context.Context, q *stream.SourceQueue) error {
 	// Partitions have their ticks at different times of a second.
 	offset := time.Duration(x.Partition) * time.Second / time.Duration(x.cfg.Layout.Partitions())
 	last := time.Now().Add(-offset).Unix() // second of the last tick
@@ -169,7 +186,7 @@ func (x *task) Read(ctx context.Context, q *stream.SourceQueue) error {
 			continue
 		case second == last:
 			if !pause.For(ctx, time.Unix(last+1, 0).Add(offset).Sub(now)) {
-				return nil
+				return ctx.Err()
 			}
 			continue
 		case second-last > Buckets:
@@ -204,11 +221,38 @@ func (x *task) tick(ctx context.Context, q *stream.SourceQueue, bucket int64) er
 	}
 	b := &stream.SourceBatch{}
 	b.OnFlush(func(c stream.Commit, ch *stream.Changes) { x.step(c, ch, bucket, ticks) })
+	return x.push(ctx, q, b)
+}
+
+func (x *task) push(ctx context.Context, q *stream.SourceQueue, b *stream.SourceBatch) error {
 	if err := q.Push(ctx, b); err != nil {
 		return err
 	}
 	x.Wake()
 	return nil
+}
+
+// lead writes the row of the leader again and again until ctx ends, also while the spend is read.
+func (x *task) lead(ctx context.Context, q *stream.SourceQueue) {
+	for {
+		b, written := &stream.SourceBatch{}, make(chan struct{})
+		b.OnFlush(func(c stream.Commit, ch *stream.Changes) {
+			x.leaders.Put(ch, AppendLeaderKey(nil, x.Partition), &eventspb.ShardLeader{
+				Process: x.cfg.Instance, AtMs: c.NowMs, Incarnation: c.Incarnation, OwnerEpoch: c.OwnerEpoch, Sequence: c.Sequence,
+			})
+			close(written)
+		})
+		if x.push(ctx, q, b) != nil {
+			return
+		}
+		select {
+		case <-written:
+		case <-ctx.Done():
+		}
+		if !pause.For(ctx, LeadEvery) {
+			return
+		}
+	}
 }
 
 // readSpend reads the spend of a tick. A merge of datasets may lack rows, so that the spend of the

@@ -64,7 +64,7 @@ type pacedTask struct {
 func inBubble(t *testing.T, accounts []string, fn func(x *pacedTask)) {
 	synctest.Test(t, func(t *testing.T) {
 		spend := &ledger{units: map[string]float64{}, asked: map[string][]time.Time{}}
-		p, err := ProcessorConfig{DC: "eu", Layout: events.Layout{Shards: 1}, Spend: spend.read}.Processor()
+		p, err := ProcessorConfig{DC: "eu", Instance: "a", Layout: events.Layout{Shards: 1}, Spend: spend.read}.Processor()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,4 +348,30 @@ func TestUnread(t *testing.T) {
 			t.Errorf("%g ticks without spend", x.Count(countUnread))
 		}
 	})
+}
+
+// TestLeader: the owner of a partition writes the row of its leader each few seconds, also without
+// accounts and while the spend is read.
+func TestLeader(t *testing.T) {
+	for _, accounts := range [][]string{nil, {"slow"}} {
+		inBubble(t, accounts, func(x *pacedTask) {
+			x.spend.takes = map[string]time.Duration{"slow": time.Minute}
+			leader := func() *eventspb.ShardLeader {
+				value, err := x.Get(TableLeaders, AppendLeaderKey(nil, 0))
+				m := &eventspb.ShardLeader{}
+				if err := errors.Join(err, proto.Unmarshal(value, m)); err != nil {
+					t.Fatal(err)
+				}
+				return m
+			}
+			for range 10 {
+				before := leader()
+				x.run(4)
+				if after := leader(); after.GetSequence() <= before.GetSequence() || time.Now().UnixMilli()-after.GetAtMs() > 4000 ||
+					after.GetOwnerEpoch() == 0 || after.GetProcess() != "a" {
+					t.Fatalf("%v follows %v", after, before)
+				}
+			}
+		})
+	}
 }

@@ -26,6 +26,7 @@ type Cache struct {
 	// evaluated is when the datasets were evaluated last, by both clocks of the machine.
 	evaluated time.Time
 	shards    []shard                // by number
+	leaders   []leader               // by shard; none without Config.Pacing
 	scanning  chan struct{}          // bounds the scans of all rows
 	switches  *prometheus.CounterVec // by mode and dataset
 }
@@ -57,6 +58,9 @@ func New(cfg Config) (*Cache, error) {
 	}
 	c := &Cache{
 		cfg: cfg, follower: f, shards: make([]shard, cfg.Layout.Partitions()), switches: newSwitches(), scanning: make(chan struct{}, 1),
+	}
+	if cfg.Pacing {
+		c.leaders = make([]leader, len(c.shards))
 	}
 	for _, dc := range cfg.datasets() {
 		d := dataset{dc: dc, topic: cfg.topic(dc), health: make([]healthage.Row, len(c.shards))}

@@ -70,6 +70,7 @@ func (c *Cache) evaluate(now time.Time) {
 		c.datasets[n].observe(now, snap, c.cfg.ageOf)
 		c.datasets[n].observeEnds(ends)
 	}
+	c.observeLeaders(now, snap, ends)
 	var switches []*Choice
 	for n := range c.shards {
 		if !c.known(int32(n)) {

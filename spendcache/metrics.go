@@ -1,6 +1,7 @@
 package spendcache
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +22,8 @@ func newSwitches() *prometheus.CounterVec {
 type collector struct {
 	cache                           *Cache
 	shards, age, lag, deficit, asOf *prometheus.Desc
+
+	leaders *prometheus.Desc
 }
 
 // Collector returns the metrics of the cache.
@@ -35,12 +38,15 @@ func (c *Cache) Collector() prometheus.Collector {
 		lag:     desc("lag_seconds", "Greatest lag of a shard of a dataset behind the newest dataset, over all origins.", "dc"),
 		deficit: desc("deficit_ratio", "Greatest part of the events of the last 60 s that a shard of a dataset lacks.", "dc"),
 		asOf:    desc("read_age_seconds", "Time since the topics of all datasets were read to their ends. Absent: not yet."),
+		leaders: desc("pacing_leaders", "Processes that pace the accounts of a partition, by the rows that they write: 1; 0 if there was "+
+			"no row for more than 10 s; 2 if a former leader has written beside its successor in the last 30 s. Absent: it is not known.",
+			"dc", "partition"),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.shards, m.age, m.lag, m.deficit, m.asOf} {
+	for _, d := range []*prometheus.Desc{m.shards, m.age, m.lag, m.deficit, m.asOf, m.leaders} {
 		to <- d
 	}
 	m.cache.switches.Describe(to)
@@ -83,6 +89,11 @@ func (m *collector) Collect(to chan<- prometheus.Metric) {
 		gauge(m.age, w.Age.Seconds(), dc)
 		gauge(m.lag, w.Lag.Seconds(), dc)
 		gauge(m.deficit, w.Deficit, dc)
+	}
+	for n := range m.cache.leaders {
+		if state := leadership(m.cache.leaders[n].state.Load()); state != unknownLeaders {
+			gauge(m.leaders, float64(state-noLeader), m.cache.cfg.DC, strconv.Itoa(n))
+		}
 	}
 	if at := m.cache.follower.AsOf(); !at.IsZero() {
 		gauge(m.asOf, max(0, time.Since(at).Seconds()))
