@@ -1,7 +1,7 @@
 # Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists
 # the targets.
 .POSIX:
-.PHONY: help build image test test-short test-race test-brokers soak sim sim-leases sim-spend sim-crashes sim-agents sim-model fuzz bench bench-once bench-peers bench-mirrors lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
+.PHONY: help build image test test-short test-race test-brokers soak sim sim-leases sim-spend sim-pacing sim-crashes sim-agents sim-model fuzz bench bench-once bench-peers bench-mirrors lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
 
 # Every test run has this tag: it makes the mutexes of the Kafka client visible to testing/synctest.
 # Without it, packages whose tests need it fail in TestBuildTag.
@@ -29,6 +29,7 @@ NORACE   = Notices|Mutation|Mutants|Catches|Evacuate|LoopHours|Goals|Seeds|Shrin
 RUNS     = 1000
 SEEDS    = 5000
 SPENDSEEDS = 100
+PACINGSEEDS = 20
 # Histories of agents that are checked for linearizability.
 HISTORIES = 40
 FUZZTIME = 10s
@@ -94,13 +95,16 @@ soak: docker-note ## run tests on brokers with large loads, then all simulators 
 	@export WEIR_TEST_LOOP_HOURS=0.083; $(GOTEST) ./test/leaseloop -- $(TAGS) -count=1 -timeout $(TIMEOUT) -run '^TestLoopHours$$' $(ARGS)
 	@$(MAKE) sim
 
-sim: sim-leases sim-spend sim-crashes sim-agents sim-model ## run all simulators (make sim SEEDS=20000 RUNS=5000)
+sim: sim-leases sim-spend sim-pacing sim-crashes sim-agents sim-model ## run all simulators (make sim SEEDS=20000 RUNS=5000)
 
 sim-leases: ## run SEEDS seeds of the simulator of the lease loop
 	@WEIR_TEST_SIM_SEEDS=$(SEEDS) $(GOTEST) ./test/sim -- $(TAGS) -count=1 -timeout 60m -run '^Test(Seeds|HomeLost)$$' $(ARGS)
 
 sim-spend: ## run SPENDSEEDS seeds of the simulator of spend in several datacentres
 	@WEIR_TEST_SIM_SEEDS=$(SPENDSEEDS) $(GOTEST) ./test/spendsim -- $(TAGS) -count=1 -timeout 180m -run '^TestSeeds$$' $(ARGS)
+
+sim-pacing: ## run PACINGSEEDS days of the pacing service with its ad servers
+	@WEIR_TEST_SIM_SEEDS=$(PACINGSEEDS) $(GOTEST) ./test/pacingsim -- $(TAGS) -count=1 -timeout 60m -run '^TestSeeds$$' $(ARGS)
 
 sim-crashes: ## crash and abort the runtime RUNS times in simulated time
 	@WEIR_TEST_CRASH_RUNS=$(RUNS) $(GOTEST) ./processors/... -- $(TAGS) -count=1 -timeout 60m -run '^Test(Crashes|Troubles)$$' $(ARGS)

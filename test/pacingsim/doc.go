@@ -12,9 +12,10 @@
 //
 // A Fault is something that is away for a time: the spend cannot be read, the spend does not get
 // newer, the service is down, or an ad server is cut off. A service that comes back is another
-// process: it continues from the packs.
+// process: it continues from the packs. There may be several datacentres, each with a service and
+// ad servers: all services read the same spend.
 //
 // # What it does not do
 //
-// It has one datacentre. The traffic is made up; package market compares controllers in auctions.
+// The traffic is made up; package market compares controllers in auctions.
 package pacingsim

@@ -19,14 +19,16 @@ const (
 type Fault struct {
 	Kind
 	From, To time.Duration
+	DC       int // of the service; -1: all datacentres
 	Server   int // of Cut; -1: all
 }
 
-// active returns the faults at a time of the day, by kind. There is one of a kind at a time.
-func active(list []Fault, at time.Duration) map[Kind]Fault {
+// active returns the faults of a datacentre at a time of the day, by kind. There is one of a kind
+// at a time.
+func active(list []Fault, at time.Duration, dc int) map[Kind]Fault {
 	m := map[Kind]Fault{}
 	for _, f := range list {
-		if f.From <= at && at < f.To {
+		if f.From <= at && at < f.To && (f.DC == dc || f.DC < 0) {
 			m[f.Kind] = f
 		}
 	}

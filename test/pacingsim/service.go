@@ -3,6 +3,7 @@
 package pacingsim
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -14,9 +15,11 @@ import (
 	"github.com/weirhq/weir/pacing/pack"
 )
 
-// service is the pacing service: its state is what it has written.
+// service is the pacing service of a datacentre: its state is what it has written.
 type service struct {
 	simulation *simulation
+	dc         int
+	lag        time.Duration // of the spend
 	account    *pack.Account // nil: it is down
 	versions   budget.Versions
 	believes   bool
@@ -49,25 +52,27 @@ func (s *service) tick(second int, active map[Kind]Fault) {
 	if !ok {
 		return
 	}
-	x := pack.Signals{AtMs: now, Query: q, Dataset: "eu"}
-	seen := second - int(lag.Seconds())
+	x := pack.Signals{AtMs: now, Query: q, Dataset: s.name()}
+	seen := second - int(s.lag.Seconds())
 	if f, stale := active[Stale]; stale {
 		seen = min(seen, int(f.From.Seconds()))
 	}
 	if _, x.Unread = active[Unread]; !x.Unread {
 		if x.AgeMs = int64(second-seen) * 1000; s.believes {
-			x.AgeMs = lag.Milliseconds()
+			x.AgeMs = s.lag.Milliseconds()
 		}
 		s.simulation.read(seen, q)
 	}
 	for _, part := range s.account.Step(&x) {
 		m := s.account.Pack(part)
-		m.WriterDc = "eu"
+		m.WriterDc = s.name()
 		s.mu.Lock()
 		s.packs[part] = proto.CloneOf(m)
 		s.mu.Unlock()
 	}
 }
+
+func (s *service) name() string { return fmt.Sprint("dc", s.dc) }
 
 // written returns what was written.
 func (s *service) written() (list []*eventspb.AccountPack) {

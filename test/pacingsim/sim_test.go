@@ -4,7 +4,10 @@ package pacingsim
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,7 +47,7 @@ func document(t *testing.T) (d *budget.Document, demand map[string]float64) {
 // inBubble runs f in virtual time, which begins at midnight.
 func inBubble(t *testing.T, m mutation, f func(t *testing.T, w *simulation)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { f(t, newSimulation(t, seeds.Number(t, "WEIR_TEST_SIM_SEED", 1), m)) })
+	synctest.Test(t, func(t *testing.T) { f(t, newSimulation(t, seeds.Number(t, "WEIR_TEST_SIM_SEED", 1), 1, m)) })
 }
 
 func at(h, m int) time.Duration { return time.Duration(h)*time.Hour + time.Duration(m)*time.Minute }
@@ -81,6 +84,78 @@ func TestDay(t *testing.T) {
 	}
 }
 
+// TestDatacentres: the controllers of four datacentres, each with its own ad servers, act on the
+// same spend. They keep the budgets together, and each uses its part of them, also if one reads the
+// spend late, for some hours not at all, or is away.
+func TestDatacentres(t *testing.T) {
+	const dcs, last = 4, 3
+	for name, list := range map[string][]Fault{
+		"no faults": nil,
+		"one is stale": {
+			{Kind: Stale, DC: last, From: at(3, 0), To: at(3, 30)},
+			{Kind: Stale, DC: last, From: at(9, 0), To: at(12, 0)},
+			{Kind: Stale, DC: last, From: at(22, 0), To: at(22, 50)},
+		},
+		"one is away": {
+			{Kind: Down, DC: last, From: at(4, 0), To: at(4, 5)},
+			{Kind: Down, DC: last, From: at(10, 0), To: at(14, 0)},
+			{Kind: Down, DC: last, From: at(21, 0), To: at(21, 30)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newSimulation(t, seeds.Number(t, "WEIR_TEST_SIM_SEED", 1), dcs, "")
+				w.services[last].lag = 25 * time.Second
+				w.run(t.Context(), day, list)
+				for _, err := range append(w.check(t.Logf), w.checkParts(t.Logf)...) {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// TestSeeds: the budgets of days with faults that seeds draw are kept. WEIR_TEST_SIM_SEED has the
+// first seed, and WEIR_TEST_SIM_SEEDS their number.
+func TestSeeds(t *testing.T) {
+	first, many := seeds.Number(t, "WEIR_TEST_SIM_SEED", 1), seeds.Number(t, "WEIR_TEST_SIM_SEEDS", 2)
+	for seed := first; seed < first+many; seed++ {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(seed, 1))
+				dcs := 1 + rng.IntN(4)
+				list := drawFaults(rng, dcs)
+				w := newSimulation(t, seed, dcs, "")
+				w.idle = true
+				for _, s := range w.services {
+					s.lag = time.Duration(1+rng.IntN(20)) * time.Second
+				}
+				w.run(t.Context(), day, list)
+				var lines []string
+				wrong := w.check(func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) })
+				t.Log(lines[len(lines)-1])
+				if len(wrong) > 0 {
+					t.Errorf("%d datacentres, faults %v: %v\n%s", dcs, list, wrong, strings.Join(lines, "\n"))
+				}
+			})
+		})
+	}
+}
+
+// drawFaults draws up to twelve faults of up to an hour: some of all datacentres.
+func drawFaults(rng *rand.Rand, dcs int) (list []Fault) {
+	for range rng.IntN(13) {
+		f := Fault{
+			Kind: []Kind{Unread, Stale, Down, Cut}[rng.IntN(4)], From: time.Duration(rng.IntN(86_400)) * time.Second, DC: rng.IntN(dcs+1) - 1,
+			Server: rng.IntN(servers+1) - 1,
+		}
+		f.To = f.From + time.Duration(float64(time.Hour)*math.Pow(rng.Float64(), 3))
+		list = append(list, f)
+	}
+	return list
+}
+
 // TestDayNotices: without one of the rules for old data, the budgets of the same day are not kept.
 func TestDayNotices(t *testing.T) {
 	for m, list := range map[mutation][]Fault{
@@ -90,7 +165,8 @@ func TestDayNotices(t *testing.T) {
 		t.Run(string(m), func(t *testing.T) {
 			inBubble(t, m, func(t *testing.T, w *simulation) {
 				w.run(t.Context(), day, list)
-				if len(w.check(t.Logf)) == 0 {
+				wrong := w.check(t.Logf)
+				if t.Log(wrong); len(wrong) == 0 {
 					t.Error("nothing is wrong")
 				}
 			})
@@ -106,7 +182,7 @@ func TestCut(t *testing.T) {
 		d := *w.doc
 		d.Version, d.Campaigns = 2, slices.Clone(d.Campaigns)
 		d.Campaigns[0].Limit = daily(1) // big
-		w.service.setBudgets(&d)
+		w.setBudgets(&d)
 		big := w.campaigns[0]
 		before := big.charged[0]
 		w.run(t.Context(), at(1, 0)+2*control.Tick+5500*time.Millisecond, nil)
@@ -151,6 +227,9 @@ const (
 
 // check checks the spend of a day against the budgets.
 func (w *simulation) check(logf func(string, ...any)) (wrong []error) {
+	if w.late > 0 {
+		wrong = append(wrong, fmt.Errorf("%d ads of servers that were cut off for more than %d s", w.late, stopSeconds))
+	}
 	var over, budgets, brand int64
 	for _, c := range w.campaigns {
 		spent, micros := c.total(), c.Limit.Micros
@@ -160,7 +239,7 @@ func (w *simulation) check(logf func(string, ...any)) (wrong []error) {
 		}
 		logf("%-10s spent %7.2f of %7.2f (%6.2f %%); offered first %7.2f; decisions %v", c.ID, float64(spent)/1e6, float64(micros)/1e6,
 			100*float64(spent)/float64(micros), float64(c.offered)/1e6, c.decision)
-		if wants := c.offered > micros*5/4; wants && c.Shared == "" && len(c.Arms) == 0 && float64(spent) < leastUsed*float64(micros) {
+		if wants := !w.idle && c.offered > micros*5/4; wants && c.Shared == "" && len(c.Arms) == 0 && float64(spent) < leastUsed*float64(micros) {
 			wrong = append(wrong, fmt.Errorf("%s has used %.2f %% of its budget", c.ID, 100*float64(spent)/float64(micros)))
 		}
 		for i, a := range c.Arms {
@@ -180,6 +259,26 @@ func (w *simulation) check(logf func(string, ...any)) (wrong []error) {
 		wrong = append(wrong, fmt.Errorf("overspend: %.3f %% of the budgets", 100*part))
 	} else {
 		logf("overspend: %.4f %% of the budgets", 100*part)
+	}
+	return wrong
+}
+
+// Bounds of the part of a campaign's spend that one of four datacentres has. Their controllers see
+// the same spend at different times, so that their parameters drift apart.
+const leastPart, mostPart = 0.05, 0.6
+
+// checkParts checks that each of four datacentres has spent its part of the budgets: all have as
+// many requests.
+func (w *simulation) checkParts(logf func(string, ...any)) (wrong []error) {
+	for _, c := range w.campaigns {
+		var parts []float64
+		for _, micros := range c.byDC {
+			parts = append(parts, float64(micros)/float64(c.total()))
+		}
+		logf("%-10s spent by datacentre: %.3f", c.ID, parts)
+		if slices.Min(parts) < leastPart || slices.Max(parts) > mostPart {
+			wrong = append(wrong, fmt.Errorf("%s: datacentres have spent the parts %.3f", c.ID, parts))
+		}
 	}
 	return wrong
 }

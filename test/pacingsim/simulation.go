@@ -28,7 +28,9 @@ const (
 	requestsPerSecond = 5
 	// medianPrice is in micros.
 	medianPrice = 10_000
-	// lag is the age of the spend that the service reads.
+	// stopSeconds is the time after which an ad server that is cut off has stopped.
+	stopSeconds = 11 * 60
+	// lag is the age of the spend that a service reads.
 	lag = 3 * time.Second
 )
 
@@ -43,6 +45,7 @@ type campaign struct {
 	charged  []int64 // by arm, or of the campaign
 	pending  [4][]int64
 	history  [][]int64 // charged by the end of each second
+	byDC     []int64   // charged, by the datacentre of the ad server
 	decision map[string]int
 }
 
@@ -64,10 +67,12 @@ type simulation struct {
 	began     time.Time
 	doc       *budget.Document
 	campaigns []*campaign
-	service   *service
+	services  []*service // by datacentre
 	servers   []*transport
 	clients   []*client.Client
-	second    int // that begins next
+	idle      bool // campaigns may be idle for long: their budgets need not be used
+	late      int  // ads of servers that should have stopped
+	second    int  // that begins next
 	requests  int
 }
 
@@ -79,13 +84,17 @@ const (
 	neverStops mutation = "an ad server that is cut off does not stop"
 )
 
-// newSimulation makes a day at midnight.
-func newSimulation(t *testing.T, seed uint64, m mutation) *simulation {
+// newSimulation makes a day of some datacentres at midnight.
+func newSimulation(t *testing.T, seed uint64, dcs int, m mutation) *simulation {
 	t.Helper()
 	d, demand := document(t)
 	w := &simulation{rng: rand.New(rand.NewPCG(seed, 0)), began: time.Now(), doc: d}
-	w.service = &service{simulation: w, packs: map[int]*eventspb.AccountPack{}, believes: m == believes}
-	w.service.setBudgets(d)
+	for dc := range dcs {
+		w.services = append(w.services, &service{
+			simulation: w, dc: dc, lag: lag, packs: map[int]*eventspb.AccountPack{}, believes: m == believes,
+		})
+	}
+	w.setBudgets(d)
 	for _, b := range d.Campaigns {
 		c := &campaign{Campaign: b, weight: demand[b.ID], arms: []string{""}, decision: map[string]int{}}
 		if len(b.Arms) > 0 {
@@ -94,14 +103,14 @@ func newSimulation(t *testing.T, seed uint64, m mutation) *simulation {
 		for _, arm := range b.Arms {
 			c.arms = append(c.arms, arm.ID)
 		}
-		c.charged = make([]int64, len(c.arms))
+		c.charged, c.byDC = make([]int64, len(c.arms)), make([]int64, dcs)
 		for i := range c.pending {
 			c.pending[i] = make([]int64, len(c.arms))
 		}
 		w.campaigns = append(w.campaigns, c)
 	}
-	for range servers {
-		x := &transport{service: w.service}
+	for i := range max(servers, dcs) {
+		x := &transport{service: w.services[i%dcs]}
 		cfg := client.Config{Endpoints: []string{"http://eu"}, Transport: x}
 		if m == neverStops {
 			cfg.Unusable = day
@@ -116,18 +125,29 @@ func newSimulation(t *testing.T, seed uint64, m mutation) *simulation {
 	return w
 }
 
+// setBudgets sets another version of the budgets.
+func (w *simulation) setBudgets(d *budget.Document) {
+	for _, s := range w.services {
+		s.setBudgets(d)
+	}
+}
+
 // run has the day up to a time, with faults.
 func (w *simulation) run(ctx context.Context, until time.Duration, faults []Fault) {
 	for ; time.Duration(w.second)*time.Second < until; w.second++ {
 		second := w.second
 		pause.For(ctx, time.Until(w.began.Add(time.Duration(second)*time.Second)))
-		now := active(faults, time.Duration(second)*time.Second)
 		for i, x := range w.servers {
-			f, cut := now[Cut]
-			x.cut.Store(cut && (f.Server == i || f.Server < 0))
+			f, cut := active(faults, time.Duration(second)*time.Second, x.service.dc)[Cut]
+			if cut = cut && (f.Server == i || f.Server < 0); !cut {
+				x.since = second
+			}
+			x.cut.Store(cut)
 		}
-		if second%int(control.Tick.Seconds()) == 0 {
-			w.service.tick(second, now)
+		for dc, s := range w.services { // each has its ticks at another second
+			if (second+3*dc)%int(control.Tick.Seconds()) == 0 {
+				s.tick(second, active(faults, time.Duration(second)*time.Second, dc))
+			}
 		}
 		w.serve(ctx, second)
 	}
@@ -146,16 +166,16 @@ func (w *simulation) serve(ctx context.Context, second int) {
 	rate := requestsPerSecond * (1 - 0.35*math.Cos(2*math.Pi*(float64(second)/day.Seconds()-0.3)))
 	for range int(rate + w.rng.Float64()) {
 		w.requests++
-		w.auction(ctx, second, w.clients[w.rng.IntN(len(w.clients))])
+		w.auction(ctx, second, w.rng.IntN(len(w.clients)))
 	}
 	for _, c := range w.campaigns {
 		c.history = append(c.history, append([]int64(nil), c.charged...))
 	}
 }
 
-// auction offers a request to the campaigns, in an order that their weights decide, until one takes
-// part.
-func (w *simulation) auction(ctx context.Context, second int, server *client.Client) {
+// auction offers a request of an ad server to the campaigns, in an order that their weights decide,
+// until one takes part.
+func (w *simulation) auction(ctx context.Context, second, server int) {
 	request := fmt.Sprint("request-", w.requests)
 	micros, delay := int64(medianPrice*math.Exp(0.5*w.rng.NormFloat64())), 1+w.rng.IntN(3)
 	for rank, c := range w.order() {
@@ -163,10 +183,15 @@ func (w *simulation) auction(ctx context.Context, second int, server *client.Cli
 			c.offered += micros
 		}
 		arm := w.rng.IntN(len(c.arms))
-		d := server.Decide(ctx, client.Ad{Account: account, Campaign: c.ID, Arm: c.arms[arm], Request: request})
+		d := w.clients[server].Decide(ctx, client.Ad{Account: account, Campaign: c.ID, Arm: c.arms[arm], Request: request})
 		c.decision[d.Reason]++
 		if d.Serve {
 			c.pending[(second+delay)%len(c.pending)][arm] += micros
+			x := w.servers[server]
+			c.byDC[x.service.dc] += micros
+			if second-x.since > stopSeconds {
+				w.late++
+			}
 			return
 		}
 	}

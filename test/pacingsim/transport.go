@@ -20,6 +20,7 @@ import (
 type transport struct {
 	service *service
 	cut     atomic.Bool
+	since   int // second from which on it is cut off; changed by the simulation alone
 }
 
 var errCut = errors.New("connection refused")
