@@ -26,9 +26,9 @@ func (Dual) Start(float64) State {
 func (Dual) Step(s State, sig Signals) State {
 	s.average(&sig)
 	switch {
-	case sig.Planned >= planEnd:
+	case sig.Planned >= planEnd && s.Cost <= 0: // nothing was shown
 		s.Dual *= math.Pow(dualDecay, sig.Ticks)
-	case sig.Grown > 0:
+	case sig.Planned >= planEnd, sig.Grown > 0:
 		need := s.need(&sig)
 		above := 3.0 // nothing may be spent
 		if need > 0 {

@@ -19,6 +19,7 @@ func TestMutations(t *testing.T) {
 		{"position-form integrator", checkWindup(PID{}), checkWindup(positionForm{})},
 		{"no in-flight", checkFlight(true), checkFlight(false)},
 		{"no hold", checkHold(Config{Controller: PID{}}), checkHold(Config{Controller: PID{}, HoldAfter: time.Hour, StopAfter: 2 * time.Hour})},
+		{"the rest of a budget at once", checkRest(Ratio{}), checkRest(atOnce{})},
 		{"arms borrow", checkArms(func(own, _ float64) float64 { return own }), checkArms(func(own, left float64) float64 { return own + left })},
 	} {
 		if c.right != nil {
@@ -154,6 +155,46 @@ func checkArms(budget func(own, left float64) float64) error {
 	}
 	if busy.o.Spent > float64(budgets[0])+most {
 		return fmt.Errorf("an arm with a budget of %d spent %.0f", budgets[0], busy.o.Spent)
+	}
+	return nil
+}
+
+// atOnce is Ratio that spends the rest of a budget in the rest of the plan, and as fast as it can
+// after its end: a wrong controller.
+type atOnce struct{ Ratio }
+
+func (atOnce) Step(s State, sig Signals) State {
+	s.average(&sig)
+	step := ratioUp
+	if sig.Planned < planEnd {
+		need := max(0, sig.Budget-sig.Spent) / ((1 - sig.Planned) * sig.Budget) * s.Need
+		step = min(max(math.Pow(need/s.Cost, ratioPower), ratioDown), ratioUp)
+	}
+	s.Probability = bound(s.Probability*step, ratioLeast)
+	return s
+}
+
+// checkRest has the end of a day that is 1 % behind its plan, with traffic for four times as much,
+// whose charges are known three ticks late.
+func checkRest(c Controller) error {
+	const (
+		budget, plan, late = 1e9, 8280, 3 // ticks
+		full               = 4 * budget / plan
+	)
+	s := c.Start(0.25)
+	s.Need, s.Cost = budget/plan, budget/plan
+	spent := []float64{budget * (1 - 240.0/plan - 0.01)}
+	known, before := spent[0], spent[0]
+	for n := plan - 240; n < plan+360 && known < budget; n++ {
+		planned := min(1, float64(n)/plan)
+		s = c.Step(s, Signals{
+			Budget: budget, Spent: known, Planned: planned, Grown: min(1, float64(n+1)/plan) - planned, Cost: known - before, Ticks: 1,
+		})
+		spent = append(spent, spent[len(spent)-1]+s.Probability*full)
+		before, known = known, spent[max(0, len(spent)-1-late)]
+	}
+	if share := spent[len(spent)-1] / budget; share < 0.999 || share > 1.0004 {
+		return fmt.Errorf("%.3f %% of the budget are spent", 100*share)
 	}
 	return nil
 }

@@ -21,11 +21,11 @@ func (Ratio) Start(probability float64) State { return start(probability) }
 // Step implements Controller.
 func (Ratio) Step(s State, sig Signals) State {
 	s.average(&sig)
-	step := ratioUp // the plan is over, or nothing was shown
+	step := ratioUp // nothing was shown
 	switch {
 	case sig.Planned < planEnd && sig.Grown <= 0:
 		return s // no traffic is expected, and its cost means nothing
-	case sig.Planned < planEnd && s.Cost > 0:
+	case s.Cost > 0:
 		step = math.Pow(s.need(&sig)/s.Cost, ratioPower)
 	}
 	step = min(max(step, ratioDown), ratioUp)

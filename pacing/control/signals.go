@@ -93,10 +93,18 @@ func (s *State) average(sig *Signals) {
 }
 
 // need returns what a tick is to cost so that the rest of the budget lasts for the rest of the
-// plan. The plan must have a rest.
+// plan, and for leastRest at least: it is spent while its own cost is not known yet.
 func (s *State) need(sig *Signals) float64 {
-	return max(0, sig.Budget-sig.Spent) / ((1 - sig.Planned) * sig.Budget) * s.Need
+	rest := max(0, sig.Budget-sig.Spent)
+	if ticks := (1 - sig.Planned) * sig.Budget / s.Need; ticks > leastRest { // also without an end
+		return rest / ticks
+	}
+	return rest / leastRest
 }
 
 // planEnd is the share from which on a plan has no rest.
 const planEnd = 1 - 1e-6
+
+// leastRest is the number of ticks for which the rest of a budget is to last, however little of the
+// plan is left.
+const leastRest = 60
