@@ -63,15 +63,12 @@ func NewClient(server string) *Client {
 // NewClientWith returns a client with a token or with another transport.
 func NewClientWith(cfg ClientConfig) *Client {
 	base, err := baseURL(cfg.Server)
-	if err != nil {
-		return &Client{addrErr: err, http: &http.Client{}}
+	if err == nil && cfg.Token != "" && base.Scheme != "https" && !hostcheck.IsLoopback(base.Hostname()) {
+		err = clientErrorf(connect.CodeInvalidArgument,
+			"the token is not sent over plain HTTP to %s, where others could read it: use https://%s", base.Host, base.Host)
 	}
-	if cfg.Token != "" && base.Scheme != "https" && !hostcheck.IsLoopback(base.Hostname()) {
-		return &Client{
-			addrErr: clientErrorf(connect.CodeInvalidArgument,
-				"the token is not sent over plain HTTP to %s, where others could read it: use https://%s", base.Host, base.Host),
-			http: &http.Client{},
-		}
+	if err != nil {
+		base = &url.URL{} // no call is sent to it
 	}
 	if cfg.Transport == nil {
 		cfg.Transport = &http.Transport{
@@ -85,7 +82,7 @@ func NewClientWith(cfg ClientConfig) *Client {
 		}
 	}
 	c := &Client{
-		server: base.Host, tls: base.Scheme == "https",
+		server: base.Host, tls: base.Scheme == "https", addrErr: err,
 		http: &http.Client{
 			Transport: cfg.Transport,
 			// A weir process sends no redirects. Following one would send the request, and the
@@ -151,34 +148,22 @@ func (c *Client) GetSpend(ctx context.Context, req *weirpb.GetSpendRequest) (*we
 	if req.GetWait() {
 		limit = waitTimeout
 	}
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, limit, c.spend.GetSpend, req)
 }
 
 // PollSpend returns the spend of one campaign as soon as it differs from the answer with the
 // request's version, or no spend after the request's wait.
 func (c *Client) PollSpend(ctx context.Context, req *weirpb.PollSpendRequest) (*weirpb.PollSpendResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, waitTimeout, c.spend.PollSpend, req)
 }
 
 // ListSpend returns a page of the spend of an account.
 func (c *Client) ListSpend(ctx context.Context, req *weirpb.ListSpendRequest) (*weirpb.ListSpendResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.spend.ListSpend, req)
 }
 
 // TopSpend returns the campaigns with the greatest figures of one or more budget days.
 func (c *Client) TopSpend(ctx context.Context, req *weirpb.TopSpendRequest) (*weirpb.TopSpendResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.spend.TopSpend, req)
 }
 
@@ -189,106 +174,67 @@ func (c *Client) ListAdjustments(ctx context.Context, req *weirpb.ListAdjustment
 	if req.GetWait() {
 		limit = waitTimeout
 	}
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, limit, c.adjust.ListAdjustments, req)
 }
 
 // SetBudgets writes budgets and returns when they are applied.
 func (c *Client) SetBudgets(ctx context.Context, req *weirpb.SetBudgetsRequest) (*weirpb.SetBudgetsResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, waitTimeout, c.budgets.SetBudgets, req)
 }
 
 // GetBudgets returns the versions of the budgets of an account.
 func (c *Client) GetBudgets(ctx context.Context, req *weirpb.GetBudgetsRequest) (*weirpb.GetBudgetsResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.budgets.GetBudgets, req)
 }
 
 // ListBudgets returns a page of the versions of all accounts.
 func (c *Client) ListBudgets(ctx context.Context, req *weirpb.ListBudgetsRequest) (*weirpb.ListBudgetsResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.budgets.ListBudgets, req)
 }
 
 // GetPacing returns how an account is paced, or one of its campaigns.
 func (c *Client) GetPacing(ctx context.Context, req *weirpb.GetPacingRequest) (*weirpb.GetPacingResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.pacing.GetPacing, req)
 }
 
 // ListPacing returns a page of the accounts that are paced.
 func (c *Client) ListPacing(ctx context.Context, req *weirpb.ListPacingRequest) (*weirpb.ListPacingResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.pacing.ListPacing, req)
 }
 
 // OverrideLeader lets a process lead a shard for a time, or withdraws the override of a shard.
 func (c *Client) OverrideLeader(ctx context.Context, req *weirpb.OverrideLeaderRequest) (*weirpb.OverrideLeaderResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, waitTimeout, c.pacing.OverrideLeader, req)
 }
 
 // ListOverrides returns the overrides that are in force.
 func (c *Client) ListOverrides(ctx context.Context, req *weirpb.ListOverridesRequest) (*weirpb.ListOverridesResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.pacing.ListOverrides, req)
 }
 
 // GetPacingStatus returns the pacing of each partition.
 func (c *Client) GetPacingStatus(ctx context.Context, req *weirpb.GetPacingStatusRequest) (*weirpb.GetPacingStatusResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, waitTimeout, c.pacing.GetPacingStatus, req)
 }
 
 // ListHealth returns the newest histogram of each shard.
 func (c *Client) ListHealth(ctx context.Context) (*weirpb.ListHealthResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.spend.ListHealth, &weirpb.ListHealthRequest{})
 }
 
 // GetParameters returns the parameters of the campaigns of an account from the spend cache of the
 // process.
 func (c *Client) GetParameters(ctx context.Context, req *weirpb.GetParametersRequest) (*weirpb.GetParametersResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.cache.GetParameters, req)
 }
 
 // GetAccount returns the spend of an account from the spend cache of the process.
 func (c *Client) GetAccount(ctx context.Context, req *weirpb.GetAccountRequest) (*weirpb.GetAccountResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.cache.GetAccount, req)
 }
 
 // ListDatasets returns the datasets of each shard in the spend cache of the process.
 func (c *Client) ListDatasets(ctx context.Context, req *weirpb.ListDatasetsRequest) (*weirpb.ListDatasetsResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	res, err := call(ctx, c, callTimeout, c.cache.ListDatasets, req)
 	if err == nil && res.GetCampaign() != req.GetCampaign() {
 		return nil, errorf(connect.CodeUnavailable,
@@ -300,56 +246,41 @@ func (c *Client) ListDatasets(ctx context.Context, req *weirpb.ListDatasetsReque
 // GetCluster returns the brokers, and the names and settings that producers and commands need in
 // common with the server.
 func (c *Client) GetCluster(ctx context.Context) (*weirpb.GetClusterResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.cluster.GetCluster, &weirpb.GetClusterRequest{})
 }
 
 // CreateSavepoint makes the process take a savepoint of its state of an application. The process
 // reads all of that state, which may take a minute.
 func (c *Client) CreateSavepoint(ctx context.Context, req *weirpb.CreateSavepointRequest) (*weirpb.CreateSavepointResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, waitTimeout, c.cluster.CreateSavepoint, req)
 }
 
 // ListPartitions returns the tasks that all processes have of the applications of the process.
 func (c *Client) ListPartitions(ctx context.Context) (*weirpb.ListPartitionsResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.cluster.ListPartitions, &weirpb.ListPartitionsRequest{})
 }
 
 // GetState returns the value of one key.
 func (c *Client) GetState(ctx context.Context, req *weirpb.GetStateRequest) (*weirpb.GetStateResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.state.GetState, req)
 }
 
 // ScanState returns one page of the keys of a table.
 func (c *Client) ScanState(ctx context.Context, req *weirpb.ScanStateRequest) (*weirpb.ScanStateResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, callTimeout, c.state.ScanState, req)
 }
 
 // HashState returns checksums of the partitions. It may take as long as the server's limit.
 func (c *Client) HashState(ctx context.Context, req *weirpb.HashStateRequest) (*weirpb.HashStateResponse, error) {
-	if c.addrErr != nil {
-		return nil, c.addrErr
-	}
 	return call(ctx, c, waitTimeout, c.state.HashState, req)
 }
 
 type unary[Req, Res any] func(context.Context, *connect.Request[Req]) (*connect.Response[Res], error)
 
 func call[Req, Res any](ctx context.Context, c *Client, limit time.Duration, do unary[Req, Res], req *Req) (*Res, error) {
+	if c.addrErr != nil {
+		return nil, c.addrErr
+	}
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	begin := time.Now()

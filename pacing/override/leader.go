@@ -25,7 +25,7 @@ const (
 
 const leaderPrefix = "leader/"
 
-// Check returns why a process cannot be ordered to lead a shard, nil if it can.
+// Check returns why a process cannot be made the leader of a shard, nil if it can.
 func Check(o *eventspb.LeaderOverride) error {
 	at, until := o.GetAtMs(), o.GetUntilMs()
 	switch {

@@ -11,7 +11,7 @@ import (
 // instance where the partition is warm.
 func (g *group) target() []int {
 	goal, room, owned := slices.Repeat([]int{none}, len(g.owner)), g.shares(), g.owned()
-	g.assignPinned(goal, room)
+	g.assignPinned(goal, room, owned)
 	keeps := make([]int, len(room))
 	for member, own := range owned {
 		keeps[member] = min(room[member], len(own))
@@ -61,7 +61,7 @@ func (g *group) target() []int {
 
 // assignPinned assigns the pinned partitions, each to its present owner if that is on the instance
 // and has room. The share of an instance has room for all of them.
-func (g *group) assignPinned(goal, room []int) {
+func (g *group) assignPinned(goal, room []int, owned [][]int) {
 	assign := func(p, member int) {
 		goal[p] = member
 		room[member]--
@@ -71,7 +71,6 @@ func (g *group) assignPinned(goal, room []int) {
 			assign(p, owner)
 		}
 	}
-	owned := g.owned()
 	for p, inst := range g.pinned {
 		if inst == none || goal[p] != none {
 			continue

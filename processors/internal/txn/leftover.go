@@ -44,7 +44,7 @@ func (r *Recovery) Leftover(ctx context.Context) (Leftover, error) {
 // look is what was found of a transaction.
 type look struct {
 	what Leftover
-	tx   *kadm.DescribedTransaction      // as its coordinator describes it; nil: there is none
+	tx   *kadm.DescribedTransaction      // as its coordinator describes it; nil: the id has no transaction
 	open map[kadm.DescribedProducer]bool // where it hangs
 }
 
