@@ -3,8 +3,8 @@
 //
 //	ads.budgets ─────────────┐                    ┌─▶ pacing.by.<dc>  packs, versions of budgets,
 //	ads.budgets.from.<dc> ───┴─▶ fold ─▶ accounts ┤                   leaders (changelog)
-//	spend of the accounts ─────▶ tick ──────┘     ├─▶ pacing.alerts   alerts of budgets
-//	                                              └─▶ pacing.dlq      refused records
+//	spend of the accounts ─────▶ tick ──────┤     ├─▶ pacing.alerts   alerts of budgets
+//	packs of other datacentres ─────────────┘     └─▶ pacing.dlq      refused records
 //
 // # Budgets
 //
@@ -27,6 +27,14 @@
 //
 // A tick is left out while the one before has not been handed over, such as while no broker
 // answers. Controllers take the time that has passed into account.
+//
+// # Other datacentres
+//
+// Each datacentre has a controller for each campaign, and all act on the spend of all datacentres.
+// The owner of a partition reads the packs that the others write, from then on, and the controllers
+// approach the mean of their parameters: control.Peers. The state does not have the parameters of
+// other datacentres: an owner that takes over knows them a minute later, when all packs were
+// written again. So the pacing of a datacentre does not wait for another one.
 //
 // # Leaders
 //

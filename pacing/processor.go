@@ -1,7 +1,10 @@
 package pacing
 
 import (
+	"context"
+
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/pacing/control"
 	"github.com/weirhq/weir/stream"
 )
@@ -18,6 +21,9 @@ type ProcessorConfig struct {
 	Layout events.Layout
 	// Spend reads the spend of accounts. Defaults to none: budgets are kept, and nothing is paced.
 	Spend SpendReader
+	// OtherPacks calls fn for each pack that another datacentre writes from then on in a partition,
+	// until ctx ends. Defaults to none: controllers know nothing of those of other datacentres.
+	OtherPacks func(ctx context.Context, partition int32, fn func(*eventspb.AccountPack))
 	// Problem is called if an account cannot be paced, or begins again: the time zone of its
 	// budgets is not known to this process, or a pack cannot be decoded. It is called again each
 	// control.Tick while an account cannot be paced. Defaults to nothing.

@@ -34,6 +34,7 @@ const (
 	countLate   = "late_buckets"  // ticks of buckets that were left out: those before had not ended
 	countPacks  = "packs"         // that were written
 	countAlerts = "alerts"        // of budgets
+	countPeers  = "peer_packs"    // packs of other datacentres that were read
 )
 
 // SpendQuery is the spend that a SpendReader reads: rows of an account from a budget day on.
@@ -155,6 +156,16 @@ func (x *task) setVersions(account string, v budget.Versions) {
 	a.SetVersions(v)
 }
 
+// observe takes a pack of another datacentre.
+func (x *task) observe(m *eventspb.AccountPack) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.counts[countPeers]++
+	if a := x.accounts[m.GetAccount()]; a != nil {
+		a.Observe(m)
+	}
+}
+
 // Bucket returns the bucket of an account: the second, modulo Buckets, of its ticks.
 func Bucket(account string) int64 { return int64(xxhash.Sum64String(account) % uint64(Buckets)) }
 
@@ -166,6 +177,9 @@ func (x *task) Read(ctx context.Context, q *stream.SourceQueue) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var leading sync.WaitGroup
 	leading.Go(func() { x.lead(ctx, q) })
+	if x.cfg.OtherPacks != nil {
+		leading.Go(func() { x.cfg.OtherPacks(ctx, x.Partition, x.observe) })
+	}
 	err := x.tickAll(ctx, q)
 	cancel()
 	leading.Wait()

@@ -62,9 +62,15 @@ type pacedTask struct {
 
 // inBubble runs a task with accounts of one campaign, which may spend 100 on a day.
 func inBubble(t *testing.T, accounts []string, fn func(x *pacedTask)) {
+	inBubbleWith(t, ProcessorConfig{}, accounts, fn)
+}
+
+// inBubbleWith is inBubble with further fields of the configuration.
+func inBubbleWith(t *testing.T, cfg ProcessorConfig, accounts []string, fn func(x *pacedTask)) {
 	synctest.Test(t, func(t *testing.T) {
 		spend := &ledger{units: map[string]float64{}, asked: map[string][]time.Time{}}
-		p, err := ProcessorConfig{DC: "eu", Instance: "a", Layout: events.Layout{Shards: 1}, Spend: spend.read}.Processor()
+		cfg.DC, cfg.Instance, cfg.Layout, cfg.Spend = "eu", "a", events.Layout{Shards: 1}, spend.read
+		p, err := cfg.Processor()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,4 +380,47 @@ func TestLeader(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPeers: the parameters of an account approach those of another datacentre, also after a crash,
+// once its pack is written again. The reading of packs ends with the task.
+func TestPeers(t *testing.T) {
+	var observe func(*eventspb.AccountPack)
+	reading := 0
+	cfg := ProcessorConfig{OtherPacks: func(ctx context.Context, _ int32, fn func(*eventspb.AccountPack)) {
+		reading++
+		observe = fn
+		<-ctx.Done()
+		reading--
+	}}
+	inBubbleWith(t, cfg, []string{"acme", "other"}, func(x *pacedTask) {
+		x.run(60)
+		probability := func(account string) float64 { return x.pack(account).GetCampaigns()[0].GetProbability() }
+		send := func() {
+			m := x.pack("acme")
+			m.WriterDc, m.AtMs = "us", time.Now().UnixMilli()
+			s := m.GetCampaigns()[0].GetState()
+			s.Probability = min(1, 3*s.GetProbability())
+			for _, m := range []*eventspb.AccountPack{m, {Account: "gone"}, {}} {
+				observe(m)
+			}
+		}
+		if a, b := probability("acme"), probability("other"); a != b {
+			t.Fatalf("without a peer: %g and %g", a, b)
+		}
+		send()
+		x.run(70)
+		a, b := probability("acme"), probability("other")
+		if a < 1.05*b || x.Count(countPeers) != 3 {
+			t.Errorf("with a peer of three times the probability: %g, without %g; %g packs counted", a, b, x.Count(countPeers))
+		}
+		x.Crash()
+		send() // too early
+		x.run(30)
+		send()
+		x.run(60)
+		if c, d := probability("acme"), probability("other"); c/d <= a/b*1.03 || reading != 1 {
+			t.Errorf("after a crash: %g of %g, before %g of %g; %d read", c, d, a, b, reading)
+		}
+	})
 }

@@ -54,6 +54,8 @@
 //   - PACE-5: A tick that comes late or not at all changes the result as little as its time does:
 //     steps are powers of the elapsed time. An observation of an earlier day that comes late
 //     changes nothing.
+//   - PACE-30: Controllers of several datacentres that pace a campaign by its whole spend approach
+//     the mean of their parameters, Peers. While all know each other, the mean stays as it is.
 //   - PACE-8: A campaign takes part only if the gates of all budgets above it are open, with the
 //     least of their parameters.
 //   - PACE-9: The budgets of the arms of a campaign are in sum never above its budget. An arm

@@ -19,6 +19,7 @@ type Observation struct {
 	Delayed bool    // see Signals
 	Limited bool    // a node above the campaign has lower parameters: see Hierarchy
 	Action  float64 // mean cost of one charged action, micros; 0: not known: see TinyActions
+	Peers   Peers   // controllers of the same campaign in other datacentres
 }
 
 // Params are the parameters of a campaign.
@@ -219,6 +220,9 @@ func (p *Pacer) control(s *Pace, o *Observation, ticks float64) Reason {
 	if ticks <= maxTicks {
 		before := s.State
 		s.State = p.cfg.Controller.Step(s.State, sig)
+		if !o.Limited {
+			s.approach(o.Peers, ticks)
+		}
 		s.limit(&before, ticks)
 		if o.Limited && (s.Probability > before.Probability || s.Multiplier > before.Multiplier) {
 			// It would have no effect now, and a burst when the limit is gone.

@@ -25,7 +25,7 @@ type Signals struct {
 type State struct {
 	Probability float64 // that the campaign takes part in an auction
 	Multiplier  float64 // of its bids
-	Dual        float64 // price of the budget, of Dual
+	Dual        float64 // price of the budget, of Dual, whose Multiplier is 1/(1+price); 0: there is none
 	Cost        float64 // of a tick, a mean, micros
 	Need        float64 // planned spend of a tick, a mean, micros
 	Error       float64 // of the last step, of PID: share of the budget

@@ -46,7 +46,9 @@ type Account struct {
 	layout *layout
 	parts  []part
 	err    error // why the document in force cannot be used
-	former int   // number of parts that may have been written, of the nodes before
+	// peerDCs are the datacentres that Observe knows.
+	peerDCs []string
+	former  int // number of parts that may have been written, of the nodes before
 
 	// Of the last tick.
 	atMs    int64
@@ -133,7 +135,7 @@ func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
 			for i := range a.nodes {
 				n := &a.nodes[i]
 				left := n.micros - max(0, n.spent)
-				n.spent, n.last, n.alert = 0, 0, alertState{}
+				n.spent, n.last, n.alert, n.peers = 0, 0, alertState{}, nil
 				a.beginNode(n)
 				n.guess(left)
 			}

@@ -54,6 +54,7 @@ type node struct {
 	written control.Params
 
 	alert alertState
+	peers []peer // of other datacentres
 }
 
 const none = -1
@@ -121,6 +122,7 @@ func (n *node) moved() bool {
 func (n *node) keep(o *node, day events.Day) {
 	n.pace, n.reason, n.params, n.written = o.pace, o.reason, o.params, o.written
 	if events.Day(o.pace.Day) == day {
+		n.peers = o.peers
 		n.spent, n.last, n.read, n.cost = o.spent, o.last, o.read, o.cost
 	}
 	if o.known && o.hash == n.hash && events.Day(o.pace.Day) == day {

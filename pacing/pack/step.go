@@ -62,7 +62,7 @@ func (a *Account) step(n *node, planned, scale float64) {
 	}
 	o := control.Observation{
 		AtMs: a.atMs, Day: int32(a.day), Budget: float64(n.micros), Spent: float64(n.spent), Planned: planned, AgeMs: a.ageMs,
-		Cost: max(0, float64(n.spent-n.last)) * scale, Delayed: true, Limited: n.limited != none,
+		Cost: max(0, float64(n.spent-n.last)) * scale, Delayed: true, Limited: n.limited != none, Peers: n.peersAt(a.atMs),
 	}
 	day := n.pace.Day
 	if !n.cost && events.Day(day) == a.day { // no time has passed: the parameters stay

@@ -81,7 +81,7 @@ type layout struct {
 func newLayout(d *budget.Document) *layout {
 	l := &layout{doc: d}
 	below := func(id string) { // adds a node below a shared budget
-		i, ok := slices.BinarySearchFunc(d.Shared, id, func(s budget.Shared, id string) int { return strings.Compare(s.ID, id) })
+		i, ok := l.sharedAt(id)
 		if !ok {
 			i = none
 		}
@@ -101,6 +101,11 @@ func newLayout(d *budget.Document) *layout {
 	}
 	l.armsAt = append(l.armsAt, int32(len(l.up)))
 	return l
+}
+
+// sharedAt returns the node of a shared budget.
+func (l *layout) sharedAt(id string) (node int, ok bool) {
+	return slices.BinarySearchFunc(l.doc.Shared, id, func(s budget.Shared, id string) int { return strings.Compare(s.ID, id) })
 }
 
 // campaignAt returns the number of a campaign, and its node.

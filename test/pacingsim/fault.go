@@ -13,6 +13,8 @@ const (
 	Stale  Kind = "the spend does not get newer"
 	Down   Kind = "the service is down"
 	Cut    Kind = "an ad server is cut off"
+	// Unheard: the others do not know the parameters of the datacentre, which knows theirs.
+	Unheard Kind = "the packs of the service do not arrive"
 )
 
 // Fault is a Kind from From until To, as times of the day.

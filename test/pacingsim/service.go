@@ -69,6 +69,28 @@ func (s *service) tick(second int, active map[Kind]Fault) {
 		s.mu.Lock()
 		s.packs[part] = proto.CloneOf(m)
 		s.mu.Unlock()
+		if _, unheard := active[Unheard]; !unheard && !s.simulation.drifts {
+			s.simulation.sent = append(s.simulation.sent, sent{second + packSeconds, s, proto.CloneOf(m)})
+		}
+	}
+}
+
+// sent is a pack on its way to the other datacentres.
+type sent struct {
+	arrives int // second
+	from    *service
+	pack    *eventspb.AccountPack
+}
+
+// deliver delivers the packs that arrive in a second.
+func (w *simulation) deliver(second int) {
+	for len(w.sent) > 0 && w.sent[0].arrives <= second {
+		for _, s := range w.services {
+			if s != w.sent[0].from && s.account != nil {
+				s.account.Observe(w.sent[0].pack)
+			}
+		}
+		w.sent = w.sent[1:]
 	}
 }
 

@@ -32,6 +32,8 @@ const (
 	stopSeconds = 11 * 60
 	// lag is the age of the spend that a service reads.
 	lag = 3 * time.Second
+	// packSeconds is how long packs take to other datacentres.
+	packSeconds = 5
 )
 
 // campaign is a campaign and what it was charged.
@@ -69,7 +71,9 @@ type simulation struct {
 	campaigns []*campaign
 	services  []*service // by datacentre
 	servers   []*transport
+	sent      []sent // packs, in the order of their times
 	clients   []*client.Client
+	drifts    bool // mutation
 	idle      bool // campaigns may be idle for long: their budgets need not be used
 	late      int  // ads of servers that should have stopped
 	second    int  // that begins next
@@ -82,13 +86,14 @@ type mutation string
 const (
 	believes   mutation = "the service believes that spend that does not get newer is new"
 	neverStops mutation = "an ad server that is cut off does not stop"
+	drifts     mutation = "datacentres do not know each other's parameters"
 )
 
 // newSimulation makes a day of some datacentres at midnight.
 func newSimulation(t *testing.T, seed uint64, dcs int, m mutation) *simulation {
 	t.Helper()
 	d, demand := document(t)
-	w := &simulation{rng: rand.New(rand.NewPCG(seed, 0)), began: time.Now(), doc: d}
+	w := &simulation{rng: rand.New(rand.NewPCG(seed, 0)), began: time.Now(), doc: d, drifts: m == drifts}
 	for dc := range dcs {
 		w.services = append(w.services, &service{
 			simulation: w, dc: dc, lag: lag, packs: map[int]*eventspb.AccountPack{}, believes: m == believes,
@@ -144,6 +149,7 @@ func (w *simulation) run(ctx context.Context, until time.Duration, faults []Faul
 			}
 			x.cut.Store(cut)
 		}
+		w.deliver(second)
 		for dc, s := range w.services { // each has its ticks at another second
 			if (second+3*dc)%int(control.Tick.Seconds()) == 0 {
 				s.tick(second, active(faults, time.Duration(second)*time.Second, dc))

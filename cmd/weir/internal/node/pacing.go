@@ -50,21 +50,34 @@ func pacingACLs(c *config.Config) ([]string, error) {
 		"--topic " + l.Name(events.PacingOverridesTopic) + " --operation Read --operation Write --operation Describe",
 	}
 	cache, cacheErr := cacheACLs(c)
-	return slices.Concat(lines, cache, kafkaadmin.ACLs(p)), cmp.Or(err, cacheErr) // those of a processor end with further uses
+	lines = slices.Concat(lines, cache, kafkaadmin.ACLs(p)) // those of a processor end with further uses
+	for _, dc := range c.PeerNames() {
+		lines = append(lines, "at the Kafka of "+dc+":", "--topic "+l.Name(events.PacingTopic(dc))+" --operation Read --operation Describe")
+	}
+	return lines, cmp.Or(err, cacheErr)
 }
 
-// pacedBytes is the memory of a campaign in an account that is paced.
-const pacedBytes = 700
+// pacedBytes is the memory of a campaign in an account that is paced, and peerBytes what is added
+// if there are other datacentres.
+const (
+	pacedBytes = 700
+	peerBytes  = 80
+)
 
 // pacingMemory divides the share of pacing: a part is for the accounts, and one for a spend cache
 // of its own. The accounts are in memory as a whole, and the state is little read.
 func pacingMemory(c *config.Config, share int64) Allocation {
 	a := runtimeAllocation(c, share/2, leaseWorkers(c), share/16)
-	accounts := share * 3 / 16
+	accounts, each := share*3/16, int64(pacedBytes)
+	if n := len(c.Peers()); n > 0 {
+		read := min(accounts/4, int64(n)*(packFetchBytes+packReaderBytes*int64(SpendCounter(c).Layout.Partitions())))
+		a.Uses = append(a.Uses, Use{"other packs", read, "packs of other datacentres that wait for their accounts"})
+		accounts, each = accounts-read, each+peerBytes
+	}
 	a.Uses = append(a.Uses, Use{
 		"accounts", accounts,
 		fmt.Sprintf("of %d campaigns, %d bytes each; more of them take more than the share: raise memory, or let more processes run",
-			accounts/pacedBytes, pacedBytes),
+			accounts/each, each),
 	})
 	cache := cacheMemory(c, share/2)
 	a.Share, a.Second = share, &cache
@@ -175,6 +188,11 @@ func newPacingPart(s *Setup) (Part, error) {
 	cfg := Pacing(s.Config)
 	cfg.Instance = s.Config.Instance
 	cfg.Spend, cfg.Problem = spendReader(cache, &s.Log), accountProblem(&s.Log)
+	others, err := s.otherPacks()
+	if err != nil {
+		return nil, err
+	}
+	cfg.OtherPacks = readOtherPacks(others)
 	proc, err := cfg.Processor()
 	if err != nil {
 		return nil, err
