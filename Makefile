@@ -49,7 +49,7 @@ ROOTS    = /etc/ssl/certs/ca-certificates.crt
 # What test-brokers runs.
 BROKERTESTS = Datacentres|ThreeBrokers|BrokerAway|ChangedCredentials
 # The tests of brokers that make soak runs with large loads.
-SOAKTESTS = Kills|KillWithinRebalance|MemoryBudget|DiskFull|RebalanceStorm|LeaseLoop|$(BROKERTESTS)
+SOAKTESTS = PacingWriters|Kills|KillWithinRebalance|MemoryBudget|DiskFull|RebalanceStorm|LeaseLoop|$(BROKERTESTS)
 # A file to which each test run appends the line "passed failed".
 TOTALS   =
 # go test, with failures and the reasons of skips listed at the end, then the ten slowest tests and

@@ -32,7 +32,13 @@ type load struct {
 // startLoad produces rate events per second, at least least events, until finish is called.
 func startLoad(c *cluster, seed uint64, rate, least int64) *load {
 	c.t.Helper()
-	gen, err := loadgen.New(loadgen.Config{Seed: seed, StartMs: time.Now().UnixMilli(), DuplicateRate: 0.01, Flat: true})
+	return startLoadOf(c, loadgen.Config{Seed: seed, StartMs: time.Now().UnixMilli(), DuplicateRate: 0.01, Flat: true}, rate, least)
+}
+
+// startLoadOf is startLoad with another generator.
+func startLoadOf(c *cluster, cfg loadgen.Config, rate, least int64) *load {
+	c.t.Helper()
+	gen, err := loadgen.New(cfg)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -72,9 +78,11 @@ func (l *load) run(ctx context.Context, stop <-chan struct{}) error {
 			}
 			for range l.pacer.Take(now) {
 				e := l.gen.Next(now.UnixMilli())
+				if made++; e == nil { // no campaign takes part
+					continue
+				}
 				l.ledger.add(e)
 				l.produce(ctx, first, events.Shard(e.Account, events.DefaultShards), []byte(e.Account), events.AppendEvent(nil, e))
-				made++
 			}
 		}
 	}
