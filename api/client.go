@@ -207,6 +207,12 @@ func (c *Client) OverrideLeader(ctx context.Context, req *weirpb.OverrideLeaderR
 	return call(ctx, c, waitTimeout, c.pacing.OverrideLeader, req)
 }
 
+// OverrideCampaign stops a campaign for a time, gives it a fixed probability, or withdraws the
+// override of a campaign.
+func (c *Client) OverrideCampaign(ctx context.Context, req *weirpb.OverrideCampaignRequest) (*weirpb.OverrideCampaignResponse, error) {
+	return call(ctx, c, waitTimeout, c.pacing.OverrideCampaign, req)
+}
+
 // ListOverrides returns the overrides that are in force.
 func (c *Client) ListOverrides(ctx context.Context, req *weirpb.ListOverridesRequest) (*weirpb.ListOverridesResponse, error) {
 	return call(ctx, c, callTimeout, c.pacing.ListOverrides, req)

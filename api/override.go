@@ -18,10 +18,15 @@ type OverrideSource interface {
 	// Leaders returns the overrides in force, in the order of the shards. An error means that this
 	// process has not read them yet.
 	Leaders() ([]*eventspb.LeaderOverride, error)
+	// Campaigns returns the overrides of campaigns in force, in the order of account and campaign,
+	// with the same error.
+	Campaigns() ([]*eventspb.CampaignOverride, error)
 	// Processes returns the names of the processes that can lead a shard, in order.
 	Processes(ctx context.Context) ([]string, error)
 	// SetLeader writes an override, and returns when this process has read it.
 	SetLeader(ctx context.Context, o *eventspb.LeaderOverride) error
+	// SetCampaign does the same with an override of a campaign.
+	SetCampaign(ctx context.Context, o *eventspb.CampaignOverride) error
 }
 
 // overrideWait bounds the write of an override.
@@ -33,20 +38,23 @@ func newLeaderOverride(o *eventspb.LeaderOverride) *weirpb.LeaderOverride {
 	}
 }
 
-// leaders returns the overrides in force.
-func (s *pacingService) leaders() ([]*eventspb.LeaderOverride, error) {
+// inForce returns the overrides in force.
+func (s *pacingService) inForce() (leaders []*eventspb.LeaderOverride, campaigns []*eventspb.CampaignOverride, err error) {
 	if err := s.available(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if s.overrides == nil {
-		return nil, errorf(connect.CodeUnimplemented, "this process%s has no overrides: send the request to a process with the role pacing",
-			s.apps.running())
+		return nil, nil, errorf(connect.CodeUnimplemented,
+			"this process%s has no overrides: send the request to a process with the role pacing", s.apps.running())
 	}
-	list, err := s.overrides.Leaders()
+	leaders, err = s.overrides.Leaders()
+	if err == nil {
+		campaigns, err = s.overrides.Campaigns()
+	}
 	if err != nil {
-		return nil, errorf(connect.CodeUnavailable, "%w: repeat the request; without the topic, `weir topics apply` creates it", err)
+		return nil, nil, errorf(connect.CodeUnavailable, "%w: repeat the request; without the topic, `weir topics apply` creates it", err)
 	}
-	return list, nil
+	return leaders, campaigns, nil
 }
 
 // addOverrides adds the overrides in force to partitions.
@@ -68,7 +76,7 @@ func (s *pacingService) addOverrides(list []*weirpb.PacingShard) {
 func (s *pacingService) OverrideLeader(ctx context.Context,
 	req *connect.Request[weirpb.OverrideLeaderRequest],
 ) (*connect.Response[weirpb.OverrideLeaderResponse], error) {
-	leaders, err := s.leaders()
+	leaders, _, err := s.inForce()
 	if err != nil {
 		return nil, err
 	}
@@ -134,13 +142,16 @@ func (s *pacingService) given(ctx context.Context, m *weirpb.OverrideLeaderReque
 func (s *pacingService) ListOverrides(_ context.Context,
 	_ *connect.Request[weirpb.ListOverridesRequest],
 ) (*connect.Response[weirpb.ListOverridesResponse], error) {
-	leaders, err := s.leaders()
+	leaders, campaigns, err := s.inForce()
 	if err != nil {
 		return nil, err
 	}
 	out := &weirpb.ListOverridesResponse{}
 	for _, o := range leaders {
 		out.Leaders = append(out.Leaders, newLeaderOverride(o))
+	}
+	for _, o := range campaigns {
+		out.Campaigns = append(out.Campaigns, newCampaignOverride(o))
 	}
 	return connect.NewResponse(out), nil
 }

@@ -16,9 +16,10 @@ import (
 
 // fakeOverrides are those of processes a and b.
 type fakeOverrides struct {
-	leaders []*eventspb.LeaderOverride
-	err     error // of Processes and SetLeader
-	unread  error // of Leaders
+	leaders   []*eventspb.LeaderOverride
+	campaigns []*eventspb.CampaignOverride
+	err       error // of Processes and SetLeader
+	unread    error // of Leaders
 }
 
 func (f *fakeOverrides) Leaders() (list []*eventspb.LeaderOverride, err error) {
@@ -28,6 +29,20 @@ func (f *fakeOverrides) Leaders() (list []*eventspb.LeaderOverride, err error) {
 		}
 	}
 	return list, f.unread
+}
+
+func (f *fakeOverrides) Campaigns() (list []*eventspb.CampaignOverride, err error) {
+	for _, o := range f.campaigns {
+		if override.InForce(o, time.Now()) {
+			list = append(list, o)
+		}
+	}
+	return list, f.unread
+}
+
+func (f *fakeOverrides) SetCampaign(_ context.Context, o *eventspb.CampaignOverride) error {
+	f.campaigns = append(f.campaigns, o)
+	return f.err
 }
 
 func (f *fakeOverrides) Processes(context.Context) ([]string, error) {
@@ -112,6 +127,67 @@ func TestOverrideLeader(t *testing.T) {
 	}
 	overrides.unread, overrides.err = nil, errors.New("no broker answers")
 	if _, err := set(&weirpb.OverrideLeaderRequest{Leader: "b", DurationMs: 1000}); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Error(err)
+	}
+}
+
+// TestOverrideCampaign: an override of a campaign is written with its end, listed, and withdrawn.
+// What cannot be given is refused with the reason, and nothing is written.
+func TestOverrideCampaign(t *testing.T) {
+	overrides := &fakeOverrides{}
+	stopped := node("summer", "paused", 0.5)
+	stopped.Override = &eventspb.CampaignOverride{Account: "acme", Campaign: "summer", Who: "bo", AtMs: 1, UntilMs: 2}
+	cfg := pacingConfig(newPackState(t, pack("acme", 0, 1, time.Second, node("spring", "behind_plan", 0.5), stopped)), &fakeBudgets{})
+	cfg.Overrides = overrides
+	s := mustNew(t, cfg)
+	run(t, s)
+	c := NewClient(s.Addr())
+	t.Cleanup(c.Close)
+	set := func(req *weirpb.OverrideCampaignRequest) (*weirpb.CampaignOverride, error) {
+		res, err := c.OverrideCampaign(t.Context(), req)
+		return res.GetOverride(), err
+	}
+	request := func(change func(r *weirpb.OverrideCampaignRequest)) *weirpb.OverrideCampaignRequest {
+		r := &weirpb.OverrideCampaignRequest{Account: "acme", Campaign: "spring", DurationMs: 60_000}
+		change(r)
+		return r
+	}
+	for want, change := range map[string]func(r *weirpb.OverrideCampaignRequest){
+		`has no campaign "autumn"`:         func(r *weirpb.OverrideCampaignRequest) { r.Campaign = "autumn" },
+		`account "other" is not paced`:     func(r *weirpb.OverrideCampaignRequest) { r.Account = "other" },
+		`account ""`:                       func(r *weirpb.OverrideCampaignRequest) { r.Account = "" },
+		`campaign "a\x00b" is not`:         func(r *weirpb.OverrideCampaignRequest) { r.Campaign = "a\x00b" },
+		"probability 2 is out of range":    func(r *weirpb.OverrideCampaignRequest) { r.Probability = 2 },
+		"holds for 86400001 ms: use 1s to": func(r *weirpb.OverrideCampaignRequest) { r.DurationMs = 24*3600_000 + 1 },
+		"the override begins at":           func(r *weirpb.OverrideCampaignRequest) { r.DurationMs = -1 },
+		"a probability and no duration":    func(r *weirpb.OverrideCampaignRequest) { r.DurationMs, r.Probability = 0, 0.5 },
+		"there is nothing to withdraw":     func(r *weirpb.OverrideCampaignRequest) { r.DurationMs = 0 },
+		"why 501":                          func(r *weirpb.OverrideCampaignRequest) { r.Why = strings.Repeat("x", 501) },
+	} {
+		if _, err := set(request(change)); err == nil || !strings.Contains(err.Error(), want) || len(overrides.campaigns) > 0 {
+			t.Errorf("want %q, got %v and overrides %v", want, err, overrides.campaigns)
+		}
+	}
+	before := time.Now().UnixMilli()
+	got, err := set(request(func(r *weirpb.OverrideCampaignRequest) { r.Probability, r.Who, r.Why = 0.25, "ana", "test" }))
+	if err != nil || got.GetProbability() != 0.25 || got.GetWho() != "ana" || got.GetWhy() != "test" || got.GetAtMs() < before ||
+		got.GetUntilMs() != got.GetAtMs()+60_000 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	list, err := c.ListOverrides(t.Context(), &weirpb.ListOverridesRequest{})
+	if err != nil || len(list.GetCampaigns()) != 1 || list.GetCampaigns()[0].GetCampaign() != "spring" {
+		t.Errorf("%v, %v", list, err)
+	}
+	end, err := set(request(func(r *weirpb.OverrideCampaignRequest) { r.DurationMs = 0 }))
+	if err != nil || end.GetUntilMs() != end.GetAtMs() || end.GetCampaign() != "spring" {
+		t.Errorf("%v, %v", end, err)
+	}
+	paced, err := c.GetPacing(t.Context(), &weirpb.GetPacingRequest{Account: "acme", Campaign: "summer"})
+	if err != nil || paced.GetPacing().GetCampaigns()[0].GetOverride().GetWho() != "bo" {
+		t.Errorf("%v, %v", paced, err)
+	}
+	overrides.err = errors.New("no broker answers")
+	if _, err := set(request(func(*weirpb.OverrideCampaignRequest) {})); connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Error(err)
 	}
 }

@@ -85,6 +85,7 @@ func newPacedBudget(n *eventspb.PacedNode) *weirpb.PacedBudget {
 	out := &weirpb.PacedBudget{
 		Id: n.GetId(), Open: n.GetOpen(), Probability: n.GetProbability(), Multiplier: n.GetMultiplier(), Reason: n.GetReason(),
 		LimitedBy: n.GetLimitedBy(), SpentMicros: n.GetSpentMicros(), NoBudget: n.GetNoBudget(),
+		Override: newCampaignOverride(n.GetOverride()),
 	}
 	if day := n.GetNextFlight(); day != 0 {
 		out.NextFlight = dayText(day)

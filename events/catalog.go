@@ -126,9 +126,11 @@ func PacingCatalog(dc string, l Layout) []stream.Topic {
 			Doc: "BudgetAlert: a budget of a day is spent in part, or runs out early; partition = Shard(account)",
 		},
 		{
-			Name: l.Name(PacingOverridesTopic), Key: "leader/ and the shard", Partitions: shards, Cleanup: stream.CleanupCompact,
-			Config: budgetsConfig(),
-			Doc:    "LeaderOverride: a process leads a shard for a time, given by an operator; partition = shard",
+			Name: l.Name(PacingOverridesTopic), Key: "leader/ and the shard, or campaign/, account and campaign", Partitions: shards,
+			Cleanup: stream.CleanupCompact,
+			Config:  budgetsConfig(),
+			Doc: "LeaderOverride: given by an operator, a process leads a shard for a time; CampaignOverride: a campaign stops for a time, " +
+				"or has a probability; partition = shard",
 		},
 		{
 			Name: l.Name(PacingDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: stream.CleanupCompact,

@@ -295,6 +295,11 @@ func (x *task) prepare(bucket, atMs int64) (ticks []tick) {
 		return nil
 	}
 	for _, a := range x.buckets[bucket] {
+		if x.cfg.Overrides != nil {
+			if list, known := x.cfg.Overrides(a.Name()); known {
+				a.SetOverrides(list)
+			}
+		}
 		q, ok := a.Prepare(atMs)
 		if ok {
 			ticks = append(ticks, tick{a, pack.Signals{AtMs: atMs, Query: q}})

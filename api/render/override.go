@@ -1,31 +1,56 @@
 package render
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/weirhq/weir/api/weirpb"
 )
 
-// LeaderOverrideRow is an override: a process leads a shard.
-type LeaderOverrideRow struct {
-	Shard  int32  `json:"shard"`
-	Leader string `json:"leader"`
-	Until  string `json:"until"` // RFC 3339; that of At: it withdraws the one before
-	Who    string `json:"who"`
-	Why    string `json:"why"`
-	At     string `json:"at" table:"wide"` // RFC 3339
+// OverrideRow is an override of an operator: a process leads a shard, or a campaign has a
+// probability.
+type OverrideRow struct {
+	Shard       *int32   `json:"shard"`       // nil: it is of a campaign
+	Leader      string   `json:"leader"`      // of the shard
+	Account     string   `json:"account"`     // of the campaign
+	Campaign    string   `json:"campaign"`    // empty: it is of a shard
+	Probability *float64 `json:"probability"` // of the campaign; 0: it stops
+	Until       string   `json:"until"`       // RFC 3339; that of At: it withdraws the one before
+	Who         string   `json:"who"`
+	Why         string   `json:"why"`
+	At          string   `json:"at" table:"wide"` // RFC 3339
 }
 
-// LeaderOverrideRows returns a row for each override.
-func LeaderOverrideRows(list []*weirpb.LeaderOverride) []LeaderOverrideRow {
-	rows := []LeaderOverrideRow{}
-	for _, o := range list {
-		rows = append(rows, LeaderOverrideRow{
-			Shard: o.GetShard(), Leader: o.GetLeader(), Until: secondText(o.GetUntilMs()), Who: o.GetWho(), Why: o.GetWhy(),
+// OverrideRows returns a row for each override, those of shards first.
+func OverrideRows(leaders []*weirpb.LeaderOverride, campaigns []*weirpb.CampaignOverride) []OverrideRow {
+	rows := []OverrideRow{}
+	for _, o := range leaders {
+		rows = append(rows, OverrideRow{
+			Shard: new(o.GetShard()), Leader: o.GetLeader(), Until: secondText(o.GetUntilMs()), Who: o.GetWho(), Why: o.GetWhy(),
 			At: secondText(o.GetAtMs()),
 		})
 	}
+	for _, o := range campaigns {
+		rows = append(rows, OverrideRow{
+			Account: o.GetAccount(), Campaign: o.GetCampaign(), Probability: new(o.GetProbability()), Until: secondText(o.GetUntilMs()),
+			Who: o.GetWho(), Why: o.GetWhy(), At: secondText(o.GetAtMs()),
+		})
+	}
 	return rows
+}
+
+// overrideText is a sentence about the override of a campaign.
+func overrideText(o *weirpb.CampaignOverride) string {
+	what := "has stopped it"
+	if p := o.GetProbability(); p > 0 {
+		what = "has set its probability to " + percentText(p)
+	}
+	why := ""
+	if o.GetWhy() != "" {
+		why = ": " + plain(o.GetWhy())
+	}
+	return fmt.Sprintf("%s %s until %s%s.", cmp.Or(plain(o.GetWho()), "An operator"), what, utc(o.GetUntilMs()), why)
 }
 
 // secondText formats a time, Unix ms, without fractions of seconds.

@@ -99,6 +99,20 @@ func TestPacingSentences(t *testing.T) {
 			"`weir spend datasets` shows what is missing."},
 		"paused": {paced("paused", 41_200_000, 37_500_000, 0.125), "takes part in no auction: it is paused. " +
 			"It has spent 41.20 of 100.00 EUR today. Its probability of 12.5 % stays until it continues."},
+		"stopped": {
+			with(closed(paced("paused", 41_200_000, 37_500_000, 0.125)), func(b *weirpb.PacedBudget) {
+				b.Override = &weirpb.CampaignOverride{Who: "ana", Why: "wrong creative", UntilMs: 1_795_867_200_000}
+			}),
+			"takes part in no auction: it is paused. It has spent 41.20 of 100.00 EUR today. Its probability of 12.5 % stays until it continues. " +
+				"ana has stopped it until 2026-11-28 12:00:00 UTC: wrong creative.",
+		},
+		"override": {
+			with(paced("override", 41_200_000, 37_500_000, 0.3), func(b *weirpb.PacedBudget) {
+				b.Override = &weirpb.CampaignOverride{Probability: 0.3, UntilMs: 1_795_867_200_000}
+			}),
+			"takes part in 30 % of auctions with full bids. It has spent 41.20 of 100.00 EUR today. Its controller waits until the override ends. " +
+				"An operator has set its probability to 30 % until 2026-11-28 12:00:00 UTC.",
+		},
 		"first": {paced("first_tick", 0, 0, 0.1), "takes part in 10 % of auctions with full bids. " +
 			"It has spent 0.00 of 100.00 EUR today. It was the first tick of its day, or of a new controller: from the next one on its parameters follow the plan."},
 		"tiny": {

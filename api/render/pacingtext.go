@@ -89,6 +89,9 @@ func (t pacedText) sentences() []string {
 	if t.r.GetLimitedBy() != "" {
 		list = append(list, fmt.Sprintf("It is limited by %s, whose parameters are lower than its own.", t.limit()))
 	}
+	if o := t.r.GetOverride(); o != nil {
+		list = append(list, overrideText(o))
+	}
 	return list
 }
 
@@ -166,6 +169,8 @@ func (t pacedText) why() string {
 			"`weir spend datasets` shows what is missing.", msText(t.p.GetSpendAgeMs()))
 	case control.PausedNow:
 		return t.spent() + fmt.Sprintf(". Its probability of %s stays until it continues.", percentText(t.r.GetProbability()))
+	case control.Override:
+		return t.spent() + ". Its controller waits until the override ends."
 	case control.FirstTick:
 		return t.spent() + ". It was the first tick of its day, or of a new controller: from the next one on its parameters follow the plan."
 	case control.TinyNow:

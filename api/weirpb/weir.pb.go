@@ -1755,8 +1755,8 @@ type PacedBudget struct {
 	Probability float64 `protobuf:"fixed64,3,opt,name=probability,proto3" json:"probability,omitempty"` // that the campaign takes part in an auction, while the gate is open
 	Multiplier  float64 `protobuf:"fixed64,4,opt,name=multiplier,proto3" json:"multiplier,omitempty"`   // of its bids
 	// Why its own parameters are so: behind_plan, ahead_of_plan, budget_spent, no_budget, stale_hold,
-	// stale_stop, paused, first_tick, tiny_budget or earlier_day. A paused campaign takes part in no
-	// auction. Empty: it has no budget of its own.
+	// stale_stop, paused, override, first_tick, tiny_budget or earlier_day. A paused campaign takes
+	// part in no auction. Empty: it has no budget of its own.
 	Reason          string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	LimitedBy       string `protobuf:"bytes,6,opt,name=limited_by,json=limitedBy,proto3" json:"limited_by,omitempty"`                           // shared budget or campaign above it whose parameters are the least; empty: its own are
 	Budgeted        bool   `protobuf:"varint,7,opt,name=budgeted,proto3" json:"budgeted,omitempty"`                                             // it has a budget of its own; otherwise the amounts below, except for the spend, are 0
@@ -1767,10 +1767,11 @@ type PacedBudget struct {
 	// Why it has no budget on the day: no_flight, amount_zero, period_spent (the lifetime budget, or
 	// that of the month, was spent on earlier days), not_known (spend of earlier days cannot be read
 	// yet). Empty: it has a budget, or it is an arm.
-	NoBudget      string         `protobuf:"bytes,12,opt,name=no_budget,json=noBudget,proto3" json:"no_budget,omitempty"`
-	NextFlight    string         `protobuf:"bytes,13,opt,name=next_flight,json=nextFlight,proto3" json:"next_flight,omitempty"`            // YYYY-MM-DD, with no_flight; empty: no flight follows
-	Arms          []*PacedBudget `protobuf:"bytes,14,rep,name=arms,proto3" json:"arms,omitempty"`                                          // of a campaign, ordered by id
-	LimitedByKind string         `protobuf:"bytes,15,opt,name=limited_by_kind,json=limitedByKind,proto3" json:"limited_by_kind,omitempty"` // shared_budget or campaign: what limited_by is the id of; empty: nothing limits it
+	NoBudget      string            `protobuf:"bytes,12,opt,name=no_budget,json=noBudget,proto3" json:"no_budget,omitempty"`
+	NextFlight    string            `protobuf:"bytes,13,opt,name=next_flight,json=nextFlight,proto3" json:"next_flight,omitempty"`            // YYYY-MM-DD, with no_flight; empty: no flight follows
+	Arms          []*PacedBudget    `protobuf:"bytes,14,rep,name=arms,proto3" json:"arms,omitempty"`                                          // of a campaign, ordered by id
+	LimitedByKind string            `protobuf:"bytes,15,opt,name=limited_by_kind,json=limitedByKind,proto3" json:"limited_by_kind,omitempty"` // shared_budget or campaign: what limited_by is the id of; empty: nothing limits it
+	Override      *CampaignOverride `protobuf:"bytes,16,opt,name=override,proto3" json:"override,omitempty"`                                  // of a campaign, in force at the tick; absent: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1908,6 +1909,13 @@ func (x *PacedBudget) GetLimitedByKind() string {
 		return x.LimitedByKind
 	}
 	return ""
+}
+
+func (x *PacedBudget) GetOverride() *CampaignOverride {
+	if x != nil {
+		return x.Override
+	}
+	return nil
 }
 
 // PacingCounts counts campaigns. The arms of a campaign count as one campaign.
@@ -2476,6 +2484,228 @@ func (x *OverrideLeaderResponse) GetOverride() *LeaderOverride {
 	return nil
 }
 
+type OverrideCampaignRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Campaign      string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	Probability   float64                `protobuf:"fixed64,3,opt,name=probability,proto3" json:"probability,omitempty"`                // that the campaign takes part in an auction, 0 to 1; 0: it stops
+	DurationMs    int64                  `protobuf:"varint,4,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"` // from now on: a second to 24 hours; 0: withdraw the override of the campaign
+	Who           string                 `protobuf:"bytes,5,opt,name=who,proto3" json:"who,omitempty"`                                  // gives it, for people
+	Why           string                 `protobuf:"bytes,6,opt,name=why,proto3" json:"why,omitempty"`                                  // for people
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverrideCampaignRequest) Reset() {
+	*x = OverrideCampaignRequest{}
+	mi := &file_weir_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverrideCampaignRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverrideCampaignRequest) ProtoMessage() {}
+
+func (x *OverrideCampaignRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverrideCampaignRequest.ProtoReflect.Descriptor instead.
+func (*OverrideCampaignRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *OverrideCampaignRequest) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *OverrideCampaignRequest) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *OverrideCampaignRequest) GetProbability() float64 {
+	if x != nil {
+		return x.Probability
+	}
+	return 0
+}
+
+func (x *OverrideCampaignRequest) GetDurationMs() int64 {
+	if x != nil {
+		return x.DurationMs
+	}
+	return 0
+}
+
+func (x *OverrideCampaignRequest) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *OverrideCampaignRequest) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+type OverrideCampaignResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Override      *CampaignOverride      `protobuf:"bytes,1,opt,name=override,proto3" json:"override,omitempty"` // as it is written
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverrideCampaignResponse) Reset() {
+	*x = OverrideCampaignResponse{}
+	mi := &file_weir_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverrideCampaignResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverrideCampaignResponse) ProtoMessage() {}
+
+func (x *OverrideCampaignResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverrideCampaignResponse.ProtoReflect.Descriptor instead.
+func (*OverrideCampaignResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *OverrideCampaignResponse) GetOverride() *CampaignOverride {
+	if x != nil {
+		return x.Override
+	}
+	return nil
+}
+
+// CampaignOverride is given by an operator: a campaign stops, or has a fixed probability, for a
+// time.
+type CampaignOverride struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Campaign      string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	Probability   float64                `protobuf:"fixed64,3,opt,name=probability,proto3" json:"probability,omitempty"` // 0: the campaign stops
+	Who           string                 `protobuf:"bytes,4,opt,name=who,proto3" json:"who,omitempty"`                   // has given it
+	Why           string                 `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
+	AtMs          int64                  `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // when it was given
+	UntilMs       int64                  `protobuf:"varint,7,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // when it ends; at_ms: it withdraws the override before
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CampaignOverride) Reset() {
+	*x = CampaignOverride{}
+	mi := &file_weir_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CampaignOverride) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CampaignOverride) ProtoMessage() {}
+
+func (x *CampaignOverride) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CampaignOverride.ProtoReflect.Descriptor instead.
+func (*CampaignOverride) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *CampaignOverride) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *CampaignOverride) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *CampaignOverride) GetProbability() float64 {
+	if x != nil {
+		return x.Probability
+	}
+	return 0
+}
+
+func (x *CampaignOverride) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *CampaignOverride) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *CampaignOverride) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *CampaignOverride) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
 type ListOverridesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2484,7 +2714,7 @@ type ListOverridesRequest struct {
 
 func (x *ListOverridesRequest) Reset() {
 	*x = ListOverridesRequest{}
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2496,7 +2726,7 @@ func (x *ListOverridesRequest) String() string {
 func (*ListOverridesRequest) ProtoMessage() {}
 
 func (x *ListOverridesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,19 +2739,20 @@ func (x *ListOverridesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOverridesRequest.ProtoReflect.Descriptor instead.
 func (*ListOverridesRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{30}
+	return file_weir_proto_rawDescGZIP(), []int{33}
 }
 
 type ListOverridesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Leaders       []*LeaderOverride      `protobuf:"bytes,1,rep,name=leaders,proto3" json:"leaders,omitempty"` // ordered by shard
+	Leaders       []*LeaderOverride      `protobuf:"bytes,1,rep,name=leaders,proto3" json:"leaders,omitempty"`     // ordered by shard
+	Campaigns     []*CampaignOverride    `protobuf:"bytes,2,rep,name=campaigns,proto3" json:"campaigns,omitempty"` // ordered by account and campaign
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListOverridesResponse) Reset() {
 	*x = ListOverridesResponse{}
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2533,7 +2764,7 @@ func (x *ListOverridesResponse) String() string {
 func (*ListOverridesResponse) ProtoMessage() {}
 
 func (x *ListOverridesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2546,12 +2777,19 @@ func (x *ListOverridesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOverridesResponse.ProtoReflect.Descriptor instead.
 func (*ListOverridesResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{31}
+	return file_weir_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListOverridesResponse) GetLeaders() []*LeaderOverride {
 	if x != nil {
 		return x.Leaders
+	}
+	return nil
+}
+
+func (x *ListOverridesResponse) GetCampaigns() []*CampaignOverride {
+	if x != nil {
+		return x.Campaigns
 	}
 	return nil
 }
@@ -2571,7 +2809,7 @@ type LeaderOverride struct {
 
 func (x *LeaderOverride) Reset() {
 	*x = LeaderOverride{}
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +2821,7 @@ func (x *LeaderOverride) String() string {
 func (*LeaderOverride) ProtoMessage() {}
 
 func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +2834,7 @@ func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderOverride.ProtoReflect.Descriptor instead.
 func (*LeaderOverride) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{32}
+	return file_weir_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LeaderOverride) GetShard() int32 {
@@ -2662,7 +2900,7 @@ type TopSpendRequest struct {
 
 func (x *TopSpendRequest) Reset() {
 	*x = TopSpendRequest{}
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2674,7 +2912,7 @@ func (x *TopSpendRequest) String() string {
 func (*TopSpendRequest) ProtoMessage() {}
 
 func (x *TopSpendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2687,7 +2925,7 @@ func (x *TopSpendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopSpendRequest.ProtoReflect.Descriptor instead.
 func (*TopSpendRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{33}
+	return file_weir_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TopSpendRequest) GetDay() string {
@@ -2766,7 +3004,7 @@ type TopSpendResponse struct {
 
 func (x *TopSpendResponse) Reset() {
 	*x = TopSpendResponse{}
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2778,7 +3016,7 @@ func (x *TopSpendResponse) String() string {
 func (*TopSpendResponse) ProtoMessage() {}
 
 func (x *TopSpendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2791,7 +3029,7 @@ func (x *TopSpendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopSpendResponse.ProtoReflect.Descriptor instead.
 func (*TopSpendResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{34}
+	return file_weir_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TopSpendResponse) GetRows() []*SpendRow {
@@ -2827,7 +3065,7 @@ type CurrencyTotal struct {
 
 func (x *CurrencyTotal) Reset() {
 	*x = CurrencyTotal{}
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2839,7 +3077,7 @@ func (x *CurrencyTotal) String() string {
 func (*CurrencyTotal) ProtoMessage() {}
 
 func (x *CurrencyTotal) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2852,7 +3090,7 @@ func (x *CurrencyTotal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrencyTotal.ProtoReflect.Descriptor instead.
 func (*CurrencyTotal) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{35}
+	return file_weir_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CurrencyTotal) GetCurrency() string {
@@ -2897,7 +3135,7 @@ type DaySpend struct {
 
 func (x *DaySpend) Reset() {
 	*x = DaySpend{}
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2909,7 +3147,7 @@ func (x *DaySpend) String() string {
 func (*DaySpend) ProtoMessage() {}
 
 func (x *DaySpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2922,7 +3160,7 @@ func (x *DaySpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaySpend.ProtoReflect.Descriptor instead.
 func (*DaySpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{36}
+	return file_weir_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DaySpend) GetDay() string {
@@ -2979,7 +3217,7 @@ type DcSpend struct {
 
 func (x *DcSpend) Reset() {
 	*x = DcSpend{}
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2991,7 +3229,7 @@ func (x *DcSpend) String() string {
 func (*DcSpend) ProtoMessage() {}
 
 func (x *DcSpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3004,7 +3242,7 @@ func (x *DcSpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DcSpend.ProtoReflect.Descriptor instead.
 func (*DcSpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{37}
+	return file_weir_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DcSpend) GetServingDc() string {
@@ -3051,7 +3289,7 @@ type AsOf struct {
 
 func (x *AsOf) Reset() {
 	*x = AsOf{}
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3063,7 +3301,7 @@ func (x *AsOf) String() string {
 func (*AsOf) ProtoMessage() {}
 
 func (x *AsOf) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3076,7 +3314,7 @@ func (x *AsOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsOf.ProtoReflect.Descriptor instead.
 func (*AsOf) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{38}
+	return file_weir_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AsOf) GetPartition() int32 {
@@ -3143,7 +3381,7 @@ type ServedBy struct {
 
 func (x *ServedBy) Reset() {
 	*x = ServedBy{}
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3155,7 +3393,7 @@ func (x *ServedBy) String() string {
 func (*ServedBy) ProtoMessage() {}
 
 func (x *ServedBy) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3168,7 +3406,7 @@ func (x *ServedBy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServedBy.ProtoReflect.Descriptor instead.
 func (*ServedBy) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{39}
+	return file_weir_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ServedBy) GetInstance() string {
@@ -3213,7 +3451,7 @@ type GetAccountRequest struct {
 
 func (x *GetAccountRequest) Reset() {
 	*x = GetAccountRequest{}
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3225,7 +3463,7 @@ func (x *GetAccountRequest) String() string {
 func (*GetAccountRequest) ProtoMessage() {}
 
 func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3238,7 +3476,7 @@ func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountRequest.ProtoReflect.Descriptor instead.
 func (*GetAccountRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{40}
+	return file_weir_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *GetAccountRequest) GetAccount() string {
@@ -3281,7 +3519,7 @@ type GetAccountResponse struct {
 
 func (x *GetAccountResponse) Reset() {
 	*x = GetAccountResponse{}
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3293,7 +3531,7 @@ func (x *GetAccountResponse) String() string {
 func (*GetAccountResponse) ProtoMessage() {}
 
 func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3306,7 +3544,7 @@ func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountResponse.ProtoReflect.Descriptor instead.
 func (*GetAccountResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{41}
+	return file_weir_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetAccountResponse) GetAccount() string {
@@ -3346,7 +3584,7 @@ type GetParametersRequest struct {
 
 func (x *GetParametersRequest) Reset() {
 	*x = GetParametersRequest{}
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3596,7 @@ func (x *GetParametersRequest) String() string {
 func (*GetParametersRequest) ProtoMessage() {}
 
 func (x *GetParametersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3609,7 @@ func (x *GetParametersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetParametersRequest.ProtoReflect.Descriptor instead.
 func (*GetParametersRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{42}
+	return file_weir_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetParametersRequest) GetAccount() string {
@@ -3394,7 +3632,7 @@ type GetParametersResponse struct {
 
 func (x *GetParametersResponse) Reset() {
 	*x = GetParametersResponse{}
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3406,7 +3644,7 @@ func (x *GetParametersResponse) String() string {
 func (*GetParametersResponse) ProtoMessage() {}
 
 func (x *GetParametersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3419,7 +3657,7 @@ func (x *GetParametersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetParametersResponse.ProtoReflect.Descriptor instead.
 func (*GetParametersResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{43}
+	return file_weir_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetParametersResponse) GetAccount() string {
@@ -3475,7 +3713,7 @@ type CampaignParameters struct {
 
 func (x *CampaignParameters) Reset() {
 	*x = CampaignParameters{}
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3725,7 @@ func (x *CampaignParameters) String() string {
 func (*CampaignParameters) ProtoMessage() {}
 
 func (x *CampaignParameters) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3738,7 @@ func (x *CampaignParameters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignParameters.ProtoReflect.Descriptor instead.
 func (*CampaignParameters) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{44}
+	return file_weir_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CampaignParameters) GetId() string {
@@ -3581,7 +3819,7 @@ type DatasetChoice struct {
 
 func (x *DatasetChoice) Reset() {
 	*x = DatasetChoice{}
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3831,7 @@ func (x *DatasetChoice) String() string {
 func (*DatasetChoice) ProtoMessage() {}
 
 func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3844,7 @@ func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatasetChoice.ProtoReflect.Descriptor instead.
 func (*DatasetChoice) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{45}
+	return file_weir_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DatasetChoice) GetShard() int32 {
@@ -3676,7 +3914,7 @@ type OriginTime struct {
 
 func (x *OriginTime) Reset() {
 	*x = OriginTime{}
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3688,7 +3926,7 @@ func (x *OriginTime) String() string {
 func (*OriginTime) ProtoMessage() {}
 
 func (x *OriginTime) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3701,7 +3939,7 @@ func (x *OriginTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginTime.ProtoReflect.Descriptor instead.
 func (*OriginTime) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{46}
+	return file_weir_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *OriginTime) GetDc() string {
@@ -3728,7 +3966,7 @@ type ListDatasetsRequest struct {
 
 func (x *ListDatasetsRequest) Reset() {
 	*x = ListDatasetsRequest{}
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3740,7 +3978,7 @@ func (x *ListDatasetsRequest) String() string {
 func (*ListDatasetsRequest) ProtoMessage() {}
 
 func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3753,7 +3991,7 @@ func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsRequest.ProtoReflect.Descriptor instead.
 func (*ListDatasetsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{47}
+	return file_weir_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ListDatasetsRequest) GetAccount() string {
@@ -3780,7 +4018,7 @@ type ListDatasetsResponse struct {
 
 func (x *ListDatasetsResponse) Reset() {
 	*x = ListDatasetsResponse{}
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3792,7 +4030,7 @@ func (x *ListDatasetsResponse) String() string {
 func (*ListDatasetsResponse) ProtoMessage() {}
 
 func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3805,7 +4043,7 @@ func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsResponse.ProtoReflect.Descriptor instead.
 func (*ListDatasetsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{48}
+	return file_weir_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListDatasetsResponse) GetShards() []*ShardDatasets {
@@ -3832,7 +4070,7 @@ type ShardDatasets struct {
 
 func (x *ShardDatasets) Reset() {
 	*x = ShardDatasets{}
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3844,7 +4082,7 @@ func (x *ShardDatasets) String() string {
 func (*ShardDatasets) ProtoMessage() {}
 
 func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3857,7 +4095,7 @@ func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDatasets.ProtoReflect.Descriptor instead.
 func (*ShardDatasets) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{49}
+	return file_weir_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ShardDatasets) GetChoice() *DatasetChoice {
@@ -3899,7 +4137,7 @@ type Dataset struct {
 
 func (x *Dataset) Reset() {
 	*x = Dataset{}
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3911,7 +4149,7 @@ func (x *Dataset) String() string {
 func (*Dataset) ProtoMessage() {}
 
 func (x *Dataset) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3924,7 +4162,7 @@ func (x *Dataset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dataset.ProtoReflect.Descriptor instead.
 func (*Dataset) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{50}
+	return file_weir_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Dataset) GetDc() string {
@@ -4033,7 +4271,7 @@ type ListHealthRequest struct {
 
 func (x *ListHealthRequest) Reset() {
 	*x = ListHealthRequest{}
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4045,7 +4283,7 @@ func (x *ListHealthRequest) String() string {
 func (*ListHealthRequest) ProtoMessage() {}
 
 func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4058,7 +4296,7 @@ func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthRequest.ProtoReflect.Descriptor instead.
 func (*ListHealthRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{51}
+	return file_weir_proto_rawDescGZIP(), []int{54}
 }
 
 type ListHealthResponse struct {
@@ -4071,7 +4309,7 @@ type ListHealthResponse struct {
 
 func (x *ListHealthResponse) Reset() {
 	*x = ListHealthResponse{}
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4083,7 +4321,7 @@ func (x *ListHealthResponse) String() string {
 func (*ListHealthResponse) ProtoMessage() {}
 
 func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4096,7 +4334,7 @@ func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthResponse.ProtoReflect.Descriptor instead.
 func (*ListHealthResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{52}
+	return file_weir_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ListHealthResponse) GetShards() []*ShardHealth {
@@ -4125,7 +4363,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4137,7 +4375,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4150,7 +4388,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{53}
+	return file_weir_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Gap) GetPartition() int32 {
@@ -4196,7 +4434,7 @@ type ShardHealth struct {
 
 func (x *ShardHealth) Reset() {
 	*x = ShardHealth{}
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4208,7 +4446,7 @@ func (x *ShardHealth) String() string {
 func (*ShardHealth) ProtoMessage() {}
 
 func (x *ShardHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4221,7 +4459,7 @@ func (x *ShardHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardHealth.ProtoReflect.Descriptor instead.
 func (*ShardHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{54}
+	return file_weir_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ShardHealth) GetWriterDc() string {
@@ -4339,7 +4577,7 @@ type OriginHealth struct {
 
 func (x *OriginHealth) Reset() {
 	*x = OriginHealth{}
-	mi := &file_weir_proto_msgTypes[55]
+	mi := &file_weir_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4351,7 +4589,7 @@ func (x *OriginHealth) String() string {
 func (*OriginHealth) ProtoMessage() {}
 
 func (x *OriginHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[55]
+	mi := &file_weir_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4364,7 +4602,7 @@ func (x *OriginHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginHealth.ProtoReflect.Descriptor instead.
 func (*OriginHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{55}
+	return file_weir_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *OriginHealth) GetDc() string {
@@ -4431,7 +4669,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_weir_proto_msgTypes[56]
+	mi := &file_weir_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4443,7 +4681,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[56]
+	mi := &file_weir_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4456,7 +4694,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{56}
+	return file_weir_proto_rawDescGZIP(), []int{59}
 }
 
 // GetClusterResponse has dc, dcs, topics, partitions and generation of the spend counter. All are
@@ -4478,7 +4716,7 @@ type GetClusterResponse struct {
 
 func (x *GetClusterResponse) Reset() {
 	*x = GetClusterResponse{}
-	mi := &file_weir_proto_msgTypes[57]
+	mi := &file_weir_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4490,7 +4728,7 @@ func (x *GetClusterResponse) String() string {
 func (*GetClusterResponse) ProtoMessage() {}
 
 func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[57]
+	mi := &file_weir_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4503,7 +4741,7 @@ func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterResponse.ProtoReflect.Descriptor instead.
 func (*GetClusterResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{57}
+	return file_weir_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *GetClusterResponse) GetBrokers() []string {
@@ -4584,7 +4822,7 @@ type LeaseSettings struct {
 
 func (x *LeaseSettings) Reset() {
 	*x = LeaseSettings{}
-	mi := &file_weir_proto_msgTypes[58]
+	mi := &file_weir_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4596,7 +4834,7 @@ func (x *LeaseSettings) String() string {
 func (*LeaseSettings) ProtoMessage() {}
 
 func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[58]
+	mi := &file_weir_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4609,7 +4847,7 @@ func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSettings.ProtoReflect.Descriptor instead.
 func (*LeaseSettings) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{58}
+	return file_weir_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *LeaseSettings) GetTable() string {
@@ -4657,7 +4895,7 @@ type CreateSavepointRequest struct {
 
 func (x *CreateSavepointRequest) Reset() {
 	*x = CreateSavepointRequest{}
-	mi := &file_weir_proto_msgTypes[59]
+	mi := &file_weir_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4669,7 +4907,7 @@ func (x *CreateSavepointRequest) String() string {
 func (*CreateSavepointRequest) ProtoMessage() {}
 
 func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[59]
+	mi := &file_weir_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4682,7 +4920,7 @@ func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointRequest.ProtoReflect.Descriptor instead.
 func (*CreateSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{59}
+	return file_weir_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *CreateSavepointRequest) GetName() string {
@@ -4713,7 +4951,7 @@ type CreateSavepointResponse struct {
 
 func (x *CreateSavepointResponse) Reset() {
 	*x = CreateSavepointResponse{}
-	mi := &file_weir_proto_msgTypes[60]
+	mi := &file_weir_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4725,7 +4963,7 @@ func (x *CreateSavepointResponse) String() string {
 func (*CreateSavepointResponse) ProtoMessage() {}
 
 func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[60]
+	mi := &file_weir_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4738,7 +4976,7 @@ func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointResponse.ProtoReflect.Descriptor instead.
 func (*CreateSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{60}
+	return file_weir_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *CreateSavepointResponse) GetApp() string {
@@ -4792,7 +5030,7 @@ type ListPartitionsRequest struct {
 
 func (x *ListPartitionsRequest) Reset() {
 	*x = ListPartitionsRequest{}
-	mi := &file_weir_proto_msgTypes[61]
+	mi := &file_weir_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4804,7 +5042,7 @@ func (x *ListPartitionsRequest) String() string {
 func (*ListPartitionsRequest) ProtoMessage() {}
 
 func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[61]
+	mi := &file_weir_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4817,7 +5055,7 @@ func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsRequest.ProtoReflect.Descriptor instead.
 func (*ListPartitionsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{61}
+	return file_weir_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ListPartitionsRequest) GetApp() string {
@@ -4837,7 +5075,7 @@ type ListPartitionsResponse struct {
 
 func (x *ListPartitionsResponse) Reset() {
 	*x = ListPartitionsResponse{}
-	mi := &file_weir_proto_msgTypes[62]
+	mi := &file_weir_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4849,7 +5087,7 @@ func (x *ListPartitionsResponse) String() string {
 func (*ListPartitionsResponse) ProtoMessage() {}
 
 func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[62]
+	mi := &file_weir_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4862,7 +5100,7 @@ func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsResponse.ProtoReflect.Descriptor instead.
 func (*ListPartitionsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{62}
+	return file_weir_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ListPartitionsResponse) GetPartitions() []*Partition {
@@ -4890,7 +5128,7 @@ type WaitingRole struct {
 
 func (x *WaitingRole) Reset() {
 	*x = WaitingRole{}
-	mi := &file_weir_proto_msgTypes[63]
+	mi := &file_weir_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4902,7 +5140,7 @@ func (x *WaitingRole) String() string {
 func (*WaitingRole) ProtoMessage() {}
 
 func (x *WaitingRole) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[63]
+	mi := &file_weir_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4915,7 +5153,7 @@ func (x *WaitingRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRole.ProtoReflect.Descriptor instead.
 func (*WaitingRole) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{63}
+	return file_weir_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *WaitingRole) GetInstance() string {
@@ -4958,7 +5196,7 @@ type Partition struct {
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_weir_proto_msgTypes[64]
+	mi := &file_weir_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4970,7 +5208,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[64]
+	mi := &file_weir_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4983,7 +5221,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{64}
+	return file_weir_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Partition) GetApp() string {
@@ -5109,7 +5347,7 @@ type PushStatus struct {
 
 func (x *PushStatus) Reset() {
 	*x = PushStatus{}
-	mi := &file_weir_proto_msgTypes[65]
+	mi := &file_weir_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5121,7 +5359,7 @@ func (x *PushStatus) String() string {
 func (*PushStatus) ProtoMessage() {}
 
 func (x *PushStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[65]
+	mi := &file_weir_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5134,7 +5372,7 @@ func (x *PushStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushStatus.ProtoReflect.Descriptor instead.
 func (*PushStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{65}
+	return file_weir_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *PushStatus) GetTarget() string {
@@ -5220,7 +5458,7 @@ type CopyStatus struct {
 
 func (x *CopyStatus) Reset() {
 	*x = CopyStatus{}
-	mi := &file_weir_proto_msgTypes[66]
+	mi := &file_weir_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5232,7 +5470,7 @@ func (x *CopyStatus) String() string {
 func (*CopyStatus) ProtoMessage() {}
 
 func (x *CopyStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[66]
+	mi := &file_weir_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5245,7 +5483,7 @@ func (x *CopyStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyStatus.ProtoReflect.Descriptor instead.
 func (*CopyStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{66}
+	return file_weir_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CopyStatus) GetDc() string {
@@ -5337,7 +5575,7 @@ type CopyResume struct {
 
 func (x *CopyResume) Reset() {
 	*x = CopyResume{}
-	mi := &file_weir_proto_msgTypes[67]
+	mi := &file_weir_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5349,7 +5587,7 @@ func (x *CopyResume) String() string {
 func (*CopyResume) ProtoMessage() {}
 
 func (x *CopyResume) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[67]
+	mi := &file_weir_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5362,7 +5600,7 @@ func (x *CopyResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResume.ProtoReflect.Descriptor instead.
 func (*CopyResume) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{67}
+	return file_weir_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CopyResume) GetNext() int64 {
@@ -5398,7 +5636,7 @@ type UnreadableInput struct {
 
 func (x *UnreadableInput) Reset() {
 	*x = UnreadableInput{}
-	mi := &file_weir_proto_msgTypes[68]
+	mi := &file_weir_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5410,7 +5648,7 @@ func (x *UnreadableInput) String() string {
 func (*UnreadableInput) ProtoMessage() {}
 
 func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[68]
+	mi := &file_weir_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5423,7 +5661,7 @@ func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreadableInput.ProtoReflect.Descriptor instead.
 func (*UnreadableInput) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{68}
+	return file_weir_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *UnreadableInput) GetTopic() string {
@@ -5458,7 +5696,7 @@ type AppNotRunning struct {
 
 func (x *AppNotRunning) Reset() {
 	*x = AppNotRunning{}
-	mi := &file_weir_proto_msgTypes[69]
+	mi := &file_weir_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5470,7 +5708,7 @@ func (x *AppNotRunning) String() string {
 func (*AppNotRunning) ProtoMessage() {}
 
 func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[69]
+	mi := &file_weir_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5483,7 +5721,7 @@ func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppNotRunning.ProtoReflect.Descriptor instead.
 func (*AppNotRunning) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{69}
+	return file_weir_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *AppNotRunning) GetApp() string {
@@ -5509,7 +5747,7 @@ type SkippedRange struct {
 
 func (x *SkippedRange) Reset() {
 	*x = SkippedRange{}
-	mi := &file_weir_proto_msgTypes[70]
+	mi := &file_weir_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5521,7 +5759,7 @@ func (x *SkippedRange) String() string {
 func (*SkippedRange) ProtoMessage() {}
 
 func (x *SkippedRange) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[70]
+	mi := &file_weir_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5534,7 +5772,7 @@ func (x *SkippedRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedRange.ProtoReflect.Descriptor instead.
 func (*SkippedRange) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{70}
+	return file_weir_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *SkippedRange) GetTopic() string {
@@ -5591,7 +5829,7 @@ type RestoreLeft struct {
 
 func (x *RestoreLeft) Reset() {
 	*x = RestoreLeft{}
-	mi := &file_weir_proto_msgTypes[71]
+	mi := &file_weir_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5603,7 +5841,7 @@ func (x *RestoreLeft) String() string {
 func (*RestoreLeft) ProtoMessage() {}
 
 func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[71]
+	mi := &file_weir_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5616,7 +5854,7 @@ func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreLeft.ProtoReflect.Descriptor instead.
 func (*RestoreLeft) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{71}
+	return file_weir_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *RestoreLeft) GetRecords() int64 {
@@ -5655,7 +5893,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_weir_proto_msgTypes[72]
+	mi := &file_weir_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5667,7 +5905,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[72]
+	mi := &file_weir_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5680,7 +5918,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{72}
+	return file_weir_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *GetStateRequest) GetApp() string {
@@ -5728,7 +5966,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_weir_proto_msgTypes[73]
+	mi := &file_weir_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5740,7 +5978,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[73]
+	mi := &file_weir_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5753,7 +5991,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{73}
+	return file_weir_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *GetStateResponse) GetEntry() *StateEntry {
@@ -5784,7 +6022,7 @@ type StateEntry struct {
 
 func (x *StateEntry) Reset() {
 	*x = StateEntry{}
-	mi := &file_weir_proto_msgTypes[74]
+	mi := &file_weir_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5796,7 +6034,7 @@ func (x *StateEntry) String() string {
 func (*StateEntry) ProtoMessage() {}
 
 func (x *StateEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[74]
+	mi := &file_weir_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5809,7 +6047,7 @@ func (x *StateEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
 func (*StateEntry) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{74}
+	return file_weir_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *StateEntry) GetPartition() int32 {
@@ -5871,7 +6109,7 @@ type ScanStateRequest struct {
 
 func (x *ScanStateRequest) Reset() {
 	*x = ScanStateRequest{}
-	mi := &file_weir_proto_msgTypes[75]
+	mi := &file_weir_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5883,7 +6121,7 @@ func (x *ScanStateRequest) String() string {
 func (*ScanStateRequest) ProtoMessage() {}
 
 func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[75]
+	mi := &file_weir_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5896,7 +6134,7 @@ func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
 func (*ScanStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{75}
+	return file_weir_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ScanStateRequest) GetApp() string {
@@ -5973,7 +6211,7 @@ type ScanStateResponse struct {
 
 func (x *ScanStateResponse) Reset() {
 	*x = ScanStateResponse{}
-	mi := &file_weir_proto_msgTypes[76]
+	mi := &file_weir_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5985,7 +6223,7 @@ func (x *ScanStateResponse) String() string {
 func (*ScanStateResponse) ProtoMessage() {}
 
 func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[76]
+	mi := &file_weir_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5998,7 +6236,7 @@ func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
 func (*ScanStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{76}
+	return file_weir_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ScanStateResponse) GetEntries() []*StateEntry {
@@ -6033,7 +6271,7 @@ type HashStateRequest struct {
 
 func (x *HashStateRequest) Reset() {
 	*x = HashStateRequest{}
-	mi := &file_weir_proto_msgTypes[77]
+	mi := &file_weir_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6045,7 +6283,7 @@ func (x *HashStateRequest) String() string {
 func (*HashStateRequest) ProtoMessage() {}
 
 func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[77]
+	mi := &file_weir_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6058,7 +6296,7 @@ func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
 func (*HashStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{77}
+	return file_weir_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *HashStateRequest) GetApp() string {
@@ -6091,7 +6329,7 @@ type HashStateResponse struct {
 
 func (x *HashStateResponse) Reset() {
 	*x = HashStateResponse{}
-	mi := &file_weir_proto_msgTypes[78]
+	mi := &file_weir_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6103,7 +6341,7 @@ func (x *HashStateResponse) String() string {
 func (*HashStateResponse) ProtoMessage() {}
 
 func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[78]
+	mi := &file_weir_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6116,7 +6354,7 @@ func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
 func (*HashStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{78}
+	return file_weir_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *HashStateResponse) GetPartitions() []*PartitionHash {
@@ -6136,7 +6374,7 @@ type PartitionHash struct {
 
 func (x *PartitionHash) Reset() {
 	*x = PartitionHash{}
-	mi := &file_weir_proto_msgTypes[79]
+	mi := &file_weir_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6148,7 +6386,7 @@ func (x *PartitionHash) String() string {
 func (*PartitionHash) ProtoMessage() {}
 
 func (x *PartitionHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[79]
+	mi := &file_weir_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6161,7 +6399,7 @@ func (x *PartitionHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
 func (*PartitionHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{79}
+	return file_weir_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *PartitionHash) GetAsOf() *AsOf {
@@ -6191,7 +6429,7 @@ type TableHash struct {
 
 func (x *TableHash) Reset() {
 	*x = TableHash{}
-	mi := &file_weir_proto_msgTypes[80]
+	mi := &file_weir_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6203,7 +6441,7 @@ func (x *TableHash) String() string {
 func (*TableHash) ProtoMessage() {}
 
 func (x *TableHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[80]
+	mi := &file_weir_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6216,7 +6454,7 @@ func (x *TableHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
 func (*TableHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{80}
+	return file_weir_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *TableHash) GetTable() uint32 {
@@ -6420,7 +6658,7 @@ const file_weir_proto_rawDesc = "" +
 	"\x06shared\x18\x10 \x03(\v2\x14.weir.v1.PacedBudgetR\x06shared\x12\x1d\n" +
 	"\n" +
 	"other_days\x18\x12 \x03(\tR\totherDays\x12\x16\n" +
-	"\x06unread\x18\x11 \x01(\bR\x06unread\"\x8a\x04\n" +
+	"\x06unread\x18\x11 \x01(\bR\x06unread\"\xc1\x04\n" +
 	"\vPacedBudget\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -6441,7 +6679,8 @@ const file_weir_proto_rawDesc = "" +
 	"\vnext_flight\x18\r \x01(\tR\n" +
 	"nextFlight\x12(\n" +
 	"\x04arms\x18\x0e \x03(\v2\x14.weir.v1.PacedBudgetR\x04arms\x12&\n" +
-	"\x0flimited_by_kind\x18\x0f \x01(\tR\rlimitedByKindB\x13\n" +
+	"\x0flimited_by_kind\x18\x0f \x01(\tR\rlimitedByKind\x125\n" +
+	"\boverride\x18\x10 \x01(\v2\x19.weir.v1.CampaignOverrideR\boverrideB\x13\n" +
 	"\x11_allowance_micros\"\xd4\x01\n" +
 	"\fPacingCounts\x12\x1c\n" +
 	"\tcampaigns\x18\x01 \x01(\x03R\tcampaigns\x12\x12\n" +
@@ -6497,10 +6736,29 @@ const file_weir_proto_rawDesc = "" +
 	"\x03who\x18\x04 \x01(\tR\x03who\x12\x10\n" +
 	"\x03why\x18\x05 \x01(\tR\x03why\"M\n" +
 	"\x16OverrideLeaderResponse\x123\n" +
-	"\boverride\x18\x01 \x01(\v2\x17.weir.v1.LeaderOverrideR\boverride\"\x16\n" +
-	"\x14ListOverridesRequest\"J\n" +
+	"\boverride\x18\x01 \x01(\v2\x17.weir.v1.LeaderOverrideR\boverride\"\xb6\x01\n" +
+	"\x17OverrideCampaignRequest\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\x12 \n" +
+	"\vprobability\x18\x03 \x01(\x01R\vprobability\x12\x1f\n" +
+	"\vduration_ms\x18\x04 \x01(\x03R\n" +
+	"durationMs\x12\x10\n" +
+	"\x03who\x18\x05 \x01(\tR\x03who\x12\x10\n" +
+	"\x03why\x18\x06 \x01(\tR\x03why\"Q\n" +
+	"\x18OverrideCampaignResponse\x125\n" +
+	"\boverride\x18\x01 \x01(\v2\x19.weir.v1.CampaignOverrideR\boverride\"\xbe\x01\n" +
+	"\x10CampaignOverride\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\x12 \n" +
+	"\vprobability\x18\x03 \x01(\x01R\vprobability\x12\x10\n" +
+	"\x03who\x18\x04 \x01(\tR\x03who\x12\x10\n" +
+	"\x03why\x18\x05 \x01(\tR\x03why\x12\x13\n" +
+	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12\x19\n" +
+	"\buntil_ms\x18\a \x01(\x03R\auntilMs\"\x16\n" +
+	"\x14ListOverridesRequest\"\x83\x01\n" +
 	"\x15ListOverridesResponse\x121\n" +
-	"\aleaders\x18\x01 \x03(\v2\x17.weir.v1.LeaderOverrideR\aleaders\"\x92\x01\n" +
+	"\aleaders\x18\x01 \x03(\v2\x17.weir.v1.LeaderOverrideR\aleaders\x127\n" +
+	"\tcampaigns\x18\x02 \x03(\v2\x19.weir.v1.CampaignOverrideR\tcampaigns\"\x92\x01\n" +
 	"\x0eLeaderOverride\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x10\n" +
@@ -6860,13 +7118,14 @@ const file_weir_proto_rawDesc = "" +
 	"SetBudgets\x12\x1a.weir.v1.SetBudgetsRequest\x1a\x1b.weir.v1.SetBudgetsResponse\x12J\n" +
 	"\n" +
 	"GetBudgets\x12\x1a.weir.v1.GetBudgetsRequest\x1a\x1b.weir.v1.GetBudgetsResponse\"\x03\x90\x02\x01\x12M\n" +
-	"\vListBudgets\x12\x1b.weir.v1.ListBudgetsRequest\x1a\x1c.weir.v1.ListBudgetsResponse\"\x03\x90\x02\x012\xa7\x03\n" +
+	"\vListBudgets\x12\x1b.weir.v1.ListBudgetsRequest\x1a\x1c.weir.v1.ListBudgetsResponse\"\x03\x90\x02\x012\x80\x04\n" +
 	"\rPacingService\x12G\n" +
 	"\tGetPacing\x12\x19.weir.v1.GetPacingRequest\x1a\x1a.weir.v1.GetPacingResponse\"\x03\x90\x02\x01\x12J\n" +
 	"\n" +
 	"ListPacing\x12\x1a.weir.v1.ListPacingRequest\x1a\x1b.weir.v1.ListPacingResponse\"\x03\x90\x02\x01\x12Y\n" +
 	"\x0fGetPacingStatus\x12\x1f.weir.v1.GetPacingStatusRequest\x1a .weir.v1.GetPacingStatusResponse\"\x03\x90\x02\x01\x12Q\n" +
-	"\x0eOverrideLeader\x12\x1e.weir.v1.OverrideLeaderRequest\x1a\x1f.weir.v1.OverrideLeaderResponse\x12S\n" +
+	"\x0eOverrideLeader\x12\x1e.weir.v1.OverrideLeaderRequest\x1a\x1f.weir.v1.OverrideLeaderResponse\x12W\n" +
+	"\x10OverrideCampaign\x12 .weir.v1.OverrideCampaignRequest\x1a!.weir.v1.OverrideCampaignResponse\x12S\n" +
 	"\rListOverrides\x12\x1d.weir.v1.ListOverridesRequest\x1a\x1e.weir.v1.ListOverridesResponse\"\x03\x90\x02\x012\x8a\x02\n" +
 	"\x0eClusterService\x12J\n" +
 	"\n" +
@@ -6890,216 +7149,224 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 89)
 var file_weir_proto_goTypes = []any{
-	(*GetSpendRequest)(nil),         // 0: weir.v1.GetSpendRequest
-	(*GetSpendResponse)(nil),        // 1: weir.v1.GetSpendResponse
-	(*PollSpendRequest)(nil),        // 2: weir.v1.PollSpendRequest
-	(*PollSpendResponse)(nil),       // 3: weir.v1.PollSpendResponse
-	(*ListSpendRequest)(nil),        // 4: weir.v1.ListSpendRequest
-	(*ListSpendResponse)(nil),       // 5: weir.v1.ListSpendResponse
-	(*SpendRow)(nil),                // 6: weir.v1.SpendRow
-	(*ListAdjustmentsRequest)(nil),  // 7: weir.v1.ListAdjustmentsRequest
-	(*ListAdjustmentsResponse)(nil), // 8: weir.v1.ListAdjustmentsResponse
-	(*Adjustment)(nil),              // 9: weir.v1.Adjustment
-	(*SetBudgetsRequest)(nil),       // 10: weir.v1.SetBudgetsRequest
-	(*SetBudgetsResponse)(nil),      // 11: weir.v1.SetBudgetsResponse
-	(*BudgetResult)(nil),            // 12: weir.v1.BudgetResult
-	(*GetBudgetsRequest)(nil),       // 13: weir.v1.GetBudgetsRequest
-	(*GetBudgetsResponse)(nil),      // 14: weir.v1.GetBudgetsResponse
-	(*BudgetVersion)(nil),           // 15: weir.v1.BudgetVersion
-	(*ListBudgetsRequest)(nil),      // 16: weir.v1.ListBudgetsRequest
-	(*ListBudgetsResponse)(nil),     // 17: weir.v1.ListBudgetsResponse
-	(*GetPacingRequest)(nil),        // 18: weir.v1.GetPacingRequest
-	(*GetPacingResponse)(nil),       // 19: weir.v1.GetPacingResponse
-	(*AccountPacing)(nil),           // 20: weir.v1.AccountPacing
-	(*PacedBudget)(nil),             // 21: weir.v1.PacedBudget
-	(*PacingCounts)(nil),            // 22: weir.v1.PacingCounts
-	(*ListPacingRequest)(nil),       // 23: weir.v1.ListPacingRequest
-	(*ListPacingResponse)(nil),      // 24: weir.v1.ListPacingResponse
-	(*GetPacingStatusRequest)(nil),  // 25: weir.v1.GetPacingStatusRequest
-	(*GetPacingStatusResponse)(nil), // 26: weir.v1.GetPacingStatusResponse
-	(*PacingShard)(nil),             // 27: weir.v1.PacingShard
-	(*OverrideLeaderRequest)(nil),   // 28: weir.v1.OverrideLeaderRequest
-	(*OverrideLeaderResponse)(nil),  // 29: weir.v1.OverrideLeaderResponse
-	(*ListOverridesRequest)(nil),    // 30: weir.v1.ListOverridesRequest
-	(*ListOverridesResponse)(nil),   // 31: weir.v1.ListOverridesResponse
-	(*LeaderOverride)(nil),          // 32: weir.v1.LeaderOverride
-	(*TopSpendRequest)(nil),         // 33: weir.v1.TopSpendRequest
-	(*TopSpendResponse)(nil),        // 34: weir.v1.TopSpendResponse
-	(*CurrencyTotal)(nil),           // 35: weir.v1.CurrencyTotal
-	(*DaySpend)(nil),                // 36: weir.v1.DaySpend
-	(*DcSpend)(nil),                 // 37: weir.v1.DcSpend
-	(*AsOf)(nil),                    // 38: weir.v1.AsOf
-	(*ServedBy)(nil),                // 39: weir.v1.ServedBy
-	(*GetAccountRequest)(nil),       // 40: weir.v1.GetAccountRequest
-	(*GetAccountResponse)(nil),      // 41: weir.v1.GetAccountResponse
-	(*GetParametersRequest)(nil),    // 42: weir.v1.GetParametersRequest
-	(*GetParametersResponse)(nil),   // 43: weir.v1.GetParametersResponse
-	(*CampaignParameters)(nil),      // 44: weir.v1.CampaignParameters
-	(*DatasetChoice)(nil),           // 45: weir.v1.DatasetChoice
-	(*OriginTime)(nil),              // 46: weir.v1.OriginTime
-	(*ListDatasetsRequest)(nil),     // 47: weir.v1.ListDatasetsRequest
-	(*ListDatasetsResponse)(nil),    // 48: weir.v1.ListDatasetsResponse
-	(*ShardDatasets)(nil),           // 49: weir.v1.ShardDatasets
-	(*Dataset)(nil),                 // 50: weir.v1.Dataset
-	(*ListHealthRequest)(nil),       // 51: weir.v1.ListHealthRequest
-	(*ListHealthResponse)(nil),      // 52: weir.v1.ListHealthResponse
-	(*Gap)(nil),                     // 53: weir.v1.Gap
-	(*ShardHealth)(nil),             // 54: weir.v1.ShardHealth
-	(*OriginHealth)(nil),            // 55: weir.v1.OriginHealth
-	(*GetClusterRequest)(nil),       // 56: weir.v1.GetClusterRequest
-	(*GetClusterResponse)(nil),      // 57: weir.v1.GetClusterResponse
-	(*LeaseSettings)(nil),           // 58: weir.v1.LeaseSettings
-	(*CreateSavepointRequest)(nil),  // 59: weir.v1.CreateSavepointRequest
-	(*CreateSavepointResponse)(nil), // 60: weir.v1.CreateSavepointResponse
-	(*ListPartitionsRequest)(nil),   // 61: weir.v1.ListPartitionsRequest
-	(*ListPartitionsResponse)(nil),  // 62: weir.v1.ListPartitionsResponse
-	(*WaitingRole)(nil),             // 63: weir.v1.WaitingRole
-	(*Partition)(nil),               // 64: weir.v1.Partition
-	(*PushStatus)(nil),              // 65: weir.v1.PushStatus
-	(*CopyStatus)(nil),              // 66: weir.v1.CopyStatus
-	(*CopyResume)(nil),              // 67: weir.v1.CopyResume
-	(*UnreadableInput)(nil),         // 68: weir.v1.UnreadableInput
-	(*AppNotRunning)(nil),           // 69: weir.v1.AppNotRunning
-	(*SkippedRange)(nil),            // 70: weir.v1.SkippedRange
-	(*RestoreLeft)(nil),             // 71: weir.v1.RestoreLeft
-	(*GetStateRequest)(nil),         // 72: weir.v1.GetStateRequest
-	(*GetStateResponse)(nil),        // 73: weir.v1.GetStateResponse
-	(*StateEntry)(nil),              // 74: weir.v1.StateEntry
-	(*ScanStateRequest)(nil),        // 75: weir.v1.ScanStateRequest
-	(*ScanStateResponse)(nil),       // 76: weir.v1.ScanStateResponse
-	(*HashStateRequest)(nil),        // 77: weir.v1.HashStateRequest
-	(*HashStateResponse)(nil),       // 78: weir.v1.HashStateResponse
-	(*PartitionHash)(nil),           // 79: weir.v1.PartitionHash
-	(*TableHash)(nil),               // 80: weir.v1.TableHash
-	nil,                             // 81: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                             // 82: weir.v1.PacingCounts.ReasonsEntry
-	nil,                             // 83: weir.v1.PacingShard.SharedReasonsEntry
-	nil,                             // 84: weir.v1.AsOf.NextOffsetsEntry
-	nil,                             // 85: weir.v1.Partition.NextOffsetsEntry
-	(*structpb.Struct)(nil),         // 86: google.protobuf.Struct
+	(*GetSpendRequest)(nil),          // 0: weir.v1.GetSpendRequest
+	(*GetSpendResponse)(nil),         // 1: weir.v1.GetSpendResponse
+	(*PollSpendRequest)(nil),         // 2: weir.v1.PollSpendRequest
+	(*PollSpendResponse)(nil),        // 3: weir.v1.PollSpendResponse
+	(*ListSpendRequest)(nil),         // 4: weir.v1.ListSpendRequest
+	(*ListSpendResponse)(nil),        // 5: weir.v1.ListSpendResponse
+	(*SpendRow)(nil),                 // 6: weir.v1.SpendRow
+	(*ListAdjustmentsRequest)(nil),   // 7: weir.v1.ListAdjustmentsRequest
+	(*ListAdjustmentsResponse)(nil),  // 8: weir.v1.ListAdjustmentsResponse
+	(*Adjustment)(nil),               // 9: weir.v1.Adjustment
+	(*SetBudgetsRequest)(nil),        // 10: weir.v1.SetBudgetsRequest
+	(*SetBudgetsResponse)(nil),       // 11: weir.v1.SetBudgetsResponse
+	(*BudgetResult)(nil),             // 12: weir.v1.BudgetResult
+	(*GetBudgetsRequest)(nil),        // 13: weir.v1.GetBudgetsRequest
+	(*GetBudgetsResponse)(nil),       // 14: weir.v1.GetBudgetsResponse
+	(*BudgetVersion)(nil),            // 15: weir.v1.BudgetVersion
+	(*ListBudgetsRequest)(nil),       // 16: weir.v1.ListBudgetsRequest
+	(*ListBudgetsResponse)(nil),      // 17: weir.v1.ListBudgetsResponse
+	(*GetPacingRequest)(nil),         // 18: weir.v1.GetPacingRequest
+	(*GetPacingResponse)(nil),        // 19: weir.v1.GetPacingResponse
+	(*AccountPacing)(nil),            // 20: weir.v1.AccountPacing
+	(*PacedBudget)(nil),              // 21: weir.v1.PacedBudget
+	(*PacingCounts)(nil),             // 22: weir.v1.PacingCounts
+	(*ListPacingRequest)(nil),        // 23: weir.v1.ListPacingRequest
+	(*ListPacingResponse)(nil),       // 24: weir.v1.ListPacingResponse
+	(*GetPacingStatusRequest)(nil),   // 25: weir.v1.GetPacingStatusRequest
+	(*GetPacingStatusResponse)(nil),  // 26: weir.v1.GetPacingStatusResponse
+	(*PacingShard)(nil),              // 27: weir.v1.PacingShard
+	(*OverrideLeaderRequest)(nil),    // 28: weir.v1.OverrideLeaderRequest
+	(*OverrideLeaderResponse)(nil),   // 29: weir.v1.OverrideLeaderResponse
+	(*OverrideCampaignRequest)(nil),  // 30: weir.v1.OverrideCampaignRequest
+	(*OverrideCampaignResponse)(nil), // 31: weir.v1.OverrideCampaignResponse
+	(*CampaignOverride)(nil),         // 32: weir.v1.CampaignOverride
+	(*ListOverridesRequest)(nil),     // 33: weir.v1.ListOverridesRequest
+	(*ListOverridesResponse)(nil),    // 34: weir.v1.ListOverridesResponse
+	(*LeaderOverride)(nil),           // 35: weir.v1.LeaderOverride
+	(*TopSpendRequest)(nil),          // 36: weir.v1.TopSpendRequest
+	(*TopSpendResponse)(nil),         // 37: weir.v1.TopSpendResponse
+	(*CurrencyTotal)(nil),            // 38: weir.v1.CurrencyTotal
+	(*DaySpend)(nil),                 // 39: weir.v1.DaySpend
+	(*DcSpend)(nil),                  // 40: weir.v1.DcSpend
+	(*AsOf)(nil),                     // 41: weir.v1.AsOf
+	(*ServedBy)(nil),                 // 42: weir.v1.ServedBy
+	(*GetAccountRequest)(nil),        // 43: weir.v1.GetAccountRequest
+	(*GetAccountResponse)(nil),       // 44: weir.v1.GetAccountResponse
+	(*GetParametersRequest)(nil),     // 45: weir.v1.GetParametersRequest
+	(*GetParametersResponse)(nil),    // 46: weir.v1.GetParametersResponse
+	(*CampaignParameters)(nil),       // 47: weir.v1.CampaignParameters
+	(*DatasetChoice)(nil),            // 48: weir.v1.DatasetChoice
+	(*OriginTime)(nil),               // 49: weir.v1.OriginTime
+	(*ListDatasetsRequest)(nil),      // 50: weir.v1.ListDatasetsRequest
+	(*ListDatasetsResponse)(nil),     // 51: weir.v1.ListDatasetsResponse
+	(*ShardDatasets)(nil),            // 52: weir.v1.ShardDatasets
+	(*Dataset)(nil),                  // 53: weir.v1.Dataset
+	(*ListHealthRequest)(nil),        // 54: weir.v1.ListHealthRequest
+	(*ListHealthResponse)(nil),       // 55: weir.v1.ListHealthResponse
+	(*Gap)(nil),                      // 56: weir.v1.Gap
+	(*ShardHealth)(nil),              // 57: weir.v1.ShardHealth
+	(*OriginHealth)(nil),             // 58: weir.v1.OriginHealth
+	(*GetClusterRequest)(nil),        // 59: weir.v1.GetClusterRequest
+	(*GetClusterResponse)(nil),       // 60: weir.v1.GetClusterResponse
+	(*LeaseSettings)(nil),            // 61: weir.v1.LeaseSettings
+	(*CreateSavepointRequest)(nil),   // 62: weir.v1.CreateSavepointRequest
+	(*CreateSavepointResponse)(nil),  // 63: weir.v1.CreateSavepointResponse
+	(*ListPartitionsRequest)(nil),    // 64: weir.v1.ListPartitionsRequest
+	(*ListPartitionsResponse)(nil),   // 65: weir.v1.ListPartitionsResponse
+	(*WaitingRole)(nil),              // 66: weir.v1.WaitingRole
+	(*Partition)(nil),                // 67: weir.v1.Partition
+	(*PushStatus)(nil),               // 68: weir.v1.PushStatus
+	(*CopyStatus)(nil),               // 69: weir.v1.CopyStatus
+	(*CopyResume)(nil),               // 70: weir.v1.CopyResume
+	(*UnreadableInput)(nil),          // 71: weir.v1.UnreadableInput
+	(*AppNotRunning)(nil),            // 72: weir.v1.AppNotRunning
+	(*SkippedRange)(nil),             // 73: weir.v1.SkippedRange
+	(*RestoreLeft)(nil),              // 74: weir.v1.RestoreLeft
+	(*GetStateRequest)(nil),          // 75: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),         // 76: weir.v1.GetStateResponse
+	(*StateEntry)(nil),               // 77: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),         // 78: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),        // 79: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),         // 80: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),        // 81: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),            // 82: weir.v1.PartitionHash
+	(*TableHash)(nil),                // 83: weir.v1.TableHash
+	nil,                              // 84: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                              // 85: weir.v1.PacingCounts.ReasonsEntry
+	nil,                              // 86: weir.v1.PacingShard.SharedReasonsEntry
+	nil,                              // 87: weir.v1.AsOf.NextOffsetsEntry
+	nil,                              // 88: weir.v1.Partition.NextOffsetsEntry
+	(*structpb.Struct)(nil),          // 89: google.protobuf.Struct
 }
 var file_weir_proto_depIdxs = []int32{
-	38, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
-	36, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	81, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
-	37, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
-	45, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
+	41, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
+	39, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
+	84, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	40, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
+	48, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
 	0,  // 5: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
 	1,  // 6: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
 	6,  // 7: weir.v1.ListSpendResponse.rows:type_name -> weir.v1.SpendRow
-	38, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
+	41, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
 	9,  // 9: weir.v1.ListAdjustmentsResponse.adjustments:type_name -> weir.v1.Adjustment
-	38, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
-	86, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
+	41, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
+	89, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
 	12, // 12: weir.v1.SetBudgetsResponse.results:type_name -> weir.v1.BudgetResult
 	15, // 13: weir.v1.GetBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
-	38, // 14: weir.v1.GetBudgetsResponse.as_of:type_name -> weir.v1.AsOf
-	86, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
+	41, // 14: weir.v1.GetBudgetsResponse.as_of:type_name -> weir.v1.AsOf
+	89, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
 	15, // 16: weir.v1.ListBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
 	20, // 17: weir.v1.GetPacingResponse.pacing:type_name -> weir.v1.AccountPacing
-	38, // 18: weir.v1.GetPacingResponse.as_of:type_name -> weir.v1.AsOf
+	41, // 18: weir.v1.GetPacingResponse.as_of:type_name -> weir.v1.AsOf
 	22, // 19: weir.v1.AccountPacing.counts:type_name -> weir.v1.PacingCounts
 	21, // 20: weir.v1.AccountPacing.campaigns:type_name -> weir.v1.PacedBudget
 	21, // 21: weir.v1.AccountPacing.shared:type_name -> weir.v1.PacedBudget
 	21, // 22: weir.v1.PacedBudget.arms:type_name -> weir.v1.PacedBudget
-	82, // 23: weir.v1.PacingCounts.reasons:type_name -> weir.v1.PacingCounts.ReasonsEntry
-	20, // 24: weir.v1.ListPacingResponse.accounts:type_name -> weir.v1.AccountPacing
-	27, // 25: weir.v1.GetPacingStatusResponse.shards:type_name -> weir.v1.PacingShard
-	53, // 26: weir.v1.GetPacingStatusResponse.gaps:type_name -> weir.v1.Gap
-	22, // 27: weir.v1.PacingShard.counts:type_name -> weir.v1.PacingCounts
-	38, // 28: weir.v1.PacingShard.as_of:type_name -> weir.v1.AsOf
-	83, // 29: weir.v1.PacingShard.shared_reasons:type_name -> weir.v1.PacingShard.SharedReasonsEntry
-	32, // 30: weir.v1.PacingShard.override:type_name -> weir.v1.LeaderOverride
-	32, // 31: weir.v1.OverrideLeaderResponse.override:type_name -> weir.v1.LeaderOverride
-	32, // 32: weir.v1.ListOverridesResponse.leaders:type_name -> weir.v1.LeaderOverride
-	6,  // 33: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
-	38, // 34: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
-	35, // 35: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
-	84, // 36: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
-	39, // 37: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
-	45, // 38: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
-	6,  // 39: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
-	6,  // 40: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
-	44, // 41: weir.v1.GetParametersResponse.campaigns:type_name -> weir.v1.CampaignParameters
-	44, // 42: weir.v1.CampaignParameters.arms:type_name -> weir.v1.CampaignParameters
-	46, // 43: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
-	49, // 44: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
-	45, // 45: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
-	50, // 46: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
-	6,  // 47: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
-	54, // 48: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
-	53, // 49: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
-	55, // 50: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
-	58, // 51: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
-	64, // 52: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	63, // 53: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
-	85, // 54: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	71, // 55: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	70, // 56: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
-	68, // 57: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
-	66, // 58: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
-	65, // 59: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
-	67, // 60: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
-	74, // 61: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	38, // 62: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	74, // 63: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	38, // 64: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	79, // 65: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	38, // 66: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	80, // 67: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 68: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	2,  // 69: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
-	4,  // 70: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
-	33, // 71: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
-	51, // 72: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	40, // 73: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
-	47, // 74: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
-	42, // 75: weir.v1.SpendCacheService.GetParameters:input_type -> weir.v1.GetParametersRequest
-	7,  // 76: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
-	10, // 77: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
-	13, // 78: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
-	16, // 79: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
-	18, // 80: weir.v1.PacingService.GetPacing:input_type -> weir.v1.GetPacingRequest
-	23, // 81: weir.v1.PacingService.ListPacing:input_type -> weir.v1.ListPacingRequest
-	25, // 82: weir.v1.PacingService.GetPacingStatus:input_type -> weir.v1.GetPacingStatusRequest
-	28, // 83: weir.v1.PacingService.OverrideLeader:input_type -> weir.v1.OverrideLeaderRequest
-	30, // 84: weir.v1.PacingService.ListOverrides:input_type -> weir.v1.ListOverridesRequest
-	56, // 85: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	59, // 86: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	61, // 87: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	72, // 88: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	75, // 89: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	77, // 90: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 91: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	3,  // 92: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
-	5,  // 93: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
-	34, // 94: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
-	52, // 95: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	41, // 96: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
-	48, // 97: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
-	43, // 98: weir.v1.SpendCacheService.GetParameters:output_type -> weir.v1.GetParametersResponse
-	8,  // 99: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
-	11, // 100: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
-	14, // 101: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
-	17, // 102: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
-	19, // 103: weir.v1.PacingService.GetPacing:output_type -> weir.v1.GetPacingResponse
-	24, // 104: weir.v1.PacingService.ListPacing:output_type -> weir.v1.ListPacingResponse
-	26, // 105: weir.v1.PacingService.GetPacingStatus:output_type -> weir.v1.GetPacingStatusResponse
-	29, // 106: weir.v1.PacingService.OverrideLeader:output_type -> weir.v1.OverrideLeaderResponse
-	31, // 107: weir.v1.PacingService.ListOverrides:output_type -> weir.v1.ListOverridesResponse
-	57, // 108: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	60, // 109: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	62, // 110: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	73, // 111: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	76, // 112: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	78, // 113: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	91, // [91:114] is the sub-list for method output_type
-	68, // [68:91] is the sub-list for method input_type
-	68, // [68:68] is the sub-list for extension type_name
-	68, // [68:68] is the sub-list for extension extendee
-	0,  // [0:68] is the sub-list for field type_name
+	32, // 23: weir.v1.PacedBudget.override:type_name -> weir.v1.CampaignOverride
+	85, // 24: weir.v1.PacingCounts.reasons:type_name -> weir.v1.PacingCounts.ReasonsEntry
+	20, // 25: weir.v1.ListPacingResponse.accounts:type_name -> weir.v1.AccountPacing
+	27, // 26: weir.v1.GetPacingStatusResponse.shards:type_name -> weir.v1.PacingShard
+	56, // 27: weir.v1.GetPacingStatusResponse.gaps:type_name -> weir.v1.Gap
+	22, // 28: weir.v1.PacingShard.counts:type_name -> weir.v1.PacingCounts
+	41, // 29: weir.v1.PacingShard.as_of:type_name -> weir.v1.AsOf
+	86, // 30: weir.v1.PacingShard.shared_reasons:type_name -> weir.v1.PacingShard.SharedReasonsEntry
+	35, // 31: weir.v1.PacingShard.override:type_name -> weir.v1.LeaderOverride
+	35, // 32: weir.v1.OverrideLeaderResponse.override:type_name -> weir.v1.LeaderOverride
+	32, // 33: weir.v1.OverrideCampaignResponse.override:type_name -> weir.v1.CampaignOverride
+	35, // 34: weir.v1.ListOverridesResponse.leaders:type_name -> weir.v1.LeaderOverride
+	32, // 35: weir.v1.ListOverridesResponse.campaigns:type_name -> weir.v1.CampaignOverride
+	6,  // 36: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
+	41, // 37: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
+	38, // 38: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
+	87, // 39: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	42, // 40: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
+	48, // 41: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
+	6,  // 42: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
+	6,  // 43: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
+	47, // 44: weir.v1.GetParametersResponse.campaigns:type_name -> weir.v1.CampaignParameters
+	47, // 45: weir.v1.CampaignParameters.arms:type_name -> weir.v1.CampaignParameters
+	49, // 46: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
+	52, // 47: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
+	48, // 48: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
+	53, // 49: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
+	6,  // 50: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
+	57, // 51: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
+	56, // 52: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
+	58, // 53: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
+	61, // 54: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
+	67, // 55: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	66, // 56: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
+	88, // 57: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	74, // 58: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	73, // 59: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	71, // 60: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	69, // 61: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
+	68, // 62: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
+	70, // 63: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
+	77, // 64: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	41, // 65: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	77, // 66: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	41, // 67: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	82, // 68: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	41, // 69: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	83, // 70: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 71: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,  // 72: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,  // 73: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	36, // 74: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	54, // 75: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	43, // 76: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
+	50, // 77: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
+	45, // 78: weir.v1.SpendCacheService.GetParameters:input_type -> weir.v1.GetParametersRequest
+	7,  // 79: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	10, // 80: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
+	13, // 81: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
+	16, // 82: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
+	18, // 83: weir.v1.PacingService.GetPacing:input_type -> weir.v1.GetPacingRequest
+	23, // 84: weir.v1.PacingService.ListPacing:input_type -> weir.v1.ListPacingRequest
+	25, // 85: weir.v1.PacingService.GetPacingStatus:input_type -> weir.v1.GetPacingStatusRequest
+	28, // 86: weir.v1.PacingService.OverrideLeader:input_type -> weir.v1.OverrideLeaderRequest
+	30, // 87: weir.v1.PacingService.OverrideCampaign:input_type -> weir.v1.OverrideCampaignRequest
+	33, // 88: weir.v1.PacingService.ListOverrides:input_type -> weir.v1.ListOverridesRequest
+	59, // 89: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	62, // 90: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	64, // 91: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	75, // 92: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	78, // 93: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	80, // 94: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 95: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,  // 96: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,  // 97: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	37, // 98: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	55, // 99: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	44, // 100: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
+	51, // 101: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
+	46, // 102: weir.v1.SpendCacheService.GetParameters:output_type -> weir.v1.GetParametersResponse
+	8,  // 103: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	11, // 104: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
+	14, // 105: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
+	17, // 106: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
+	19, // 107: weir.v1.PacingService.GetPacing:output_type -> weir.v1.GetPacingResponse
+	24, // 108: weir.v1.PacingService.ListPacing:output_type -> weir.v1.ListPacingResponse
+	26, // 109: weir.v1.PacingService.GetPacingStatus:output_type -> weir.v1.GetPacingStatusResponse
+	29, // 110: weir.v1.PacingService.OverrideLeader:output_type -> weir.v1.OverrideLeaderResponse
+	31, // 111: weir.v1.PacingService.OverrideCampaign:output_type -> weir.v1.OverrideCampaignResponse
+	34, // 112: weir.v1.PacingService.ListOverrides:output_type -> weir.v1.ListOverridesResponse
+	60, // 113: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	63, // 114: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	65, // 115: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	76, // 116: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	79, // 117: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	81, // 118: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	95, // [95:119] is the sub-list for method output_type
+	71, // [71:95] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -7109,19 +7376,19 @@ func file_weir_proto_init() {
 	}
 	file_weir_proto_msgTypes[21].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[25].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[33].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[44].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[64].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[72].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[36].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[47].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[67].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[75].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[77].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[78].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[80].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   86,
+			NumMessages:   89,
 			NumExtensions: 0,
 			NumServices:   7,
 		},

@@ -172,6 +172,19 @@ func TestPacing(t *testing.T) {
 	expect(t, asked, 0, "accounts: 1; campaigns: 1; that take part in auctions: 1", "pacing", "status")
 	adServer.await(t, func(d client.Decision) bool { return d.Open })
 
+	override := []string{"pacing", "override", "campaign", "spring"}
+	expect(t, asked, cli.ExitUsage, "either --stop or --probability", append(slices.Clone(override), "--for", "1m")...)
+	expect(t, asked, cli.ExitFailed, "there is nothing to withdraw", append(slices.Clone(override), "--account", "acme", "--withdraw")...)
+	expect(t, asked, cli.ExitFailed, "no account that is paced has a campaign", "pacing", "override", "campaign", "autumn", "--stop", "--for", "1m")
+	expect(t, asked, 0, "spring of acme has the override", append(slices.Clone(override), "--stop", "--for", "1h", "--why", "a test")...)
+	expect(t, asked, 0, " has stopped it until ", show...)
+	adServer.await(t, func(d client.Decision) bool { return !d.Serve && d.Reason == "paused" })
+	expect(t, asked, 0, `"probability": 0,`, "pacing", "override", "list", "-o", "json")
+	expect(t, asked, 0, "spring of acme has the override", append(slices.Clone(override), "--probability", "0.9", "--for", "1h")...)
+	adServer.await(t, func(d client.Decision) bool { return d.Open && d.Probability == 0.9 && d.Reason == "override" })
+	expect(t, asked, 0, "", append(slices.Clone(override), "--withdraw")...)
+	adServer.await(t, func(d client.Decision) bool { return d.Open && d.Reason != "override" })
+
 	list := rows(t, asked, func(list []map[string]any) bool { return len(list) == 3 }, "pacing", "alerts")
 	for i, percent := range []float64{50, 80, 100} {
 		if r := list[i]; r["percent"] != percent || r["campaign"] != "spring" || r["spent"] != "110.00" || r["budget"] != "100.00" {

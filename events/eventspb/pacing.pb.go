@@ -311,8 +311,9 @@ type PacedNode struct {
 	LastsMs *int64 `protobuf:"varint,15,opt,name=lasts_ms,json=lastsMs,proto3,oneof" json:"lasts_ms,omitempty"`
 	// Of the alerts of the day: the greatest percentage, and whether there was one that the budget
 	// runs out early.
-	AlertedPercent int32 `protobuf:"varint,16,opt,name=alerted_percent,json=alertedPercent,proto3" json:"alerted_percent,omitempty"`
-	AlertedEarly   bool  `protobuf:"varint,17,opt,name=alerted_early,json=alertedEarly,proto3" json:"alerted_early,omitempty"`
+	AlertedPercent int32             `protobuf:"varint,16,opt,name=alerted_percent,json=alertedPercent,proto3" json:"alerted_percent,omitempty"`
+	AlertedEarly   bool              `protobuf:"varint,17,opt,name=alerted_early,json=alertedEarly,proto3" json:"alerted_early,omitempty"`
+	Override       *CampaignOverride `protobuf:"bytes,18,opt,name=override,proto3" json:"override,omitempty"` // of the campaign, in force at the tick; absent: none
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -464,6 +465,13 @@ func (x *PacedNode) GetAlertedEarly() bool {
 		return x.AlertedEarly
 	}
 	return false
+}
+
+func (x *PacedNode) GetOverride() *CampaignOverride {
+	if x != nil {
+		return x.Override
+	}
+	return nil
 }
 
 // BudgetAlert reports that a campaign, or a shared budget, has spent a part of its budget of the
@@ -777,6 +785,102 @@ func (x *LeaderOverride) GetUntilMs() int64 {
 	return 0
 }
 
+// CampaignOverride is given by an operator: a campaign stops for a time, or takes part in auctions
+// with a fixed probability. Its gate and the budgets above it limit it as before. Topic
+// pacing.overrides, with the key "campaign/", the account, a zero byte and the campaign: the last
+// record of a key holds.
+type CampaignOverride struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Campaign      string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	Probability   float64                `protobuf:"fixed64,3,opt,name=probability,proto3" json:"probability,omitempty"` // 0: the campaign stops
+	Who           string                 `protobuf:"bytes,4,opt,name=who,proto3" json:"who,omitempty"`                   // has given it
+	Why           string                 `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
+	AtMs          int64                  `protobuf:"varint,6,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // when it was given
+	UntilMs       int64                  `protobuf:"varint,7,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // when it ends; at_ms: it withdraws the override before
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CampaignOverride) Reset() {
+	*x = CampaignOverride{}
+	mi := &file_pacing_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CampaignOverride) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CampaignOverride) ProtoMessage() {}
+
+func (x *CampaignOverride) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CampaignOverride.ProtoReflect.Descriptor instead.
+func (*CampaignOverride) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *CampaignOverride) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *CampaignOverride) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *CampaignOverride) GetProbability() float64 {
+	if x != nil {
+		return x.Probability
+	}
+	return 0
+}
+
+func (x *CampaignOverride) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *CampaignOverride) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *CampaignOverride) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *CampaignOverride) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
 // PaceState is what the controller remembers: control.Pace.
 type PaceState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -806,7 +910,7 @@ type PaceState struct {
 
 func (x *PaceState) Reset() {
 	*x = PaceState{}
-	mi := &file_pacing_proto_msgTypes[5]
+	mi := &file_pacing_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -818,7 +922,7 @@ func (x *PaceState) String() string {
 func (*PaceState) ProtoMessage() {}
 
 func (x *PaceState) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[5]
+	mi := &file_pacing_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -831,7 +935,7 @@ func (x *PaceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PaceState.ProtoReflect.Descriptor instead.
 func (*PaceState) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{5}
+	return file_pacing_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PaceState) GetProbability() float64 {
@@ -1005,7 +1109,7 @@ const file_pacing_proto_rawDesc = "" +
 	"\x05parts\x18\x13 \x01(\x05R\x05parts\x12\x1d\n" +
 	"\n" +
 	"other_days\x18\x15 \x03(\x05R\totherDays\x12\x16\n" +
-	"\x06unread\x18\x14 \x01(\bR\x06unread\"\xef\x04\n" +
+	"\x06unread\x18\x14 \x01(\bR\x06unread\"\xad\x05\n" +
 	"\tPacedNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -1029,7 +1133,8 @@ const file_pacing_proto_rawDesc = "" +
 	"nextFlight\x12\x1e\n" +
 	"\blasts_ms\x18\x0f \x01(\x03H\x00R\alastsMs\x88\x01\x01\x12'\n" +
 	"\x0falerted_percent\x18\x10 \x01(\x05R\x0ealertedPercent\x12#\n" +
-	"\ralerted_early\x18\x11 \x01(\bR\falertedEarlyB\v\n" +
+	"\ralerted_early\x18\x11 \x01(\bR\falertedEarly\x12<\n" +
+	"\boverride\x18\x12 \x01(\v2 .weir.events.v1.CampaignOverrideR\boverrideB\v\n" +
 	"\t_lasts_ms\"\x82\x03\n" +
 	"\vBudgetAlert\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
@@ -1061,7 +1166,15 @@ const file_pacing_proto_rawDesc = "" +
 	"\x03who\x18\x03 \x01(\tR\x03who\x12\x10\n" +
 	"\x03why\x18\x04 \x01(\tR\x03why\x12\x13\n" +
 	"\x05at_ms\x18\x05 \x01(\x03R\x04atMs\x12\x19\n" +
-	"\buntil_ms\x18\x06 \x01(\x03R\auntilMs\"\xfa\x03\n" +
+	"\buntil_ms\x18\x06 \x01(\x03R\auntilMs\"\xbe\x01\n" +
+	"\x10CampaignOverride\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\x12 \n" +
+	"\vprobability\x18\x03 \x01(\x01R\vprobability\x12\x10\n" +
+	"\x03who\x18\x04 \x01(\tR\x03who\x12\x10\n" +
+	"\x03why\x18\x05 \x01(\tR\x03why\x12\x13\n" +
+	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12\x19\n" +
+	"\buntil_ms\x18\a \x01(\x03R\auntilMs\"\xfa\x03\n" +
 	"\tPaceState\x12 \n" +
 	"\vprobability\x18\x01 \x01(\x01R\vprobability\x12\x1e\n" +
 	"\n" +
@@ -1104,27 +1217,29 @@ func file_pacing_proto_rawDescGZIP() []byte {
 }
 
 var file_pacing_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_pacing_proto_goTypes = []any{
-	(LimitedByKind)(0),     // 0: weir.events.v1.LimitedByKind
-	(*AccountPack)(nil),    // 1: weir.events.v1.AccountPack
-	(*PacedNode)(nil),      // 2: weir.events.v1.PacedNode
-	(*BudgetAlert)(nil),    // 3: weir.events.v1.BudgetAlert
-	(*ShardLeader)(nil),    // 4: weir.events.v1.ShardLeader
-	(*LeaderOverride)(nil), // 5: weir.events.v1.LeaderOverride
-	(*PaceState)(nil),      // 6: weir.events.v1.PaceState
+	(LimitedByKind)(0),       // 0: weir.events.v1.LimitedByKind
+	(*AccountPack)(nil),      // 1: weir.events.v1.AccountPack
+	(*PacedNode)(nil),        // 2: weir.events.v1.PacedNode
+	(*BudgetAlert)(nil),      // 3: weir.events.v1.BudgetAlert
+	(*ShardLeader)(nil),      // 4: weir.events.v1.ShardLeader
+	(*LeaderOverride)(nil),   // 5: weir.events.v1.LeaderOverride
+	(*CampaignOverride)(nil), // 6: weir.events.v1.CampaignOverride
+	(*PaceState)(nil),        // 7: weir.events.v1.PaceState
 }
 var file_pacing_proto_depIdxs = []int32{
 	2, // 0: weir.events.v1.AccountPack.shared:type_name -> weir.events.v1.PacedNode
 	2, // 1: weir.events.v1.AccountPack.campaigns:type_name -> weir.events.v1.PacedNode
-	6, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
+	7, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
 	2, // 3: weir.events.v1.PacedNode.arms:type_name -> weir.events.v1.PacedNode
 	0, // 4: weir.events.v1.PacedNode.limited_by_kind:type_name -> weir.events.v1.LimitedByKind
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	6, // 5: weir.events.v1.PacedNode.override:type_name -> weir.events.v1.CampaignOverride
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_pacing_proto_init() }
@@ -1139,7 +1254,7 @@ func file_pacing_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pacing_proto_rawDesc), len(file_pacing_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -41,6 +41,7 @@ const (
 	Stale     Reason = "stale_hold" // parameters stay, and the spend is extrapolated
 	TooOld    Reason = "stale_stop" // the data are so old that the campaign stops
 	PausedNow Reason = "paused"
+	Override  Reason = "override" // paused here: the caller has another probability for it
 	FirstTick Reason = "first_tick"
 	TinyNow   Reason = "tiny_budget" // one action after the other, by the plan
 	Earlier   Reason = "earlier_day" // the observation came late, and changes nothing

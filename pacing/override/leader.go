@@ -13,34 +13,17 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Bounds of an override.
-const (
-	// MinFor is the least time for which an override holds.
-	MinFor = time.Second
-	// MaxFor is the greatest time for which an override holds.
-	MaxFor = 24 * time.Hour
-	// MaxText is the greatest length of who and why, in bytes.
-	MaxText = 500
-)
-
 const leaderPrefix = "leader/"
 
 // Check returns why a process cannot be made the leader of a shard, nil if it can.
 func Check(o *eventspb.LeaderOverride) error {
-	at, until := o.GetAtMs(), o.GetUntilMs()
 	switch {
 	case o.GetShard() < 0:
 		return fmt.Errorf("shard %d is negative", o.GetShard())
 	case !stream.ValidName(o.GetLeader()):
 		return fmt.Errorf("leader %q is not a name of a process: use 1 to 200 letters, digits, '.', '_' or '-'", o.GetLeader())
-	case at <= 0, until < at:
-		return fmt.Errorf("the override begins at %d and ends at %d, Unix ms", at, until)
-	case until != at && (until-at < MinFor.Milliseconds() || until-at > MaxFor.Milliseconds()):
-		return fmt.Errorf("the override holds for %d ms: use %s to %s", until-at, MinFor, MaxFor)
-	case len(o.GetWho()) > MaxText, len(o.GetWhy()) > MaxText:
-		return fmt.Errorf("who has %d bytes and why %d: use at most %d", len(o.GetWho()), len(o.GetWhy()), MaxText)
 	}
-	return nil
+	return check(o)
 }
 
 // Record returns the record of an override.
@@ -74,9 +57,6 @@ func Decode(key, value []byte) (*eventspb.LeaderOverride, error) {
 	}
 	return o, nil
 }
-
-// InForce reports whether an override gives a shard a leader at a time.
-func InForce(o *eventspb.LeaderOverride, at time.Time) bool { return o.GetUntilMs() > at.UnixMilli() }
 
 // Withdraw returns the override that ends o.
 func Withdraw(o *eventspb.LeaderOverride, at time.Time) *eventspb.LeaderOverride {

@@ -71,6 +71,75 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func campaignExample() *eventspb.CampaignOverride {
+	o := example()
+	return &eventspb.CampaignOverride{
+		Account: "acme", Campaign: "spring", Probability: 0.25, Who: o.Who, Why: o.Why, AtMs: o.AtMs, UntilMs: o.UntilMs,
+	}
+}
+
+// TestCampaign: a record has the override of a campaign. One that is not valid is refused with what
+// is wrong.
+func TestCampaign(t *testing.T) {
+	o := campaignExample()
+	key, value, err := CampaignRecord(o)
+	if err != nil || string(key) != "campaign/acme\x00spring" {
+		t.Fatalf("key %q, error %v", key, err)
+	}
+	if got, err := DecodeCampaign(key, value); err != nil || !proto.Equal(got, o) {
+		t.Errorf("decoded %v, error %v", got, err)
+	}
+	if got, err := DecodeCampaign([]byte("leader/7"), value); got != nil || err != nil {
+		t.Errorf("another kind gives %v and %v", got, err)
+	}
+	if w := WithdrawCampaign(o, time.UnixMilli(o.AtMs)); InForce(w, time.UnixMilli(o.AtMs)) || CheckCampaign(w) != nil {
+		t.Errorf("%v does not withdraw %v", w, o)
+	}
+	for want, change := range map[string]func(o *eventspb.CampaignOverride){
+		`account ""`:             func(o *eventspb.CampaignOverride) { o.Account = "" },
+		`campaign "a\x00b"`:      func(o *eventspb.CampaignOverride) { o.Campaign = "a\x00b" },
+		`campaign "xxxx`:         func(o *eventspb.CampaignOverride) { o.Campaign = strings.Repeat("x", 257) },
+		"probability 1.5 is out": func(o *eventspb.CampaignOverride) { o.Probability = 1.5 },
+		"probability -0.1 is":    func(o *eventspb.CampaignOverride) { o.Probability = -0.1 },
+		"probability NaN is":     func(o *eventspb.CampaignOverride) { o.Probability = math.NaN() },
+		"holds for 999 ms":       func(o *eventspb.CampaignOverride) { o.UntilMs = o.AtMs + 999 },
+		"has the key":            func(o *eventspb.CampaignOverride) { o.Campaign = "summer" },
+	} {
+		o := campaignExample()
+		change(o)
+		value, err := proto.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeCampaign(key, value); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	if _, err := DecodeCampaign(key, nil); err == nil {
+		t.Error("a tombstone is an override")
+	}
+}
+
+// FuzzCampaign: what is decoded is a valid override, whose record gives it again.
+func FuzzCampaign(f *testing.F) {
+	key, value, err := CampaignRecord(campaignExample())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(key, value)
+	f.Add([]byte("campaign/"), []byte{})
+	f.Fuzz(func(t *testing.T, key, value []byte) {
+		o, err := DecodeCampaign(key, value)
+		if o == nil || err != nil {
+			return
+		}
+		again, _, err := CampaignRecord(o)
+		if err != nil || string(again) != string(key) {
+			t.Fatalf("key %q, error %v, want %q", again, err, key)
+		}
+	})
+}
+
 // FuzzDecode: what is decoded is a valid override, whose record gives it again.
 func FuzzDecode(f *testing.F) {
 	key, value, err := Record(example())

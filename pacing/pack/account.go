@@ -48,7 +48,10 @@ type Account struct {
 	err    error // why the document in force cannot be used
 	// peerDCs are the datacentres that Observe knows.
 	peerDCs []string
-	former  int // number of parts that may have been written, of the nodes before
+
+	overrides  []*eventspb.CampaignOverride
+	overridden bool // a node has one of them
+	former     int  // number of parts that may have been written, of the nodes before
 
 	// Of the last tick.
 	atMs    int64
@@ -104,6 +107,9 @@ func (a *Account) Restore(packs []*eventspb.AccountPack) {
 		for _, c := range m.GetCampaigns() {
 			n := restored(c, nodeKey{kind: campaign, id: c.GetId()})
 			a.restored[n.nodeKey] = n
+			if o := c.GetOverride(); o != nil {
+				a.overrides = append(a.overrides, o)
+			}
 			for _, s := range c.GetArms() {
 				n := restored(s, nodeKey{arm, c.GetId(), s.GetId()})
 				a.restored[n.nodeKey] = n

@@ -50,6 +50,8 @@
 //   - PACE-20: A parameter that was written is at most WriteStep away from the one in force, as a
 //     logarithm, and its gate is the same, as of the last tick.
 //   - PACE-21: While the spend cannot be read, its age grows: control's rules of stale data hold.
+//   - PACE-31: While an override of a campaign holds, its parameters are those of the override,
+//     limited by its gate and by the budgets above it. Then its controller continues with its own.
 //   - PACE-25: A percentage of a budget of a day is one alert. After an increase of the budget it
 //     is one again.
 //

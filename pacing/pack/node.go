@@ -55,6 +55,8 @@ type node struct {
 
 	alert alertState
 	peers []peer // of other datacentres
+
+	override, writtenOverride *eventspb.CampaignOverride // in force, and in the pack; nil: none
 }
 
 const none = -1
@@ -69,10 +71,11 @@ const (
 
 // own returns the parameters of the node alone.
 func (n *node) own() control.Params {
-	if !n.paced {
-		return control.Unlimited()
+	p := control.Unlimited()
+	if n.paced {
+		p = control.Params{Open: n.pace.Open, Probability: n.pace.Probability, Multiplier: n.pace.Multiplier}
 	}
-	return control.Params{Open: n.pace.Open, Probability: n.pace.Probability, Multiplier: n.pace.Multiplier}
+	return overridden(p, n.override)
 }
 
 // begin sets the budget of a day. It is not known yet if it depends on earlier days.
@@ -114,7 +117,8 @@ func (n *node) countsBefore(day events.Day) bool {
 // moved reports whether the parameters are no longer those that were written.
 func (n *node) moved() bool {
 	far := func(a, b float64) bool { return math.Abs(math.Log(a/b)) > WriteStep }
-	return n.params.Open != n.written.Open || n.alert.alerts != n.alert.logged || far(n.params.Probability, n.written.Probability) ||
+	return n.params.Open != n.written.Open || n.override != n.writtenOverride ||
+		n.alert.alerts != n.alert.logged || far(n.params.Probability, n.written.Probability) ||
 		far(n.params.Multiplier, n.written.Multiplier)
 }
 
@@ -173,6 +177,9 @@ func (a *Account) record(n *node) *eventspb.PacedNode {
 		m.LimitHash = n.hash
 	}
 	m.LastsMs = a.lasts(n)
+	if n.kind == campaign {
+		m.Override = n.override
+	}
 	if n.reason == control.NoBudget && n.limit != nil {
 		if m.NoBudget = n.noBudget(); m.NoBudget == NoFlight {
 			m.NextFlight = int32(n.limit.NextFlight(a.day))

@@ -26,6 +26,7 @@ func (a *Account) Step(s *Signals) (parts []int) {
 		scale = tickMs / sinceMs
 	}
 	planned := a.plan.Share(s.AtMs)
+	a.override()
 	for i := range a.nodes {
 		a.step(&a.nodes[i], planned, scale)
 	}
@@ -55,6 +56,9 @@ func (a *Account) arms(at int) []node { return a.nodes[a.layout.armsAt[at]:a.lay
 // step steps the state of a node.
 func (a *Account) step(n *node, planned, scale float64) {
 	if !n.paced {
+		if n.reason = ""; n.override != nil {
+			n.reason = overrideReason(n.override)
+		}
 		return
 	}
 	if n.kind == arm {
@@ -63,6 +67,7 @@ func (a *Account) step(n *node, planned, scale float64) {
 	o := control.Observation{
 		AtMs: a.atMs, Day: int32(a.day), Budget: float64(n.micros), Spent: float64(n.spent), Planned: planned, AgeMs: a.ageMs,
 		Cost: max(0, float64(n.spent-n.last)) * scale, Delayed: true, Limited: n.limited != none, Peers: n.peersAt(a.atMs),
+		Paused: n.override != nil,
 	}
 	day := n.pace.Day
 	if !n.cost && events.Day(day) == a.day { // no time has passed: the parameters stay
@@ -72,6 +77,9 @@ func (a *Account) step(n *node, planned, scale float64) {
 	n.pace, _, n.reason = a.pacer.Step(n.pace, o)
 	if moves := before == control.Ahead || before == control.Behind; n.reason == control.FirstTick && n.pace.Day == day && moves {
 		n.reason = before // of the parameters, which stay
+	}
+	if n.reason == control.PausedNow {
+		n.reason = overrideReason(n.override)
 	}
 }
 
@@ -96,9 +104,10 @@ func (a *Account) toWrite() (list []int) {
 			list = append(list, i)
 			for n := p.from; n < p.to; n++ {
 				a.nodes[n].written, a.nodes[n].alert.logged = a.nodes[n].params, a.nodes[n].alert.alerts
+				a.nodes[n].writtenOverride = a.nodes[n].override
 				if c := n - len(a.doc.Shared); c >= 0 {
 					for i := range a.arms(c) {
-						a.arms(c)[i].written = a.arms(c)[i].params
+						a.arms(c)[i].written, a.arms(c)[i].writtenOverride = a.arms(c)[i].params, a.arms(c)[i].override
 					}
 				}
 			}

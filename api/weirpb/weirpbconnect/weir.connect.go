@@ -91,6 +91,9 @@ const (
 	// PacingServiceOverrideLeaderProcedure is the fully-qualified name of the PacingService's
 	// OverrideLeader RPC.
 	PacingServiceOverrideLeaderProcedure = "/weir.v1.PacingService/OverrideLeader"
+	// PacingServiceOverrideCampaignProcedure is the fully-qualified name of the PacingService's
+	// OverrideCampaign RPC.
+	PacingServiceOverrideCampaignProcedure = "/weir.v1.PacingService/OverrideCampaign"
 	// PacingServiceListOverridesProcedure is the fully-qualified name of the PacingService's
 	// ListOverrides RPC.
 	PacingServiceListOverridesProcedure = "/weir.v1.PacingService/ListOverrides"
@@ -730,6 +733,13 @@ type PacingServiceClient interface {
 	// paces accounts, the message has those that do; or there is no override to withdraw.
 	// Unavailable: it may be written, or the process has not read the overrides yet.
 	OverrideLeader(context.Context, *connect.Request[weirpb.OverrideLeaderRequest]) (*connect.Response[weirpb.OverrideLeaderResponse], error)
+	// OverrideCampaign stops a campaign for a time, or gives it a fixed probability, or withdraws the
+	// override of a campaign. It returns when the override is written; it counts within ten seconds.
+	// Its gate and the budgets above it limit the campaign as before. The override ends by itself.
+	// NotFound: the account is not paced, or does not have the campaign. FailedPrecondition: there is
+	// no override to withdraw. Unavailable: it may be written, or the process has not read the
+	// overrides yet.
+	OverrideCampaign(context.Context, *connect.Request[weirpb.OverrideCampaignRequest]) (*connect.Response[weirpb.OverrideCampaignResponse], error)
 	// ListOverrides returns the overrides in force. Unavailable: the process has not read them yet.
 	ListOverrides(context.Context, *connect.Request[weirpb.ListOverridesRequest]) (*connect.Response[weirpb.ListOverridesResponse], error)
 }
@@ -772,6 +782,12 @@ func NewPacingServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(pacingServiceMethods.ByName("OverrideLeader")),
 			connect.WithClientOptions(opts...),
 		),
+		overrideCampaign: connect.NewClient[weirpb.OverrideCampaignRequest, weirpb.OverrideCampaignResponse](
+			httpClient,
+			baseURL+PacingServiceOverrideCampaignProcedure,
+			connect.WithSchema(pacingServiceMethods.ByName("OverrideCampaign")),
+			connect.WithClientOptions(opts...),
+		),
 		listOverrides: connect.NewClient[weirpb.ListOverridesRequest, weirpb.ListOverridesResponse](
 			httpClient,
 			baseURL+PacingServiceListOverridesProcedure,
@@ -784,11 +800,12 @@ func NewPacingServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 
 // pacingServiceClient implements PacingServiceClient.
 type pacingServiceClient struct {
-	getPacing       *connect.Client[weirpb.GetPacingRequest, weirpb.GetPacingResponse]
-	listPacing      *connect.Client[weirpb.ListPacingRequest, weirpb.ListPacingResponse]
-	getPacingStatus *connect.Client[weirpb.GetPacingStatusRequest, weirpb.GetPacingStatusResponse]
-	overrideLeader  *connect.Client[weirpb.OverrideLeaderRequest, weirpb.OverrideLeaderResponse]
-	listOverrides   *connect.Client[weirpb.ListOverridesRequest, weirpb.ListOverridesResponse]
+	getPacing        *connect.Client[weirpb.GetPacingRequest, weirpb.GetPacingResponse]
+	listPacing       *connect.Client[weirpb.ListPacingRequest, weirpb.ListPacingResponse]
+	getPacingStatus  *connect.Client[weirpb.GetPacingStatusRequest, weirpb.GetPacingStatusResponse]
+	overrideLeader   *connect.Client[weirpb.OverrideLeaderRequest, weirpb.OverrideLeaderResponse]
+	overrideCampaign *connect.Client[weirpb.OverrideCampaignRequest, weirpb.OverrideCampaignResponse]
+	listOverrides    *connect.Client[weirpb.ListOverridesRequest, weirpb.ListOverridesResponse]
 }
 
 // GetPacing calls weir.v1.PacingService.GetPacing.
@@ -809,6 +826,11 @@ func (c *pacingServiceClient) GetPacingStatus(ctx context.Context, req *connect.
 // OverrideLeader calls weir.v1.PacingService.OverrideLeader.
 func (c *pacingServiceClient) OverrideLeader(ctx context.Context, req *connect.Request[weirpb.OverrideLeaderRequest]) (*connect.Response[weirpb.OverrideLeaderResponse], error) {
 	return c.overrideLeader.CallUnary(ctx, req)
+}
+
+// OverrideCampaign calls weir.v1.PacingService.OverrideCampaign.
+func (c *pacingServiceClient) OverrideCampaign(ctx context.Context, req *connect.Request[weirpb.OverrideCampaignRequest]) (*connect.Response[weirpb.OverrideCampaignResponse], error) {
+	return c.overrideCampaign.CallUnary(ctx, req)
 }
 
 // ListOverrides calls weir.v1.PacingService.ListOverrides.
@@ -835,6 +857,13 @@ type PacingServiceHandler interface {
 	// paces accounts, the message has those that do; or there is no override to withdraw.
 	// Unavailable: it may be written, or the process has not read the overrides yet.
 	OverrideLeader(context.Context, *connect.Request[weirpb.OverrideLeaderRequest]) (*connect.Response[weirpb.OverrideLeaderResponse], error)
+	// OverrideCampaign stops a campaign for a time, or gives it a fixed probability, or withdraws the
+	// override of a campaign. It returns when the override is written; it counts within ten seconds.
+	// Its gate and the budgets above it limit the campaign as before. The override ends by itself.
+	// NotFound: the account is not paced, or does not have the campaign. FailedPrecondition: there is
+	// no override to withdraw. Unavailable: it may be written, or the process has not read the
+	// overrides yet.
+	OverrideCampaign(context.Context, *connect.Request[weirpb.OverrideCampaignRequest]) (*connect.Response[weirpb.OverrideCampaignResponse], error)
 	// ListOverrides returns the overrides in force. Unavailable: the process has not read them yet.
 	ListOverrides(context.Context, *connect.Request[weirpb.ListOverridesRequest]) (*connect.Response[weirpb.ListOverridesResponse], error)
 }
@@ -873,6 +902,12 @@ func NewPacingServiceHandler(svc PacingServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(pacingServiceMethods.ByName("OverrideLeader")),
 		connect.WithHandlerOptions(opts...),
 	)
+	pacingServiceOverrideCampaignHandler := connect.NewUnaryHandler(
+		PacingServiceOverrideCampaignProcedure,
+		svc.OverrideCampaign,
+		connect.WithSchema(pacingServiceMethods.ByName("OverrideCampaign")),
+		connect.WithHandlerOptions(opts...),
+	)
 	pacingServiceListOverridesHandler := connect.NewUnaryHandler(
 		PacingServiceListOverridesProcedure,
 		svc.ListOverrides,
@@ -890,6 +925,8 @@ func NewPacingServiceHandler(svc PacingServiceHandler, opts ...connect.HandlerOp
 			pacingServiceGetPacingStatusHandler.ServeHTTP(w, r)
 		case PacingServiceOverrideLeaderProcedure:
 			pacingServiceOverrideLeaderHandler.ServeHTTP(w, r)
+		case PacingServiceOverrideCampaignProcedure:
+			pacingServiceOverrideCampaignHandler.ServeHTTP(w, r)
 		case PacingServiceListOverridesProcedure:
 			pacingServiceListOverridesHandler.ServeHTTP(w, r)
 		default:
@@ -915,6 +952,10 @@ func (UnimplementedPacingServiceHandler) GetPacingStatus(context.Context, *conne
 
 func (UnimplementedPacingServiceHandler) OverrideLeader(context.Context, *connect.Request[weirpb.OverrideLeaderRequest]) (*connect.Response[weirpb.OverrideLeaderResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.PacingService.OverrideLeader is not implemented"))
+}
+
+func (UnimplementedPacingServiceHandler) OverrideCampaign(context.Context, *connect.Request[weirpb.OverrideCampaignRequest]) (*connect.Response[weirpb.OverrideCampaignResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.PacingService.OverrideCampaign is not implemented"))
 }
 
 func (UnimplementedPacingServiceHandler) ListOverrides(context.Context, *connect.Request[weirpb.ListOverridesRequest]) (*connect.Response[weirpb.ListOverridesResponse], error) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/pacing/override"
@@ -26,21 +29,25 @@ type overrides struct {
 	kafka    kafka.Cluster
 	topic    string
 	app      string // whose processes can lead
+	shards   int32
 	log      zerolog.Logger
 	pins     processors.Pins
 	producer *requestProducer
 	invalid  minute
 
-	mu      sync.Mutex
-	read    bool                                         // the topic was read to its end once
-	leaders map[int32]*eventspb.LeaderOverride           // the last one by shard
-	awaited map[*eventspb.LeaderOverride]chan<- struct{} // that were written: closed when they are in force
+	mu        sync.Mutex
+	read      bool                                    // the topic was read to its end once
+	leaders   map[int32]*eventspb.LeaderOverride      // the last one by shard
+	campaigns map[string][]*eventspb.CampaignOverride // the last ones by account, ordered by campaign
+	awaited   map[proto.Message]chan<- struct{}       // that were written: closed when they are in force
 }
 
-func newOverrides(k kafka.Cluster, topic, app string, log zerolog.Logger) *overrides {
+func newOverrides(k kafka.Cluster, l events.Layout, log zerolog.Logger) *overrides {
+	topic := l.Name(events.PacingOverridesTopic)
 	return &overrides{
-		kafka: k, topic: topic, app: app, log: log, producer: newRequestProducer(k, topic),
-		leaders: map[int32]*eventspb.LeaderOverride{}, awaited: map[*eventspb.LeaderOverride]chan<- struct{}{},
+		kafka: k, topic: topic, app: l.Name(events.PacingApp), shards: l.Partitions(), log: log, producer: newRequestProducer(k, topic),
+		leaders: map[int32]*eventspb.LeaderOverride{}, campaigns: map[string][]*eventspb.CampaignOverride{},
+		awaited: map[proto.Message]chan<- struct{}{},
 	}
 }
 
@@ -59,23 +66,23 @@ func (o *overrides) run(ctx context.Context) error {
 // follow reads the topic from the start, until ctx ends or an error. Up to the end only the last
 // records count: the others were replaced.
 func (o *overrides) follow(ctx context.Context) error {
-	last, atEnd := map[int32]*eventspb.LeaderOverride{}, false
+	last, atEnd := map[string]proto.Message{}, false
 	record := func(r *stream.Record) {
-		l, err := override.Decode(r.Key, r.Value)
+		m, err := decodeOverride(r)
 		switch {
 		case err != nil && o.invalid.first():
 			o.log.Warn().Int64("offset", r.Offset).Err(err).Msg("override_invalid")
-		case l == nil || err != nil:
+		case m == nil || err != nil:
 		case atEnd:
-			o.take(l)
+			o.take(m)
 		default:
-			last[l.GetShard()] = l
+			last[string(r.Key)] = m
 		}
 	}
 	end := func() {
 		atEnd = true
-		for _, l := range last {
-			o.take(l)
+		for _, m := range last {
+			o.take(m)
 		}
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -84,24 +91,81 @@ func (o *overrides) follow(ctx context.Context) error {
 	return kafka.TopicReader{Kafka: o.kafka, Topic: o.topic, Record: record, AtEnd: end}.Run(ctx)
 }
 
-// take takes the last override of a shard.
-func (o *overrides) take(l *eventspb.LeaderOverride) {
+// decodeOverride returns the override of a record, nil for another kind.
+func decodeOverride(r *stream.Record) (proto.Message, error) {
+	if l, err := override.Decode(r.Key, r.Value); l != nil || err != nil {
+		return l, err
+	}
+	if c, err := override.DecodeCampaign(r.Key, r.Value); c != nil || err != nil {
+		return c, err
+	}
+	return nil, nil //nolint:nilnil // another kind
+}
+
+// take takes the last override of a shard or a campaign.
+func (o *overrides) take(m proto.Message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !proto.Equal(l, o.leaders[l.GetShard()]) {
-		o.leaders[l.GetShard()] = l
-		// A clock that is ahead does not make an override longer.
-		until := time.UnixMilli(min(l.GetUntilMs(), time.Now().Add(override.MaxFor).UnixMilli()))
-		o.pins.Set(processors.Pin{Partition: l.GetShard(), Instance: l.GetLeader(), At: time.UnixMilli(l.GetAtMs()), Until: until})
-		o.log.Info().Int32("shard", l.GetShard()).Str("leader", l.GetLeader()).Time("until", until).Str("who", l.GetWho()).
-			Str("why", l.GetWhy()).Msg("leader_override")
+	switch m := m.(type) {
+	case *eventspb.LeaderOverride:
+		o.takeLeader(m)
+	case *eventspb.CampaignOverride:
+		o.takeCampaign(m)
 	}
 	for written, done := range o.awaited {
-		if proto.Equal(written, l) {
+		if proto.Equal(written, m) {
 			close(done)
 			delete(o.awaited, written)
 		}
 	}
+}
+
+// atMost returns the end of an override: a clock that is ahead does not make it longer.
+func atMost(untilMs int64) time.Time {
+	return time.UnixMilli(min(untilMs, time.Now().Add(override.MaxFor).UnixMilli()))
+}
+
+func (o *overrides) takeLeader(l *eventspb.LeaderOverride) {
+	if proto.Equal(l, o.leaders[l.GetShard()]) {
+		return
+	}
+	o.leaders[l.GetShard()] = l
+	until := atMost(l.GetUntilMs())
+	o.pins.Set(processors.Pin{Partition: l.GetShard(), Instance: l.GetLeader(), At: time.UnixMilli(l.GetAtMs()), Until: until})
+	o.log.Info().Int32("shard", l.GetShard()).Str("leader", l.GetLeader()).Time("until", until).Str("who", l.GetWho()).
+		Str("why", l.GetWhy()).Msg("leader_override")
+}
+
+func (o *overrides) takeCampaign(c *eventspb.CampaignOverride) {
+	list := o.campaigns[c.GetAccount()]
+	at, found := slices.BinarySearchFunc(list, c.GetCampaign(), func(c *eventspb.CampaignOverride, id string) int {
+		return strings.Compare(c.GetCampaign(), id)
+	})
+	until := atMost(c.GetUntilMs())
+	held := proto.CloneOf(c)
+	held.UntilMs = until.UnixMilli()
+	if found { // the topic may be read again: what was bounded is not bounded again, later
+		known := proto.CloneOf(list[at])
+		known.UntilMs = max(known.GetUntilMs(), c.GetUntilMs())
+		if proto.Equal(known, c) {
+			return
+		}
+	}
+	if !found && !override.InForce(c, time.Now()) { // it has ended
+		return
+	}
+	list = slices.Clone(list) // accounts have the one before
+	if found {
+		list = slices.Delete(list, at, at+1)
+	}
+	if override.InForce(held, time.Now()) {
+		list = slices.Insert(list, at, held)
+	}
+	if o.campaigns[c.GetAccount()] = list; len(list) == 0 {
+		delete(o.campaigns, c.GetAccount())
+	}
+	o.log.Info().Str("account", c.GetAccount()).Str("campaign", c.GetCampaign()).Float64("probability", c.GetProbability()).
+		Time("until", until).Str("who", c.GetWho()).Str("why", c.GetWhy()).Msg("campaign_override")
 }
 
 // errOverridesUnread means that the topic was not read to its end yet.
@@ -124,6 +188,31 @@ func (o *overrides) Leaders() (list []*eventspb.LeaderOverride, err error) {
 	return list, nil
 }
 
+// ofAccount implements pacing.ProcessorConfig.Overrides.
+func (o *overrides) ofAccount(account string) (list []*eventspb.CampaignOverride, known bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.campaigns[account], o.read
+}
+
+// Campaigns implements api.OverrideSource.
+func (o *overrides) Campaigns() (list []*eventspb.CampaignOverride, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.read {
+		return nil, fmt.Errorf("%w from %s", errOverridesUnread, o.topic)
+	}
+	now := time.Now()
+	for _, account := range slices.Sorted(maps.Keys(o.campaigns)) {
+		for _, c := range o.campaigns[account] {
+			if override.InForce(c, now) {
+				list = append(list, c)
+			}
+		}
+	}
+	return list, nil
+}
+
 // Processes implements api.OverrideSource.
 func (o *overrides) Processes(ctx context.Context) (names []string, err error) {
 	members, err := processors.Members(ctx, o.kafka, o.app)
@@ -140,16 +229,31 @@ func (o *overrides) SetLeader(ctx context.Context, l *eventspb.LeaderOverride) e
 	if err != nil {
 		return err
 	}
+	return o.write(ctx, l, func(p *kafka.Producer) error { return p.Produce(ctx, l.GetShard(), key, value) })
+}
+
+// SetCampaign implements api.OverrideSource.
+func (o *overrides) SetCampaign(ctx context.Context, c *eventspb.CampaignOverride) error {
+	key, value, err := override.CampaignRecord(c)
+	if err != nil {
+		return err
+	}
+	partition := events.Shard(c.GetAccount(), o.shards)
+	return o.write(ctx, c, func(p *kafka.Producer) error { return p.Produce(ctx, partition, key, value) })
+}
+
+// write calls produce to write an override, and returns when it was read again.
+func (o *overrides) write(ctx context.Context, m proto.Message, produce func(*kafka.Producer) error) error {
 	read := make(chan struct{})
 	o.mu.Lock()
-	o.awaited[l] = read
+	o.awaited[m] = read
 	o.mu.Unlock()
 	defer func() {
 		o.mu.Lock()
-		delete(o.awaited, l)
+		delete(o.awaited, m)
 		o.mu.Unlock()
 	}()
-	if err := o.producer.produce(ctx, func(p *kafka.Producer) error { return p.Produce(ctx, l.GetShard(), key, value) }); err != nil {
+	if err := o.producer.produce(ctx, produce); err != nil {
 		return err
 	}
 	select {

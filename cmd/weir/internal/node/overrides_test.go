@@ -33,7 +33,7 @@ func TestOverrides(t *testing.T) {
 	})
 	topic := layout.Name(events.PacingOverridesTopic)
 	start := func() *overrides {
-		o := newOverrides(b.Kafka(), topic, layout.Name(events.PacingApp), zerolog.Nop())
+		o := newOverrides(b.Kafka(), layout, zerolog.Nop())
 		ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 		ended := make(chan error, 1)
 		go func() { ended <- o.run(ctx) }()
@@ -101,6 +101,39 @@ func TestOverrides(t *testing.T) {
 	if l := awaitRead(start()); len(l) != 0 {
 		t.Errorf("an override that was replaced is in force: %v", l)
 	}
+	campaign := func(probability float64, lasts time.Duration) *eventspb.CampaignOverride {
+		at := time.Now()
+		return &eventspb.CampaignOverride{
+			Account: "acme", Campaign: "spring", Probability: probability, AtMs: at.UnixMilli(), UntilMs: at.Add(lasts).UnixMilli(),
+		}
+	}
+	if list, known := newOverrides(b.Kafka(), layout, zerolog.Nop()).ofAccount("acme"); known || len(list) > 0 {
+		t.Errorf("overrides %v before any was read", list)
+	}
+	for _, probability := range []float64{0, 0.5} {
+		if err := a.SetCampaign(t.Context(), campaign(probability, time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		list, known := a.ofAccount("acme")
+		if other, _ := a.ofAccount("other"); !known || len(list) != 1 || list[0].GetProbability() != probability || len(other) > 0 {
+			t.Errorf("overrides %v, known %v, of another account %v", list, known, other)
+		}
+	}
+	later := start()
+	awaitRead(later)
+	if list, err := later.Campaigns(); err != nil || len(list) != 1 || list[0].GetProbability() != 0.5 {
+		t.Errorf("overrides %v, error %v", list, err)
+	}
+	if err := a.SetCampaign(t.Context(), override.WithdrawCampaign(campaign(0.5, time.Hour), time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if list, known := a.ofAccount("acme"); !known || len(list) > 0 {
+		t.Errorf("overrides %v after the withdrawal", list)
+	}
+	if err := a.SetCampaign(t.Context(), campaign(0.5, time.Hour+24*time.Hour)); err == nil {
+		t.Error("an override of 25 hours is written")
+	}
+
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := a.SetLeader(ended, given("f", now, time.Hour)); !errors.Is(err, context.Canceled) {
@@ -109,7 +142,8 @@ func TestOverrides(t *testing.T) {
 	if _, err := a.Processes(t.Context()); err != nil {
 		t.Error(err)
 	}
-	missing := newOverrides(b.Kafka(), "missing", layout.Name(events.PacingApp), zerolog.Nop())
+	missing := newOverrides(b.Kafka(), layout, zerolog.Nop())
+	missing.topic = "missing"
 	if err := missing.follow(t.Context()); err == nil || !strings.Contains(err.Error(), "missing") {
 		t.Errorf("a topic that does not exist: %v", err)
 	}

@@ -193,18 +193,19 @@ func newPacingPart(s *Setup) (Part, error) {
 		return nil, err
 	}
 	cfg.OtherPacks = readOtherPacks(others)
+	operators := newOverrides(s.Kafka, cfg.Layout, s.Log)
+	cfg.Overrides = operators.ofAccount
 	proc, err := cfg.Processor()
 	if err != nil {
 		return nil, err
 	}
-	leaders := newOverrides(s.Kafka, cfg.Layout.Name(events.PacingOverridesTopic), proc.App, s.Log)
-	part, err := s.processor(proc, nil, func(pc *processors.Config) { pc.BallastBytes, pc.Pins = leaseBallast, &leaders.pins })
+	part, err := s.processor(proc, nil, func(pc *processors.Config) { pc.BallastBytes, pc.Pins = leaseBallast, &operators.pins })
 	if err != nil {
 		return nil, err
 	}
 	s.API.Budgets = &api.BudgetReader{State: part.state, Shards: proc.Partitions}
 	s.API.Packs = &api.PackReader{State: part.state, Shards: proc.Partitions}
 	sink := newBudgetSink(s.Kafka, Pacing(s.Config).Layout)
-	s.API.BudgetSink, s.API.Overrides = sink, leaders
-	return pacingPart{part, sink, leaders, own}, nil
+	s.API.BudgetSink, s.API.Overrides = sink, operators
+	return pacingPart{part, sink, operators, own}, nil
 }

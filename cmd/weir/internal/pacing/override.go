@@ -18,8 +18,8 @@ import (
 )
 
 func newOverrideCmd(a *cli.App) *cobra.Command {
-	c := &cobra.Command{Use: "override", Short: "Let a process lead a shard for a time, and list such overrides"}
-	c.AddCommand(newOverrideShardCmd(a), newOverrideListCmd(a))
+	c := &cobra.Command{Use: "override", Short: "Stop a campaign, or let a process lead a shard, for a time"}
+	c.AddCommand(newOverrideCampaignCmd(a), newOverrideShardCmd(a), newOverrideListCmd(a))
 	return c
 }
 
@@ -94,7 +94,7 @@ func (r *overriding) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := cli.PrintRows(r.a, render.LeaderOverrideRows([]*weirpb.LeaderOverride{res.GetOverride()})); err != nil || r.withdraw {
+	if err := cli.PrintRows(r.a, render.OverrideRows([]*weirpb.LeaderOverride{res.GetOverride()}, nil)); err != nil || r.withdraw {
 		return err
 	}
 	return r.await(ctx, client)
@@ -141,7 +141,7 @@ func newOverrideListCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.PrintRows(a, render.LeaderOverrideRows(res.GetLeaders()))
+			return cli.PrintRows(a, render.OverrideRows(res.GetLeaders(), res.GetCampaigns()))
 		},
 	}
 }

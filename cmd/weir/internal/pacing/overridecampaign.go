@@ -1,0 +1,142 @@
+package pacing
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/render"
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
+	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/pacing/override"
+)
+
+// campaignOverride is a run of `weir pacing override campaign`.
+type campaignOverride struct {
+	a              *cli.App
+	req            weirpb.OverrideCampaignRequest
+	lasts          time.Duration
+	stop, withdraw bool
+}
+
+// followWait is how long the command waits until the campaign has the override: two ticks.
+const followWait = 20 * time.Second
+
+func newOverrideCampaignCmd(a *cli.App) *cobra.Command {
+	r := campaignOverride{a: a}
+	c := &cobra.Command{
+		Use:   "campaign CAMPAIGN",
+		Short: "Stop a campaign for a time, or give it a fixed probability",
+		Long: "Stop a campaign for a time, for at most a day, or let it take part in auctions with a fixed\n" +
+			"probability. Its budgets limit it as before. The override ends by itself, and --withdraw ends it\n" +
+			"before. Another override of the campaign replaces it. Overrides are of one datacentre: give them\n" +
+			"in each. To stop a campaign for good, set its budget to 0.\n\n" +
+			"The command waits for some seconds until the campaign has the override. Ad servers follow five\n" +
+			"seconds later.",
+		Example: "  weir pacing override campaign spring --stop --for 2h --why \"wrong creative\"\n" +
+			"  weir pacing override campaign spring --account acme --probability 0.3 --for 30m\n" +
+			"  weir pacing override campaign spring --withdraw",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.req.Campaign = args[0]
+			changed := cmd.Flags().Changed
+			if err := r.check(changed("for"), changed("probability")); err != nil {
+				return err
+			}
+			return r.run(cmd.Context())
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&r.req.Account, "account", "", "account of the campaign (default: the only one that has it)")
+	f.BoolVar(&r.stop, "stop", false, "the campaign takes part in no auction")
+	f.Float64Var(&r.req.Probability, "probability", 0, "probability that the campaign takes part in an auction, above 0 to 1")
+	f.DurationVar(&r.lasts, "for", 0, "time for which the override holds: 1s to 24h")
+	f.BoolVar(&r.withdraw, "withdraw", false, "end the override of the campaign")
+	f.StringVar(&r.req.Why, "why", "", "reason, for those who read the override")
+	return c
+}
+
+// check checks the flags.
+func (r *campaignOverride) check(hasFor, hasProbability bool) error {
+	switch p := r.req.Probability; {
+	case r.withdraw && (r.stop || hasFor || hasProbability):
+		return cli.UsageError("--withdraw ends an override, and the other flags give one", "leave out --withdraw, or the others")
+	case r.withdraw:
+	case r.stop == hasProbability || !hasFor:
+		return cli.UsageError("an override needs either --stop or --probability, and a time",
+			"add --stop --for 10m, or --withdraw to end the override of the campaign")
+	case hasProbability && !(p > 0 && p <= 1):
+		return cli.UsageError(fmt.Sprintf("--probability %g is out of range", p), "use a number above 0, at most 1, or --stop")
+	case r.lasts < override.MinFor || r.lasts > override.MaxFor:
+		return cli.UsageError(fmt.Sprintf("--for %s is out of range", r.lasts), "use 1s to 24h, such as 10m")
+	}
+	r.req.DurationMs, r.req.Who = r.lasts.Milliseconds(), cli.UserName()
+	return nil
+}
+
+func (r *campaignOverride) run(ctx context.Context) error {
+	client, err := connect.APIClient(r.a)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if r.req.Account == "" {
+		if r.req.Account, err = r.find(ctx, client); err != nil {
+			return err
+		}
+	}
+	res, err := client.OverrideCampaign(ctx, &r.req)
+	if err != nil {
+		return err
+	}
+	o := res.GetOverride()
+	if err := cli.PrintRows(r.a, render.OverrideRows(nil, []*weirpb.CampaignOverride{o})); err != nil || r.withdraw {
+		return err
+	}
+	return r.await(ctx, client, o)
+}
+
+// find returns the only account that has the campaign.
+func (r *campaignOverride) find(ctx context.Context, client *api.Client) (string, error) {
+	s := showing{a: r.a, campaign: r.req.Campaign}
+	list, err := s.search(ctx, client)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, p := range list {
+		names = append(names, p.GetAccount())
+	}
+	if len(names) > 1 {
+		return "", cli.UsageError(fmt.Sprintf("%d accounts have a campaign %s", len(names), r.req.Campaign),
+			"add --account with one of "+strings.Join(names[:min(len(names), 10)], ", "))
+	}
+	return names[0], nil
+}
+
+// await waits until the campaign has the override.
+func (r *campaignOverride) await(ctx context.Context, client *api.Client, o *weirpb.CampaignOverride) error {
+	wait, cancel := context.WithTimeout(ctx, followWait)
+	defer cancel()
+	for {
+		res, err := client.GetPacing(wait, &weirpb.GetPacingRequest{Account: o.GetAccount(), Campaign: o.GetCampaign()})
+		if list := res.GetPacing().GetCampaigns(); err == nil && len(list) == 1 && list[0].GetOverride().GetAtMs() == o.GetAtMs() {
+			r.a.Notef("%s of %s has the override", o.GetCampaign(), o.GetAccount())
+			return nil
+		}
+		if !pause.For(wait, 500*time.Millisecond) {
+			break
+		}
+	}
+	if ctx.Err() == nil {
+		r.a.Notef("the override is written, and %s of %s did not have it after %s: `weir pacing show` shows when it was paced last",
+			o.GetCampaign(), o.GetAccount(), followWait)
+	}
+	return nil
+}
