@@ -148,7 +148,7 @@ func TestOverrideCampaign(t *testing.T) {
 		return res.GetOverride(), err
 	}
 	request := func(change func(r *weirpb.OverrideCampaignRequest)) *weirpb.OverrideCampaignRequest {
-		r := &weirpb.OverrideCampaignRequest{Account: "acme", Campaign: "spring", DurationMs: 60_000}
+		r := &weirpb.OverrideCampaignRequest{Account: "acme", Campaign: "spring", Probability: new(0.0), DurationMs: 60_000}
 		change(r)
 		return r
 	}
@@ -157,11 +157,12 @@ func TestOverrideCampaign(t *testing.T) {
 		`account "other" is not paced`:     func(r *weirpb.OverrideCampaignRequest) { r.Account = "other" },
 		`account ""`:                       func(r *weirpb.OverrideCampaignRequest) { r.Account = "" },
 		`campaign "a\x00b" is not`:         func(r *weirpb.OverrideCampaignRequest) { r.Campaign = "a\x00b" },
-		"probability 2 is out of range":    func(r *weirpb.OverrideCampaignRequest) { r.Probability = 2 },
+		"probability 2 is out of range":    func(r *weirpb.OverrideCampaignRequest) { r.Probability = new(2.0) },
 		"holds for 86400001 ms: use 1s to": func(r *weirpb.OverrideCampaignRequest) { r.DurationMs = 24*3600_000 + 1 },
 		"the override begins at":           func(r *weirpb.OverrideCampaignRequest) { r.DurationMs = -1 },
-		"a probability and no duration":    func(r *weirpb.OverrideCampaignRequest) { r.DurationMs, r.Probability = 0, 0.5 },
-		"there is nothing to withdraw":     func(r *weirpb.OverrideCampaignRequest) { r.DurationMs = 0 },
+		"a probability and no duration":    func(r *weirpb.OverrideCampaignRequest) { r.DurationMs, r.Probability = 0, new(0.5) },
+		"the request has no probability":   func(r *weirpb.OverrideCampaignRequest) { r.Probability = nil },
+		"there is nothing to withdraw":     func(r *weirpb.OverrideCampaignRequest) { r.DurationMs, r.Probability = 0, nil },
 		"why 501":                          func(r *weirpb.OverrideCampaignRequest) { r.Why = strings.Repeat("x", 501) },
 	} {
 		if _, err := set(request(change)); err == nil || !strings.Contains(err.Error(), want) || len(overrides.campaigns) > 0 {
@@ -169,7 +170,7 @@ func TestOverrideCampaign(t *testing.T) {
 		}
 	}
 	before := time.Now().UnixMilli()
-	got, err := set(request(func(r *weirpb.OverrideCampaignRequest) { r.Probability, r.Who, r.Why = 0.25, "ana", "test" }))
+	got, err := set(request(func(r *weirpb.OverrideCampaignRequest) { r.Probability, r.Who, r.Why = new(0.25), "ana", "test" }))
 	if err != nil || got.GetProbability() != 0.25 || got.GetWho() != "ana" || got.GetWhy() != "test" || got.GetAtMs() < before ||
 		got.GetUntilMs() != got.GetAtMs()+60_000 {
 		t.Fatalf("%v, %v", got, err)
@@ -178,7 +179,7 @@ func TestOverrideCampaign(t *testing.T) {
 	if err != nil || len(list.GetCampaigns()) != 1 || list.GetCampaigns()[0].GetCampaign() != "spring" {
 		t.Errorf("%v, %v", list, err)
 	}
-	end, err := set(request(func(r *weirpb.OverrideCampaignRequest) { r.DurationMs = 0 }))
+	end, err := set(request(func(r *weirpb.OverrideCampaignRequest) { r.DurationMs, r.Probability = 0, nil }))
 	if err != nil || end.GetUntilMs() != end.GetAtMs() || end.GetCampaign() != "spring" {
 		t.Errorf("%v, %v", end, err)
 	}

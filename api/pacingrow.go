@@ -130,7 +130,7 @@ func count(to *weirpb.PacingCounts, n *eventspb.PacedNode) {
 		to.Limited++
 	}
 	reason := n.GetReason()
-	if n.GetState() == nil {
+	if n.GetState() == nil && n.GetOverride() == nil {
 		reason = noOwnBudget
 	}
 	if to.Reasons == nil {

@@ -130,7 +130,7 @@ func PacingCatalog(dc string, l Layout) []stream.Topic {
 			Cleanup: stream.CleanupCompact,
 			Config:  budgetsConfig(),
 			Doc: "LeaderOverride: given by an operator, a process leads a shard for a time; CampaignOverride: a campaign stops for a time, " +
-				"or has a probability; partition = shard",
+				"or has a probability; partition = shard, or Shard(account)",
 		},
 		{
 			Name: l.Name(PacingDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: stream.CleanupCompact,

@@ -40,7 +40,8 @@
 //
 // The owner of a partition leads the shard of its accounts. It writes a row with its name and its
 // epoch each LeadEvery, so that readers of the changelog notice a shard without a leader, and one
-// with two. Operators can decide which process leads a shard: package pacing/override.
+// with two. Operators can decide which process leads a shard, and how a campaign takes part in
+// auctions: package pacing/override.
 //
 // # Invariants
 //

@@ -24,9 +24,9 @@ type ProcessorConfig struct {
 	// OtherPacks calls fn for each pack that another datacentre writes from then on in a partition,
 	// until ctx ends. Defaults to none: controllers know nothing of those of other datacentres.
 	OtherPacks func(ctx context.Context, partition int32, fn func(*eventspb.AccountPack))
-	// Overrides returns the overrides of campaigns of an account. known is false while they have
-	// not been read: then those of the packs hold. Defaults to none.
-	Overrides func(account string) (list []*eventspb.CampaignOverride, known bool)
+	// Overrides returns the last overrides of campaigns of an account that were read, see
+	// pack.Account.SetOverrides. Defaults to none.
+	Overrides func(account string) []*eventspb.CampaignOverride
 	// Problem is called if an account cannot be paced, or begins again: the time zone of its
 	// budgets is not known to this process, or a pack cannot be decoded. It is called again each
 	// control.Tick while an account cannot be paced. Defaults to nothing.

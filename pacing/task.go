@@ -296,9 +296,7 @@ func (x *task) prepare(bucket, atMs int64) (ticks []tick) {
 	}
 	for _, a := range x.buckets[bucket] {
 		if x.cfg.Overrides != nil {
-			if list, known := x.cfg.Overrides(a.Name()); known {
-				a.SetOverrides(list)
-			}
+			a.SetOverrides(x.cfg.Overrides(a.Name()))
 		}
 		q, ok := a.Prepare(atMs)
 		if ok {

@@ -424,3 +424,36 @@ func TestPeers(t *testing.T) {
 		}
 	})
 }
+
+// TestOverrides: a campaign that an operator has stopped stays so in a process that takes over and
+// has not read the override, until it reads that the override was withdrawn.
+func TestOverrides(t *testing.T) {
+	var list []*eventspb.CampaignOverride
+	cfg := ProcessorConfig{Overrides: func(account string) []*eventspb.CampaignOverride {
+		if account != "acme" {
+			return nil
+		}
+		return list
+	}}
+	inBubbleWith(t, cfg, []string{"acme", "other"}, func(x *pacedTask) {
+		open := func(account string) bool { return x.pack(account).GetCampaigns()[0].GetOpen() }
+		x.run(30)
+		at := time.Now().UnixMilli()
+		list = []*eventspb.CampaignOverride{{Account: "acme", Campaign: "c", AtMs: at, UntilMs: at + 600_000}}
+		x.run(11)
+		if open("acme") || !open("other") {
+			t.Errorf("open after the stop of acme: acme %v, other %v", open("acme"), open("other"))
+		}
+		x.Crash()
+		list = nil
+		x.run(90)
+		if open("acme") {
+			t.Error("it continues in another process")
+		}
+		list = []*eventspb.CampaignOverride{{Account: "acme", Campaign: "c", AtMs: at + 1, UntilMs: at + 1}}
+		x.run(11)
+		if !open("acme") {
+			t.Error("it does not continue after the withdrawal")
+		}
+	})
+}

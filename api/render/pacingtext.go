@@ -140,6 +140,9 @@ func (t pacedText) limit() string {
 
 // why explains the reason of the own parameters.
 func (t pacedText) why() string {
+	if !t.r.GetBudgeted() && t.r.GetOverride() != nil {
+		return fmt.Sprintf("It has no budget of its own, and has spent %s today.", t.money(t.r.GetSpentMicros()))
+	}
 	if !t.r.GetBudgeted() {
 		return fmt.Sprintf("It has no budget of its own, and has spent %s today: only the budgets above limit it.",
 			t.money(t.r.GetSpentMicros()))

@@ -2485,13 +2485,15 @@ func (x *OverrideLeaderResponse) GetOverride() *LeaderOverride {
 }
 
 type OverrideCampaignRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
-	Campaign      string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`
-	Probability   float64                `protobuf:"fixed64,3,opt,name=probability,proto3" json:"probability,omitempty"`                // that the campaign takes part in an auction, 0 to 1; 0: it stops
-	DurationMs    int64                  `protobuf:"varint,4,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"` // from now on: a second to 24 hours; 0: withdraw the override of the campaign
-	Who           string                 `protobuf:"bytes,5,opt,name=who,proto3" json:"who,omitempty"`                                  // gives it, for people
-	Why           string                 `protobuf:"bytes,6,opt,name=why,proto3" json:"why,omitempty"`                                  // for people
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Account  string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Campaign string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	// Probability that the campaign takes part in an auction, 0.0001 to 1, or 0 to stop it. Absent
+	// to withdraw the override of the campaign.
+	Probability   *float64 `protobuf:"fixed64,3,opt,name=probability,proto3,oneof" json:"probability,omitempty"`
+	DurationMs    int64    `protobuf:"varint,4,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"` // from now on: a second to 24 hours; 0: withdraw the override of the campaign
+	Who           string   `protobuf:"bytes,5,opt,name=who,proto3" json:"who,omitempty"`                                  // gives it, for people
+	Why           string   `protobuf:"bytes,6,opt,name=why,proto3" json:"why,omitempty"`                                  // for people
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2541,8 +2543,8 @@ func (x *OverrideCampaignRequest) GetCampaign() string {
 }
 
 func (x *OverrideCampaignRequest) GetProbability() float64 {
-	if x != nil {
-		return x.Probability
+	if x != nil && x.Probability != nil {
+		return *x.Probability
 	}
 	return 0
 }
@@ -6736,15 +6738,16 @@ const file_weir_proto_rawDesc = "" +
 	"\x03who\x18\x04 \x01(\tR\x03who\x12\x10\n" +
 	"\x03why\x18\x05 \x01(\tR\x03why\"M\n" +
 	"\x16OverrideLeaderResponse\x123\n" +
-	"\boverride\x18\x01 \x01(\v2\x17.weir.v1.LeaderOverrideR\boverride\"\xb6\x01\n" +
+	"\boverride\x18\x01 \x01(\v2\x17.weir.v1.LeaderOverrideR\boverride\"\xcb\x01\n" +
 	"\x17OverrideCampaignRequest\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
-	"\bcampaign\x18\x02 \x01(\tR\bcampaign\x12 \n" +
-	"\vprobability\x18\x03 \x01(\x01R\vprobability\x12\x1f\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\x12%\n" +
+	"\vprobability\x18\x03 \x01(\x01H\x00R\vprobability\x88\x01\x01\x12\x1f\n" +
 	"\vduration_ms\x18\x04 \x01(\x03R\n" +
 	"durationMs\x12\x10\n" +
 	"\x03who\x18\x05 \x01(\tR\x03who\x12\x10\n" +
-	"\x03why\x18\x06 \x01(\tR\x03why\"Q\n" +
+	"\x03why\x18\x06 \x01(\tR\x03whyB\x0e\n" +
+	"\f_probability\"Q\n" +
 	"\x18OverrideCampaignResponse\x125\n" +
 	"\boverride\x18\x01 \x01(\v2\x19.weir.v1.CampaignOverrideR\boverride\"\xbe\x01\n" +
 	"\x10CampaignOverride\x12\x18\n" +
@@ -7376,6 +7379,7 @@ func file_weir_proto_init() {
 	}
 	file_weir_proto_msgTypes[21].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[25].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[30].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[36].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[47].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[67].OneofWrappers = []any{}

@@ -15,7 +15,8 @@ type Observation struct {
 	Cost    float64 // expected cost of the ads that were shown since the last observation, micros
 	Planned float64 // share of the budget that is planned to be spent by now
 	AgeMs   int64   // of Spent, Flight and Cost
-	Paused  bool    // the campaign takes part in no auction, whatever its parameters
+	Paused  bool    // the parameters have no effect, and stay
+	Serves  bool    // with Paused: the campaign takes part in auctions nevertheless, by the caller's decision
 	Delayed bool    // see Signals
 	Limited bool    // a node above the campaign has lower parameters: see Hierarchy
 	Action  float64 // mean cost of one charged action, micros; 0: not known: see TinyActions
@@ -41,7 +42,7 @@ const (
 	Stale     Reason = "stale_hold" // parameters stay, and the spend is extrapolated
 	TooOld    Reason = "stale_stop" // the data are so old that the campaign stops
 	PausedNow Reason = "paused"
-	Override  Reason = "override" // paused here: the caller has another probability for it
+	Override  Reason = "override" // in place of PausedNow, of a caller whose operators set the probability
 	FirstTick Reason = "first_tick"
 	TinyNow   Reason = "tiny_budget" // one action after the other, by the plan
 	Earlier   Reason = "earlier_day" // the observation came late, and changes nothing
@@ -180,6 +181,12 @@ func (p *Pacer) Step(s Pace, o Observation) (Pace, Params, Reason) {
 		reason = Stale
 	case o.Paused:
 		reason = PausedNow
+		if ticks = min(max(ticks, 0), maxTicks); !begins {
+			s.Chance, s.Ticks = s.Chance+s.Probability*ticks, s.Ticks+ticks
+		}
+		if o.Serves && !begins && ticks > 0 {
+			s.follow(o.Cost, ticks)
+		}
 	case s.Tiny:
 		reason = TinyNow
 		s.Probability = min(1, s.Probability*math.Exp(MaxStep*min(max(ticks, 0), 1)))
@@ -229,7 +236,7 @@ func (p *Pacer) control(s *Pace, o *Observation, ticks float64) Reason {
 			// It would have no effect now, and a burst when the limit is gone.
 			s.Probability, s.Multiplier, s.Dual = before.Probability, before.Multiplier, before.Dual
 		}
-		s.Rate += (1 - math.Pow(1-rateWeight, ticks)) * (o.Cost/ticks - s.Rate)
+		s.follow(o.Cost, ticks)
 	}
 	if sig.Spent < nearlySpent*o.Budget {
 		s.Chance, s.Ticks = s.Chance+s.Probability*ticks, s.Ticks+ticks
@@ -238,6 +245,11 @@ func (p *Pacer) control(s *Pace, o *Observation, ticks float64) Reason {
 		return Ahead
 	}
 	return Behind
+}
+
+// follow moves the rate to the cost of some ticks.
+func (s *Pace) follow(cost, ticks float64) {
+	s.Rate += (1 - math.Pow(1-rateWeight, ticks)) * (cost/ticks - s.Rate)
 }
 
 // target returns the share of a budget that is to be spent when a share of the plan of the day has

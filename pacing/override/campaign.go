@@ -11,6 +11,7 @@ import (
 
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/pacing/budget"
+	"github.com/weirhq/weir/pacing/control"
 )
 
 const campaignPrefix = "campaign/"
@@ -22,8 +23,8 @@ func CheckCampaign(o *eventspb.CampaignOverride) error {
 			return fmt.Errorf("%s %.64q is not an id: use 1 to %d bytes of UTF-8 without a NUL byte", name, id, budget.MaxIDBytes)
 		}
 	}
-	if p := o.GetProbability(); !(p >= 0 && p <= 1) {
-		return fmt.Errorf("the probability %g is out of range: use 0 to 1", p)
+	if p := o.GetProbability(); p != 0 && !(p >= control.MinProbability && p <= 1) {
+		return fmt.Errorf("the probability %g is out of range: use %g to 1, or 0 to stop the campaign", p, control.MinProbability)
 	}
 	return check(o)
 }

@@ -50,8 +50,9 @@ type Account struct {
 	peerDCs []string
 
 	overrides  []*eventspb.CampaignOverride
-	overridden bool // a node has one of them
-	former     int  // number of parts that may have been written, of the nodes before
+	inherited  []*eventspb.CampaignOverride // of the packs of the owner before
+	overridden bool                         // a node has one of them
+	former     int                          // number of parts that may have been written, of the nodes before
 
 	// Of the last tick.
 	atMs    int64
@@ -107,12 +108,14 @@ func (a *Account) Restore(packs []*eventspb.AccountPack) {
 		for _, c := range m.GetCampaigns() {
 			n := restored(c, nodeKey{kind: campaign, id: c.GetId()})
 			a.restored[n.nodeKey] = n
-			if o := c.GetOverride(); o != nil {
-				a.overrides = append(a.overrides, o)
+			n.override = c.GetOverride()
+			if n.override != nil {
+				a.inherited = append(a.inherited, n.override)
 			}
 			for _, s := range c.GetArms() {
-				n := restored(s, nodeKey{arm, c.GetId(), s.GetId()})
-				a.restored[n.nodeKey] = n
+				arm := restored(s, nodeKey{arm, c.GetId(), s.GetId()})
+				arm.override = n.override
+				a.restored[arm.nodeKey] = arm
 			}
 		}
 	}

@@ -78,7 +78,7 @@ func share(micros int64, percent int32) int64 {
 // runsOutMs returns when the budget of a node is spent if the spend continues at its mean rate; 0:
 // it is spent, or lasts for the day.
 func (n *node) runsOutMs(a *Account) int64 {
-	if left := n.leftMs(); n.pace.Open && left < float64(a.window.EndMs-a.atMs) {
+	if left := n.leftMs(); n.pace.Open && !n.stopped() && left < float64(a.window.EndMs-a.atMs) {
 		return a.atMs + int64(left)
 	}
 	return 0

@@ -125,6 +125,7 @@ func (n *node) moved() bool {
 // keep takes over what another node of the same key knows. day is the present day.
 func (n *node) keep(o *node, day events.Day) {
 	n.pace, n.reason, n.params, n.written = o.pace, o.reason, o.params, o.written
+	n.override, n.writtenOverride = o.override, o.writtenOverride
 	if events.Day(o.pace.Day) == day {
 		n.peers = o.peers
 		n.spent, n.last, n.read, n.cost = o.spent, o.last, o.read, o.cost

@@ -61,14 +61,26 @@ func TestOverride(t *testing.T) {
 	if node("a").GetOpen() {
 		t.Error("it continues before the override has ended")
 	}
-	// The next owner has not read the overrides yet.
-	next := New("acme", a.pacer)
-	next.SetVersions(a.versions)
-	next.Restore(packs(t, a))
-	a = next
+	// The next owner has not read the override yet, and knows the one before, which was withdrawn.
+	// Another owner knows that it was withdrawn.
+	takeover := func() *Account {
+		next := New("acme", a.pacer)
+		next.SetVersions(a.versions)
+		next.Restore(packs(t, a))
+		return next
+	}
+	other := takeover()
+	a = takeover()
+	a.SetOverrides([]*eventspb.CampaignOverride{{Account: "acme", Campaign: "a", AtMs: stop.AtMs - 1, UntilMs: stop.AtMs - 1}})
 	step(1)
 	if node("a").GetOpen() {
 		t.Error("it continues after a takeover")
+	}
+	withdrawn := &eventspb.CampaignOverride{Account: "acme", Campaign: "a", AtMs: stop.AtMs + 1, UntilMs: stop.AtMs + 1}
+	other.SetOverrides([]*eventspb.CampaignOverride{withdrawn})
+	tick(t, other, at, row("a", day1, spent), row("b", day1, spent), row("free", day1, spent))
+	if got := find(t, packs(t, other), "a"); !got.GetOpen() || got.GetOverride() != nil {
+		t.Errorf("it was withdrawn: %v", got)
 	}
 	step(1)
 	if got := node("a"); !got.GetOpen() || got.GetOverride() != nil || got.GetReason() == string(control.PausedNow) {
@@ -79,8 +91,12 @@ func TestOverride(t *testing.T) {
 		t.Errorf("the probability has moved by %g", far)
 	}
 
+	rate, chance := node("a").GetState().GetRate(), node("a").GetState().GetProbability()
 	a.SetOverrides([]*eventspb.CampaignOverride{give("a", 0.7, time.Hour), give("free", 0.01, time.Hour)})
 	step(1)
+	if got, want := node("a").GetState().GetRate(), rate*0.7/chance; rate == 0 || math.Abs(got/want-1) > 0.05 {
+		t.Errorf("a rate of %g with a probability of 0.7, %g with %g before", got, rate, chance)
+	}
 	longer := []*eventspb.CampaignOverride{give("a", 0.7, 2*time.Hour), give("free", 0.01, time.Hour)}
 	a.SetOverrides(longer)
 	a.override()

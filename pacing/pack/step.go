@@ -67,7 +67,7 @@ func (a *Account) step(n *node, planned, scale float64) {
 	o := control.Observation{
 		AtMs: a.atMs, Day: int32(a.day), Budget: float64(n.micros), Spent: float64(n.spent), Planned: planned, AgeMs: a.ageMs,
 		Cost: max(0, float64(n.spent-n.last)) * scale, Delayed: true, Limited: n.limited != none, Peers: n.peersAt(a.atMs),
-		Paused: n.override != nil,
+		Paused: n.override != nil, Serves: !n.stopped(),
 	}
 	day := n.pace.Day
 	if !n.cost && events.Day(day) == a.day { // no time has passed: the parameters stay
@@ -78,7 +78,7 @@ func (a *Account) step(n *node, planned, scale float64) {
 	if moves := before == control.Ahead || before == control.Behind; n.reason == control.FirstTick && n.pace.Day == day && moves {
 		n.reason = before // of the parameters, which stay
 	}
-	if n.reason == control.PausedNow {
+	if n.override != nil && (n.reason == control.PausedNow || n.reason == control.Stale) {
 		n.reason = overrideReason(n.override)
 	}
 }

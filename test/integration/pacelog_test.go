@@ -42,10 +42,10 @@ type paceNode struct{ account, campaign string }
 
 // paceStep is the state of a campaign in a pack.
 type paceStep struct {
-	atMs        int64
-	day         int32
-	epoch       uint64
-	probability float64
+	atMs               int64
+	day                int32
+	incarnation, epoch uint64
+	probability        float64
 }
 
 func newPaceLog() *paceLog {
@@ -115,7 +115,7 @@ func (l *paceLog) writer(r *kgo.Record, incarnation, epoch, sequence uint64) *pa
 // pack takes a campaign of a pack: its probability changes by one step for each tick at most.
 func (l *paceLog) pack(r *kgo.Record, m *eventspb.AccountPack, c *eventspb.PacedNode) {
 	key := paceNode{m.GetAccount(), c.GetId()}
-	now := paceStep{m.GetAtMs(), m.GetBudgetDay(), m.GetOwnerEpoch(), c.GetState().GetProbability()}
+	now := paceStep{m.GetAtMs(), m.GetBudgetDay(), m.GetIncarnation(), m.GetOwnerEpoch(), c.GetState().GetProbability()}
 	was, known := l.nodes[key]
 	l.nodes[key] = now
 	if !known || was.day != now.day || !(was.probability > 0) {
@@ -124,7 +124,7 @@ func (l *paceLog) pack(r *kgo.Record, m *eventspb.AccountPack, c *eventspb.Paced
 	step := math.Abs(math.Log(now.probability / was.probability))
 	ticks := max(1, math.Ceil(float64(now.atMs-was.atMs)/float64(control.Tick.Milliseconds())-0.01))
 	l.step = max(l.step, step/ticks)
-	if was.epoch != now.epoch {
+	if was.epoch != now.epoch || was.incarnation != now.incarnation {
 		l.stepAtTakeover = max(l.stepAtTakeover, step)
 	}
 	if step > control.MaxStep*ticks*1.000001 {

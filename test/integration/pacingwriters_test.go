@@ -66,7 +66,9 @@ func TestPacingWriters(t *testing.T) {
 	want := soak(24, 1000)
 	shards, suspensions, began := 0, 0, time.Now()
 	for ; shards < want; suspensions++ {
-		shards += x.suspend(rng.IntN(len(x.list)))
+		if shards += x.suspend(rng.IntN(len(x.list))); suspensions > want {
+			t.Fatalf("%d suspensions, and others have taken over %d shards", suspensions, shards)
+		}
 	}
 	t.Logf("%d suspensions in %s: others have taken over %d shards", suspensions, time.Since(began).Round(time.Second), shards)
 	x.settled()
@@ -134,7 +136,7 @@ func (x *pacers) end() {
 func (x *pacers) setBudgets(addr string) {
 	x.Helper()
 	now := time.Now().UTC()
-	left := now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now).Seconds()
+	left := max(now.Truncate(24*time.Hour).Add(24*time.Hour).Sub(now), time.Hour).Seconds()
 	weight, sum := func(rank int) float64 { return math.Pow(float64(rank+1), -1.1) }, 0.0
 	for rank := range pacedAccounts * pacedEach {
 		sum += weight(rank)

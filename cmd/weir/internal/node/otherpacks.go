@@ -31,8 +31,9 @@ type otherPacks struct {
 	unread minute
 
 	asking chan struct{} // has a token while the brokers are asked
-	askAt  time.Time     // of the last answer
+	askAt  time.Time     // of the last answer or error
 	ends   logreader.Extents
+	failed error // in place of ends
 }
 
 const (
@@ -152,12 +153,12 @@ func (o *otherPacks) end(ctx context.Context, partition int32) (at logreader.Pos
 	if time.Since(o.askAt) >= packAsk {
 		ctx, cancel := context.WithTimeout(ctx, packAsk)
 		defer cancel()
-		if o.ends, err = logreader.DescribeExtent(ctx, o.kafka, o.topic); err != nil {
-			return at, err
-		}
+		o.ends, o.failed = logreader.DescribeExtent(ctx, o.kafka, o.topic)
 		o.askAt = time.Now()
 	}
 	switch n := len(o.ends.Partitions); {
+	case o.failed != nil:
+		return at, o.failed
 	case n == 0:
 		return at, errNoPacks
 	case n != o.shards:

@@ -136,34 +136,45 @@ func (o *overrides) takeLeader(l *eventspb.LeaderOverride) {
 		Str("why", l.GetWhy()).Msg("leader_override")
 }
 
-func (o *overrides) takeCampaign(c *eventspb.CampaignOverride) {
-	list := o.campaigns[c.GetAccount()]
-	at, found := slices.BinarySearchFunc(list, c.GetCampaign(), func(c *eventspb.CampaignOverride, id string) int {
+// lastOf returns where the last override of a campaign is among those of its account.
+func (o *overrides) lastOf(c *eventspb.CampaignOverride) (at int, found bool) {
+	return slices.BinarySearchFunc(o.campaigns[c.GetAccount()], c.GetCampaign(), func(c *eventspb.CampaignOverride, id string) int {
 		return strings.Compare(c.GetCampaign(), id)
 	})
+}
+
+// takeCampaign takes the last override of a campaign. It stays for a day, also if it has ended: a
+// pack may have the one before.
+func (o *overrides) takeCampaign(c *eventspb.CampaignOverride) {
+	forgotten := time.Now().Add(-override.MaxFor).UnixMilli()
+	old := func(c *eventspb.CampaignOverride) bool { return c.GetUntilMs() < forgotten }
+	for account, list := range o.campaigns {
+		if slices.ContainsFunc(list, old) {
+			o.campaigns[account] = slices.DeleteFunc(slices.Clone(list), old)
+		}
+		if len(o.campaigns[account]) == 0 {
+			delete(o.campaigns, account)
+		}
+	}
+	if old(c) {
+		return
+	}
+	list := slices.Clone(o.campaigns[c.GetAccount()]) // accounts have the one before
+	at, found := o.lastOf(c)
 	until := atMost(c.GetUntilMs())
 	held := proto.CloneOf(c)
 	held.UntilMs = until.UnixMilli()
-	if found { // the topic may be read again: what was bounded is not bounded again, later
+	if !found {
+		list = slices.Insert(list, at, held)
+	} else {
+		// The topic may be read again: what was bounded is not bounded again, later.
 		known := proto.CloneOf(list[at])
-		known.UntilMs = max(known.GetUntilMs(), c.GetUntilMs())
-		if proto.Equal(known, c) {
+		if known.UntilMs = max(known.GetUntilMs(), c.GetUntilMs()); proto.Equal(known, c) {
 			return
 		}
+		list[at] = held
 	}
-	if !found && !override.InForce(c, time.Now()) { // it has ended
-		return
-	}
-	list = slices.Clone(list) // accounts have the one before
-	if found {
-		list = slices.Delete(list, at, at+1)
-	}
-	if override.InForce(held, time.Now()) {
-		list = slices.Insert(list, at, held)
-	}
-	if o.campaigns[c.GetAccount()] = list; len(list) == 0 {
-		delete(o.campaigns, c.GetAccount())
-	}
+	o.campaigns[c.GetAccount()] = list
 	o.log.Info().Str("account", c.GetAccount()).Str("campaign", c.GetCampaign()).Float64("probability", c.GetProbability()).
 		Time("until", until).Str("who", c.GetWho()).Str("why", c.GetWhy()).Msg("campaign_override")
 }
@@ -189,10 +200,10 @@ func (o *overrides) Leaders() (list []*eventspb.LeaderOverride, err error) {
 }
 
 // ofAccount implements pacing.ProcessorConfig.Overrides.
-func (o *overrides) ofAccount(account string) (list []*eventspb.CampaignOverride, known bool) {
+func (o *overrides) ofAccount(account string) []*eventspb.CampaignOverride {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.campaigns[account], o.read
+	return o.campaigns[account]
 }
 
 // Campaigns implements api.OverrideSource.
@@ -232,8 +243,15 @@ func (o *overrides) SetLeader(ctx context.Context, l *eventspb.LeaderOverride) e
 	return o.write(ctx, l, func(p *kafka.Producer) error { return p.Produce(ctx, l.GetShard(), key, value) })
 }
 
-// SetCampaign implements api.OverrideSource.
+// SetCampaign implements api.OverrideSource. The override is later than the one before, also if the
+// clock of another process was ahead.
 func (o *overrides) SetCampaign(ctx context.Context, c *eventspb.CampaignOverride) error {
+	o.mu.Lock()
+	if at, found := o.lastOf(c); found {
+		later := max(0, o.campaigns[c.GetAccount()][at].GetAtMs()+1-c.GetAtMs())
+		c.AtMs, c.UntilMs = c.GetAtMs()+later, c.GetUntilMs()+later
+	}
+	o.mu.Unlock()
 	key, value, err := override.CampaignRecord(c)
 	if err != nil {
 		return err

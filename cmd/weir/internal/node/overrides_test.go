@@ -107,16 +107,13 @@ func TestOverrides(t *testing.T) {
 			Account: "acme", Campaign: "spring", Probability: probability, AtMs: at.UnixMilli(), UntilMs: at.Add(lasts).UnixMilli(),
 		}
 	}
-	if list, known := newOverrides(b.Kafka(), layout, zerolog.Nop()).ofAccount("acme"); known || len(list) > 0 {
-		t.Errorf("overrides %v before any was read", list)
-	}
 	for _, probability := range []float64{0, 0.5} {
 		if err := a.SetCampaign(t.Context(), campaign(probability, time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		list, known := a.ofAccount("acme")
-		if other, _ := a.ofAccount("other"); !known || len(list) != 1 || list[0].GetProbability() != probability || len(other) > 0 {
-			t.Errorf("overrides %v, known %v, of another account %v", list, known, other)
+		list := a.ofAccount("acme")
+		if other := a.ofAccount("other"); len(list) != 1 || list[0].GetProbability() != probability || len(other) > 0 {
+			t.Errorf("overrides %v, of another account %v", list, other)
 		}
 	}
 	later := start()
@@ -127,8 +124,17 @@ func TestOverrides(t *testing.T) {
 	if err := a.SetCampaign(t.Context(), override.WithdrawCampaign(campaign(0.5, time.Hour), time.Now())); err != nil {
 		t.Fatal(err)
 	}
-	if list, known := a.ofAccount("acme"); !known || len(list) > 0 {
-		t.Errorf("overrides %v after the withdrawal", list)
+	inForce, err := a.Campaigns()
+	if last := a.ofAccount("acme"); err != nil || len(inForce) > 0 || len(last) != 1 || override.InForce(last[0], time.Now()) {
+		t.Errorf("overrides %v, the last one %v, error %v after the withdrawal", inForce, last, err)
+	}
+	behind := campaign(0, time.Hour) // of a process whose clock is behind
+	behind.AtMs, behind.UntilMs = behind.AtMs-60_000, behind.UntilMs-60_000
+	if err := a.SetCampaign(t.Context(), behind); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := a.Campaigns(); err != nil || len(list) != 1 || list[0].GetUntilMs()-list[0].GetAtMs() != time.Hour.Milliseconds() {
+		t.Errorf("overrides %v, error %v", list, err)
 	}
 	if err := a.SetCampaign(t.Context(), campaign(0.5, time.Hour+24*time.Hour)); err == nil {
 		t.Error("an override of 25 hours is written")

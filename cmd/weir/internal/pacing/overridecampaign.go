@@ -14,6 +14,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/pacing/control"
 	"github.com/weirhq/weir/pacing/override"
 )
 
@@ -21,6 +22,7 @@ import (
 type campaignOverride struct {
 	a              *cli.App
 	req            weirpb.OverrideCampaignRequest
+	probability    float64
 	lasts          time.Duration
 	stop, withdraw bool
 }
@@ -37,7 +39,7 @@ func newOverrideCampaignCmd(a *cli.App) *cobra.Command {
 			"probability. Its budgets limit it as before. The override ends by itself, and --withdraw ends it\n" +
 			"before. Another override of the campaign replaces it. Overrides are of one datacentre: give them\n" +
 			"in each. To stop a campaign for good, set its budget to 0.\n\n" +
-			"The command waits for some seconds until the campaign has the override. Ad servers follow five\n" +
+			"The command waits for some seconds until the campaign has an override. Ad servers follow five\n" +
 			"seconds later.",
 		Example: "  weir pacing override campaign spring --stop --for 2h --why \"wrong creative\"\n" +
 			"  weir pacing override campaign spring --account acme --probability 0.3 --for 30m\n" +
@@ -55,7 +57,7 @@ func newOverrideCampaignCmd(a *cli.App) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&r.req.Account, "account", "", "account of the campaign (default: the only one that has it)")
 	f.BoolVar(&r.stop, "stop", false, "the campaign takes part in no auction")
-	f.Float64Var(&r.req.Probability, "probability", 0, "probability that the campaign takes part in an auction, above 0 to 1")
+	f.Float64Var(&r.probability, "probability", 0, "probability that the campaign takes part in an auction, 0.0001 to 1")
 	f.DurationVar(&r.lasts, "for", 0, "time for which the override holds: 1s to 24h")
 	f.BoolVar(&r.withdraw, "withdraw", false, "end the override of the campaign")
 	f.StringVar(&r.req.Why, "why", "", "reason, for those who read the override")
@@ -64,19 +66,22 @@ func newOverrideCampaignCmd(a *cli.App) *cobra.Command {
 
 // check checks the flags.
 func (r *campaignOverride) check(hasFor, hasProbability bool) error {
-	switch p := r.req.Probability; {
+	switch p := r.probability; {
 	case r.withdraw && (r.stop || hasFor || hasProbability):
 		return cli.UsageError("--withdraw ends an override, and the other flags give one", "leave out --withdraw, or the others")
 	case r.withdraw:
 	case r.stop == hasProbability || !hasFor:
 		return cli.UsageError("an override needs either --stop or --probability, and a time",
 			"add --stop --for 10m, or --withdraw to end the override of the campaign")
-	case hasProbability && !(p > 0 && p <= 1):
-		return cli.UsageError(fmt.Sprintf("--probability %g is out of range", p), "use a number above 0, at most 1, or --stop")
+	case hasProbability && !(p >= control.MinProbability && p <= 1):
+		return cli.UsageError(fmt.Sprintf("--probability %g is out of range", p), "use a number from 0.0001 to 1, or --stop")
 	case r.lasts < override.MinFor || r.lasts > override.MaxFor:
 		return cli.UsageError(fmt.Sprintf("--for %s is out of range", r.lasts), "use 1s to 24h, such as 10m")
 	}
-	r.req.DurationMs, r.req.Who = r.lasts.Milliseconds(), cli.UserName()
+	r.req.Who = cli.UserName()
+	if !r.withdraw {
+		r.req.DurationMs, r.req.Probability = r.lasts.Milliseconds(), &r.probability
+	}
 	return nil
 }
 
@@ -102,16 +107,34 @@ func (r *campaignOverride) run(ctx context.Context) error {
 	return r.await(ctx, client, o)
 }
 
-// find returns the only account that has the campaign.
+// find returns the only account that has the campaign, or an override of it to withdraw.
 func (r *campaignOverride) find(ctx context.Context, client *api.Client) (string, error) {
-	s := showing{a: r.a, campaign: r.req.Campaign}
-	list, err := s.search(ctx, client)
-	if err != nil {
-		return "", err
-	}
 	var names []string
-	for _, p := range list {
-		names = append(names, p.GetAccount())
+	if r.withdraw {
+		res, err := client.ListOverrides(ctx, &weirpb.ListOverridesRequest{})
+		if err != nil {
+			return "", err
+		}
+		for _, o := range res.GetCampaigns() {
+			if o.GetCampaign() == r.req.GetCampaign() {
+				names = append(names, o.GetAccount())
+			}
+		}
+		if len(names) == 0 {
+			return "", &cli.Failure{
+				Code: cli.ExitFailed, What: "nothing was withdrawn", Why: "no override is in force for a campaign " + r.req.GetCampaign(),
+				Do: "`weir pacing override list` lists those in force",
+			}
+		}
+	} else {
+		s := showing{a: r.a, campaign: r.req.GetCampaign()}
+		list, err := s.search(ctx, client)
+		if err != nil {
+			return "", err
+		}
+		for _, p := range list {
+			names = append(names, p.GetAccount())
+		}
 	}
 	if len(names) > 1 {
 		return "", cli.UsageError(fmt.Sprintf("%d accounts have a campaign %s", len(names), r.req.Campaign),
