@@ -126,6 +126,10 @@ func PacingCatalog(dc string, l Layout) []stream.Topic {
 			Doc: "BudgetAlert: a budget of a day is spent in part, or runs out early; partition = Shard(account)",
 		},
 		{
+			Name: l.Name(PacingSignalsTopic), Key: "none", Partitions: shards, Cleanup: stream.CleanupDelete, Retention: 2 * day,
+			Doc: "PacingSignals: ticks of accounts as their controllers saw them, for `weir pacing history`; partition = Shard(account)",
+		},
+		{
 			Name: l.Name(PacingOverridesTopic), Key: "leader/ and the shard, or campaign/, account and campaign", Partitions: shards,
 			Cleanup: stream.CleanupCompact,
 			Config:  budgetsConfig(),

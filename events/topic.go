@@ -32,6 +32,7 @@ func CopiedBudgetsTopic(dc string) string { return BudgetsTopic + ".from." + dc 
 const (
 	PacingApp            = "pacing"
 	PacingAlertsTopic    = "pacing.alerts"    // budgets that are spent in part, or run out early
+	PacingSignalsTopic   = "pacing.signals"   // what controllers saw
 	PacingOverridesTopic = "pacing.overrides" // overrides of operators
 	PacingDLQTopic       = "pacing.dlq"       // rejected records
 )

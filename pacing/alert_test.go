@@ -16,6 +16,9 @@ import (
 func (x *pacedTask) takeAlerts() (list []string) {
 	x.t.Helper()
 	for _, c := range x.TakeOutputs() {
+		if c.To.Output.Name == signalsOutput {
+			continue
+		}
 		m := &eventspb.BudgetAlert{}
 		if err := proto.Unmarshal(c.Value, m); err != nil {
 			x.t.Fatal(err)

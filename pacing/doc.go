@@ -4,7 +4,8 @@
 //	ads.budgets ─────────────┐                    ┌─▶ pacing.by.<dc>  packs, versions of budgets,
 //	ads.budgets.from.<dc> ───┴─▶ fold ─▶ accounts ┤                   leaders (changelog)
 //	spend of the accounts ─────▶ tick ──────┤     ├─▶ pacing.alerts   alerts of budgets
-//	packs of other datacentres ─────────────┘     └─▶ pacing.dlq      refused records
+//	packs of other datacentres ─────────────┘     ├─▶ pacing.signals  what the controllers saw
+//	                                              └─▶ pacing.dlq      refused records
 //
 // # Budgets
 //
@@ -60,7 +61,8 @@
 //
 // Packs are written for the own datacentre: those of another one are not served in its place. It
 // knows no ads that were shown and not charged. The spend is read from a cache
-// of this process, so a replay of the inputs gives the budgets and not the packs. Replaced versions
+// of this process, so a replay of the inputs gives the budgets and not the packs: package replay
+// steps the controllers again, from the recorded ticks. Replaced versions
 // stay in ads.budgets for ever: a version with a hundred campaigns takes about 3 KB. The topics of
 // another generation (spend.generation) begin without budgets: import them again.
 package pacing

@@ -49,13 +49,19 @@ func (p ProcessorConfig) Processor() (stream.Processor, error) {
 	}
 	return stream.Processor{
 		App: l.Name(events.PacingApp), Partitions: l.Partitions(), Inputs: inputs, Changelog: l.Name(events.PacingTopic(p.DC)),
-		Outputs: []stream.Output{{Name: alertsOutput, Topic: l.Name(events.PacingAlertsTopic), Partitioner: events.ShardBytes}},
-		DLQ:     l.Name(events.PacingDLQTopic), New: stream.FromSource(0, p.open), Tables: tables(l.Partitions()), Canonical: canonical,
+		Outputs: []stream.Output{
+			{Name: alertsOutput, Topic: l.Name(events.PacingAlertsTopic), Partitioner: events.ShardBytes},
+			{Name: signalsOutput, Topic: l.Name(events.PacingSignalsTopic)},
+		},
+		DLQ: l.Name(events.PacingDLQTopic), New: stream.FromSource(0, p.open), Tables: tables(l.Partitions()), Canonical: canonical,
 	}, nil
 }
 
-// alertsOutput is the name of the output of alerts.
-const alertsOutput = "alerts"
+// Names of the outputs.
+const (
+	alertsOutput  = "alerts"
+	signalsOutput = "signals"
+)
 
 // canonical leaves out the packs, which depend on the spend and on the time, and the leaders: no
 // input has them.

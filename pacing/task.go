@@ -76,6 +76,7 @@ type task struct {
 	buckets  [Buckets][]*pack.Account
 	busy     [Buckets]bool  // a tick of the bucket waits for its Flush
 	counts   map[string]int // not handed over yet
+	signals  signalLog
 }
 
 // tick is the tick of one account.
@@ -251,6 +252,9 @@ func (x *task) lead(ctx context.Context, q *stream.SourceQueue) {
 	for {
 		b, written := &stream.SourceBatch{}, make(chan struct{})
 		b.OnFlush(func(c stream.Commit, ch *stream.Changes) {
+			x.mu.Lock()
+			x.signals.write(x, c, ch)
+			x.mu.Unlock()
 			x.leaders.Put(ch, AppendLeaderKey(nil, x.Partition), &eventspb.ShardLeader{
 				Process: x.cfg.Instance, AtMs: c.NowMs, Incarnation: c.Incarnation, OwnerEpoch: c.OwnerEpoch, Sequence: c.Sequence,
 			})
@@ -329,6 +333,7 @@ func (x *task) step(c stream.Commit, ch *stream.Changes, bucket int64, ticks []t
 	written := false
 	for i := range ticks {
 		t := &ticks[i]
+		t.Recorded = &eventspb.AccountTick{}
 		for _, part := range t.Step(&t.Signals) {
 			m := t.Pack(part)
 			m.WriterDc, m.Incarnation, m.OwnerEpoch, m.Sequence = x.cfg.DC, c.Incarnation, c.OwnerEpoch, c.Sequence
@@ -343,6 +348,10 @@ func (x *task) step(c stream.Commit, ch *stream.Changes, bucket int64, ticks []t
 		for _, part := range t.Former() {
 			x.packs.Delete(ch, AppendPackKey(nil, t.Name(), part))
 		}
+		if err := x.signals.add(t.Recorded); err != nil {
+			ch.Fail(err)
+			return
+		}
 		if t.Unread {
 			x.counts[countUnread]++
 		}
@@ -351,6 +360,7 @@ func (x *task) step(c stream.Commit, ch *stream.Changes, bucket int64, ticks []t
 	if !written { // counts alone would be a transaction in each second
 		return
 	}
+	x.signals.write(x, c, ch)
 	for name, n := range x.counts {
 		ch.Count(name, float64(n))
 	}

@@ -185,6 +185,24 @@ func TestPacing(t *testing.T) {
 	expect(t, asked, 0, "", append(slices.Clone(override), "--withdraw")...)
 	adServer.await(t, func(d client.Decision) bool { return d.Open && d.Reason != "override" })
 
+	last := rows(t, asked, func(list []map[string]any) bool { return list[len(list)-1]["reason"] != "override" },
+		"pacing", "history", "spring", "--every", "10s", "--controller", "dual")
+	reasons := []string{}
+	for _, r := range last {
+		if reason, _ := r["reason"].(string); r["account"] != "acme" || r["other_multiplier"] == nil {
+			t.Errorf("%v", r)
+		} else if len(reasons) == 0 || reasons[len(reasons)-1] != reason {
+			reasons = append(reasons, reason)
+		}
+	}
+	if text := strings.Join(reasons, " "); !strings.Contains(text, "budget_spent ") || !strings.Contains(text, "paused override ") {
+		t.Errorf("the history has the reasons %s", text)
+	}
+	expect(t, asked, 0, "spent", "pacing", "history", "spring", "--account", "acme")
+	expect(t, asked, cli.ExitFailed, "has no campaign", "pacing", "history", "autumn", "--account", "acme")
+	expect(t, asked, cli.ExitFailed, "no recorded tick", "pacing", "history", "autumn")
+	expect(t, asked, cli.ExitUsage, "did you mean pid?", "pacing", "history", "spring", "--controller", "pit")
+
 	list := rows(t, asked, func(list []map[string]any) bool { return len(list) == 3 }, "pacing", "alerts")
 	for i, percent := range []float64{50, 80, 100} {
 		if r := list[i]; r["percent"] != percent || r["campaign"] != "spring" || r["spent"] != "110.00" || r["budget"] != "100.00" {

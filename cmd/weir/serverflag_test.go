@@ -52,6 +52,7 @@ func arguments() map[string]string {
 		"pacing override shard":    "0 --leader b --for 1m",
 		"pacing override campaign": "c --account a --stop --for 1m",
 		"pacing show":              "spring",
+		"pacing history":           "spring",
 		"partition skip":           "ads.events/0 --to 1 --why damaged",
 		"pool create":              "demo --client demo",
 		"pool delete":              "demo --client demo",

@@ -73,6 +73,59 @@ func (LimitedByKind) EnumDescriptor() ([]byte, []int) {
 	return file_pacing_proto_rawDescGZIP(), []int{0}
 }
 
+// NodeKind is what a node is.
+type NodeKind int32
+
+const (
+	NodeKind_NODE_KIND_UNSPECIFIED NodeKind = 0
+	NodeKind_NODE_KIND_SHARED      NodeKind = 1 // a shared budget
+	NodeKind_NODE_KIND_CAMPAIGN    NodeKind = 2 // a campaign
+	NodeKind_NODE_KIND_ARM         NodeKind = 3 // an arm of the campaign above
+)
+
+// Enum value maps for NodeKind.
+var (
+	NodeKind_name = map[int32]string{
+		0: "NODE_KIND_UNSPECIFIED",
+		1: "NODE_KIND_SHARED",
+		2: "NODE_KIND_CAMPAIGN",
+		3: "NODE_KIND_ARM",
+	}
+	NodeKind_value = map[string]int32{
+		"NODE_KIND_UNSPECIFIED": 0,
+		"NODE_KIND_SHARED":      1,
+		"NODE_KIND_CAMPAIGN":    2,
+		"NODE_KIND_ARM":         3,
+	}
+)
+
+func (x NodeKind) Enum() *NodeKind {
+	p := new(NodeKind)
+	*p = x
+	return p
+}
+
+func (x NodeKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NodeKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_pacing_proto_enumTypes[1].Descriptor()
+}
+
+func (NodeKind) Type() protoreflect.EnumType {
+	return &file_pacing_proto_enumTypes[1]
+}
+
+func (x NodeKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NodeKind.Descriptor instead.
+func (NodeKind) EnumDescriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{1}
+}
+
 // AccountPack is how the campaigns of an account are paced: what ad servers need, and the state
 // from which another process continues. Topic pacing.by.<dc>. A large account has several records,
 // with the numbers 0 to parts - 1: the nodes of all of them are those of the account.
@@ -699,6 +752,443 @@ func (x *ShardLeader) GetSequence() uint64 {
 	return 0
 }
 
+// PacingSignals are ticks of the accounts of a shard, as their controllers saw them: all that
+// decides about the parameters, so that they can be computed again. Topic pacing.signals, in the
+// order of the ticks, with the partition of the accounts.
+type PacingSignals struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	WriterDc string                 `protobuf:"bytes,1,opt,name=writer_dc,json=writerDc,proto3" json:"writer_dc,omitempty"` // datacentre of the controllers
+	// Of the owner. It begins with a whole tick of each account.
+	Incarnation   uint64         `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	OwnerEpoch    uint64         `protobuf:"varint,3,opt,name=owner_epoch,json=ownerEpoch,proto3" json:"owner_epoch,omitempty"`
+	Ticks         []*AccountTick `protobuf:"bytes,4,rep,name=ticks,proto3" json:"ticks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PacingSignals) Reset() {
+	*x = PacingSignals{}
+	mi := &file_pacing_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PacingSignals) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PacingSignals) ProtoMessage() {}
+
+func (x *PacingSignals) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PacingSignals.ProtoReflect.Descriptor instead.
+func (*PacingSignals) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *PacingSignals) GetWriterDc() string {
+	if x != nil {
+		return x.WriterDc
+	}
+	return ""
+}
+
+func (x *PacingSignals) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *PacingSignals) GetOwnerEpoch() uint64 {
+	if x != nil {
+		return x.OwnerEpoch
+	}
+	return 0
+}
+
+func (x *PacingSignals) GetTicks() []*AccountTick {
+	if x != nil {
+		return x.Ticks
+	}
+	return nil
+}
+
+// AccountTick is a tick of an account. One with many nodes is several messages that follow each
+// other, perhaps in several records.
+type AccountTick struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Account    string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	AtMs       int64                  `protobuf:"varint,2,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	BudgetDay  int32                  `protobuf:"varint,3,opt,name=budget_day,json=budgetDay,proto3" json:"budget_day,omitempty"` // YYYYMMDD in the account's time zone
+	Planned    float64                `protobuf:"fixed64,4,opt,name=planned,proto3" json:"planned,omitempty"`                     // share of the day's budgets that is planned to be spent by now
+	SpendAgeMs int64                  `protobuf:"varint,5,opt,name=spend_age_ms,json=spendAgeMs,proto3" json:"spend_age_ms,omitempty"`
+	Number     uint32                 `protobuf:"varint,6,opt,name=number,proto3" json:"number,omitempty"`        // of the ticks of the account by this owner: 0, 1, 2, ...
+	Whole      bool                   `protobuf:"varint,11,opt,name=whole,proto3" json:"whole,omitempty"`         // it can be read without the ticks before
+	More       bool                   `protobuf:"varint,7,opt,name=more,proto3" json:"more,omitempty"`            // the next message has further nodes of the tick
+	Controller string                 `protobuf:"bytes,8,opt,name=controller,proto3" json:"controller,omitempty"` // of a whole tick: name of the rule, such as ratio
+	Currency   string                 `protobuf:"bytes,9,opt,name=currency,proto3" json:"currency,omitempty"`     // of a whole tick: ISO 4217 code of all amounts
+	// Of a whole tick all nodes with all that is known of them, in their order. Otherwise nodes of
+	// which something has changed. The others have spent nothing since the tick before.
+	Nodes         []*NodeTick `protobuf:"bytes,10,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountTick) Reset() {
+	*x = AccountTick{}
+	mi := &file_pacing_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountTick) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountTick) ProtoMessage() {}
+
+func (x *AccountTick) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountTick.ProtoReflect.Descriptor instead.
+func (*AccountTick) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *AccountTick) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *AccountTick) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *AccountTick) GetBudgetDay() int32 {
+	if x != nil {
+		return x.BudgetDay
+	}
+	return 0
+}
+
+func (x *AccountTick) GetPlanned() float64 {
+	if x != nil {
+		return x.Planned
+	}
+	return 0
+}
+
+func (x *AccountTick) GetSpendAgeMs() int64 {
+	if x != nil {
+		return x.SpendAgeMs
+	}
+	return 0
+}
+
+func (x *AccountTick) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *AccountTick) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+func (x *AccountTick) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *AccountTick) GetController() string {
+	if x != nil {
+		return x.Controller
+	}
+	return ""
+}
+
+func (x *AccountTick) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *AccountTick) GetNodes() []*NodeTick {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+// NodeTick is what the controller of a campaign, of a shared budget or of an arm sees in a tick.
+// What is absent is as in the tick before.
+type NodeTick struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Node         uint32                 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`                                           // number of the node: 0 is the first one of a whole tick
+	Name         *NodeName              `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`                                            // in a whole tick
+	BudgetMicros *int64                 `protobuf:"varint,3,opt,name=budget_micros,json=budgetMicros,proto3,oneof" json:"budget_micros,omitempty"` // of the day
+	// Growth of the spend on the day since the tick before; in a whole tick that spend. It is never
+	// absent: 0.
+	SpentMicros int64          `protobuf:"zigzag64,4,opt,name=spent_micros,json=spentMicros,proto3" json:"spent_micros,omitempty"`
+	CostMicros  float64        `protobuf:"fixed64,5,opt,name=cost_micros,json=costMicros,proto3" json:"cost_micros,omitempty"` // spent since the tick before, in the time of a tick; it is never absent: 0
+	Condition   *NodeCondition `protobuf:"bytes,6,opt,name=condition,proto3" json:"condition,omitempty"`
+	// State before the step. Absent: that after the step before, or in a whole tick, the node has no
+	// budget of its own, and no controller.
+	State         *PaceState `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	Replaced      bool       `protobuf:"varint,8,opt,name=replaced,proto3" json:"replaced,omitempty"` // state is not that after the step before: an override has begun or ended, or a clock was set
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeTick) Reset() {
+	*x = NodeTick{}
+	mi := &file_pacing_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeTick) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeTick) ProtoMessage() {}
+
+func (x *NodeTick) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeTick.ProtoReflect.Descriptor instead.
+func (*NodeTick) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *NodeTick) GetNode() uint32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *NodeTick) GetName() *NodeName {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *NodeTick) GetBudgetMicros() int64 {
+	if x != nil && x.BudgetMicros != nil {
+		return *x.BudgetMicros
+	}
+	return 0
+}
+
+func (x *NodeTick) GetSpentMicros() int64 {
+	if x != nil {
+		return x.SpentMicros
+	}
+	return 0
+}
+
+func (x *NodeTick) GetCostMicros() float64 {
+	if x != nil {
+		return x.CostMicros
+	}
+	return 0
+}
+
+func (x *NodeTick) GetCondition() *NodeCondition {
+	if x != nil {
+		return x.Condition
+	}
+	return nil
+}
+
+func (x *NodeTick) GetState() *PaceState {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+func (x *NodeTick) GetReplaced() bool {
+	if x != nil {
+		return x.Replaced
+	}
+	return false
+}
+
+// NodeName is which node it is.
+type NodeName struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          NodeKind               `protobuf:"varint,1,opt,name=kind,proto3,enum=weir.events.v1.NodeKind" json:"kind,omitempty"`
+	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	Above         uint32                 `protobuf:"varint,3,opt,name=above,proto3" json:"above,omitempty"` // number of the node above, and 1; 0: none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeName) Reset() {
+	*x = NodeName{}
+	mi := &file_pacing_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeName) ProtoMessage() {}
+
+func (x *NodeName) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeName.ProtoReflect.Descriptor instead.
+func (*NodeName) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *NodeName) GetKind() NodeKind {
+	if x != nil {
+		return x.Kind
+	}
+	return NodeKind_NODE_KIND_UNSPECIFIED
+}
+
+func (x *NodeName) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *NodeName) GetAbove() uint32 {
+	if x != nil {
+		return x.Above
+	}
+	return 0
+}
+
+// NodeCondition is what limits a controller, beside the spend.
+type NodeCondition struct {
+	state               protoimpl.MessageState `protogen:"open.v1"`
+	Limited             bool                   `protobuf:"varint,1,opt,name=limited,proto3" json:"limited,omitempty"`                                                           // a budget above has lower parameters
+	OverrideProbability *float64               `protobuf:"fixed64,2,opt,name=override_probability,json=overrideProbability,proto3,oneof" json:"override_probability,omitempty"` // by an operator; 0: the campaign is stopped; absent: no override
+	// Controllers of the node in other datacentres: control.Peers.
+	Peers         int32   `protobuf:"varint,3,opt,name=peers,proto3" json:"peers,omitempty"`
+	PeersLog      float64 `protobuf:"fixed64,4,opt,name=peers_log,json=peersLog,proto3" json:"peers_log,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeCondition) Reset() {
+	*x = NodeCondition{}
+	mi := &file_pacing_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeCondition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeCondition) ProtoMessage() {}
+
+func (x *NodeCondition) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeCondition.ProtoReflect.Descriptor instead.
+func (*NodeCondition) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *NodeCondition) GetLimited() bool {
+	if x != nil {
+		return x.Limited
+	}
+	return false
+}
+
+func (x *NodeCondition) GetOverrideProbability() float64 {
+	if x != nil && x.OverrideProbability != nil {
+		return *x.OverrideProbability
+	}
+	return 0
+}
+
+func (x *NodeCondition) GetPeers() int32 {
+	if x != nil {
+		return x.Peers
+	}
+	return 0
+}
+
+func (x *NodeCondition) GetPeersLog() float64 {
+	if x != nil {
+		return x.PeersLog
+	}
+	return 0
+}
+
 // LeaderOverride is given by an operator: a process leads a shard for a time. Topic
 // pacing.overrides, with the key "leader/" and the shard: the last record of a key holds.
 type LeaderOverride struct {
@@ -715,7 +1205,7 @@ type LeaderOverride struct {
 
 func (x *LeaderOverride) Reset() {
 	*x = LeaderOverride{}
-	mi := &file_pacing_proto_msgTypes[4]
+	mi := &file_pacing_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +1217,7 @@ func (x *LeaderOverride) String() string {
 func (*LeaderOverride) ProtoMessage() {}
 
 func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[4]
+	mi := &file_pacing_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +1230,7 @@ func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderOverride.ProtoReflect.Descriptor instead.
 func (*LeaderOverride) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{4}
+	return file_pacing_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LeaderOverride) GetShard() int32 {
@@ -804,7 +1294,7 @@ type CampaignOverride struct {
 
 func (x *CampaignOverride) Reset() {
 	*x = CampaignOverride{}
-	mi := &file_pacing_proto_msgTypes[5]
+	mi := &file_pacing_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +1306,7 @@ func (x *CampaignOverride) String() string {
 func (*CampaignOverride) ProtoMessage() {}
 
 func (x *CampaignOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[5]
+	mi := &file_pacing_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +1319,7 @@ func (x *CampaignOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignOverride.ProtoReflect.Descriptor instead.
 func (*CampaignOverride) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{5}
+	return file_pacing_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CampaignOverride) GetAccount() string {
@@ -910,7 +1400,7 @@ type PaceState struct {
 
 func (x *PaceState) Reset() {
 	*x = PaceState{}
-	mi := &file_pacing_proto_msgTypes[6]
+	mi := &file_pacing_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -922,7 +1412,7 @@ func (x *PaceState) String() string {
 func (*PaceState) ProtoMessage() {}
 
 func (x *PaceState) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[6]
+	mi := &file_pacing_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -935,7 +1425,7 @@ func (x *PaceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PaceState.ProtoReflect.Descriptor instead.
 func (*PaceState) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{6}
+	return file_pacing_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PaceState) GetProbability() float64 {
@@ -1159,7 +1649,51 @@ const file_pacing_proto_rawDesc = "" +
 	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x1f\n" +
 	"\vowner_epoch\x18\x04 \x01(\x04R\n" +
 	"ownerEpoch\x12\x1a\n" +
-	"\bsequence\x18\x05 \x01(\x04R\bsequence\"\x92\x01\n" +
+	"\bsequence\x18\x05 \x01(\x04R\bsequence\"\xa2\x01\n" +
+	"\rPacingSignals\x12\x1b\n" +
+	"\twriter_dc\x18\x01 \x01(\tR\bwriterDc\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x1f\n" +
+	"\vowner_epoch\x18\x03 \x01(\x04R\n" +
+	"ownerEpoch\x121\n" +
+	"\x05ticks\x18\x04 \x03(\v2\x1b.weir.events.v1.AccountTickR\x05ticks\"\xc5\x02\n" +
+	"\vAccountTick\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x13\n" +
+	"\x05at_ms\x18\x02 \x01(\x03R\x04atMs\x12\x1d\n" +
+	"\n" +
+	"budget_day\x18\x03 \x01(\x05R\tbudgetDay\x12\x18\n" +
+	"\aplanned\x18\x04 \x01(\x01R\aplanned\x12 \n" +
+	"\fspend_age_ms\x18\x05 \x01(\x03R\n" +
+	"spendAgeMs\x12\x16\n" +
+	"\x06number\x18\x06 \x01(\rR\x06number\x12\x14\n" +
+	"\x05whole\x18\v \x01(\bR\x05whole\x12\x12\n" +
+	"\x04more\x18\a \x01(\bR\x04more\x12\x1e\n" +
+	"\n" +
+	"controller\x18\b \x01(\tR\n" +
+	"controller\x12\x1a\n" +
+	"\bcurrency\x18\t \x01(\tR\bcurrency\x12.\n" +
+	"\x05nodes\x18\n" +
+	" \x03(\v2\x18.weir.events.v1.NodeTickR\x05nodes\"\xd6\x02\n" +
+	"\bNodeTick\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\rR\x04node\x12,\n" +
+	"\x04name\x18\x02 \x01(\v2\x18.weir.events.v1.NodeNameR\x04name\x12(\n" +
+	"\rbudget_micros\x18\x03 \x01(\x03H\x00R\fbudgetMicros\x88\x01\x01\x12!\n" +
+	"\fspent_micros\x18\x04 \x01(\x12R\vspentMicros\x12\x1f\n" +
+	"\vcost_micros\x18\x05 \x01(\x01R\n" +
+	"costMicros\x12;\n" +
+	"\tcondition\x18\x06 \x01(\v2\x1d.weir.events.v1.NodeConditionR\tcondition\x12/\n" +
+	"\x05state\x18\a \x01(\v2\x19.weir.events.v1.PaceStateR\x05state\x12\x1a\n" +
+	"\breplaced\x18\b \x01(\bR\breplacedB\x10\n" +
+	"\x0e_budget_micros\"^\n" +
+	"\bNodeName\x12,\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x18.weir.events.v1.NodeKindR\x04kind\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x14\n" +
+	"\x05above\x18\x03 \x01(\rR\x05above\"\xad\x01\n" +
+	"\rNodeCondition\x12\x18\n" +
+	"\alimited\x18\x01 \x01(\bR\alimited\x126\n" +
+	"\x14override_probability\x18\x02 \x01(\x01H\x00R\x13overrideProbability\x88\x01\x01\x12\x14\n" +
+	"\x05peers\x18\x03 \x01(\x05R\x05peers\x12\x1b\n" +
+	"\tpeers_log\x18\x04 \x01(\x01R\bpeersLogB\x17\n" +
+	"\x15_override_probability\"\x92\x01\n" +
 	"\x0eLeaderOverride\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x10\n" +
@@ -1202,7 +1736,12 @@ const file_pacing_proto_rawDesc = "" +
 	"\rLimitedByKind\x12\x1f\n" +
 	"\x1bLIMITED_BY_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16LIMITED_BY_KIND_SHARED\x10\x01\x12\x1c\n" +
-	"\x18LIMITED_BY_KIND_CAMPAIGN\x10\x02B(Z&github.com/weirhq/weir/events/eventspbb\x06proto3"
+	"\x18LIMITED_BY_KIND_CAMPAIGN\x10\x02*f\n" +
+	"\bNodeKind\x12\x19\n" +
+	"\x15NODE_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10NODE_KIND_SHARED\x10\x01\x12\x16\n" +
+	"\x12NODE_KIND_CAMPAIGN\x10\x02\x12\x11\n" +
+	"\rNODE_KIND_ARM\x10\x03B(Z&github.com/weirhq/weir/events/eventspbb\x06proto3"
 
 var (
 	file_pacing_proto_rawDescOnce sync.Once
@@ -1216,30 +1755,42 @@ func file_pacing_proto_rawDescGZIP() []byte {
 	return file_pacing_proto_rawDescData
 }
 
-var file_pacing_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_pacing_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_pacing_proto_goTypes = []any{
 	(LimitedByKind)(0),       // 0: weir.events.v1.LimitedByKind
-	(*AccountPack)(nil),      // 1: weir.events.v1.AccountPack
-	(*PacedNode)(nil),        // 2: weir.events.v1.PacedNode
-	(*BudgetAlert)(nil),      // 3: weir.events.v1.BudgetAlert
-	(*ShardLeader)(nil),      // 4: weir.events.v1.ShardLeader
-	(*LeaderOverride)(nil),   // 5: weir.events.v1.LeaderOverride
-	(*CampaignOverride)(nil), // 6: weir.events.v1.CampaignOverride
-	(*PaceState)(nil),        // 7: weir.events.v1.PaceState
+	(NodeKind)(0),            // 1: weir.events.v1.NodeKind
+	(*AccountPack)(nil),      // 2: weir.events.v1.AccountPack
+	(*PacedNode)(nil),        // 3: weir.events.v1.PacedNode
+	(*BudgetAlert)(nil),      // 4: weir.events.v1.BudgetAlert
+	(*ShardLeader)(nil),      // 5: weir.events.v1.ShardLeader
+	(*PacingSignals)(nil),    // 6: weir.events.v1.PacingSignals
+	(*AccountTick)(nil),      // 7: weir.events.v1.AccountTick
+	(*NodeTick)(nil),         // 8: weir.events.v1.NodeTick
+	(*NodeName)(nil),         // 9: weir.events.v1.NodeName
+	(*NodeCondition)(nil),    // 10: weir.events.v1.NodeCondition
+	(*LeaderOverride)(nil),   // 11: weir.events.v1.LeaderOverride
+	(*CampaignOverride)(nil), // 12: weir.events.v1.CampaignOverride
+	(*PaceState)(nil),        // 13: weir.events.v1.PaceState
 }
 var file_pacing_proto_depIdxs = []int32{
-	2, // 0: weir.events.v1.AccountPack.shared:type_name -> weir.events.v1.PacedNode
-	2, // 1: weir.events.v1.AccountPack.campaigns:type_name -> weir.events.v1.PacedNode
-	7, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
-	2, // 3: weir.events.v1.PacedNode.arms:type_name -> weir.events.v1.PacedNode
-	0, // 4: weir.events.v1.PacedNode.limited_by_kind:type_name -> weir.events.v1.LimitedByKind
-	6, // 5: weir.events.v1.PacedNode.override:type_name -> weir.events.v1.CampaignOverride
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	3,  // 0: weir.events.v1.AccountPack.shared:type_name -> weir.events.v1.PacedNode
+	3,  // 1: weir.events.v1.AccountPack.campaigns:type_name -> weir.events.v1.PacedNode
+	13, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
+	3,  // 3: weir.events.v1.PacedNode.arms:type_name -> weir.events.v1.PacedNode
+	0,  // 4: weir.events.v1.PacedNode.limited_by_kind:type_name -> weir.events.v1.LimitedByKind
+	12, // 5: weir.events.v1.PacedNode.override:type_name -> weir.events.v1.CampaignOverride
+	7,  // 6: weir.events.v1.PacingSignals.ticks:type_name -> weir.events.v1.AccountTick
+	8,  // 7: weir.events.v1.AccountTick.nodes:type_name -> weir.events.v1.NodeTick
+	9,  // 8: weir.events.v1.NodeTick.name:type_name -> weir.events.v1.NodeName
+	10, // 9: weir.events.v1.NodeTick.condition:type_name -> weir.events.v1.NodeCondition
+	13, // 10: weir.events.v1.NodeTick.state:type_name -> weir.events.v1.PaceState
+	1,  // 11: weir.events.v1.NodeName.kind:type_name -> weir.events.v1.NodeKind
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_pacing_proto_init() }
@@ -1248,13 +1799,15 @@ func file_pacing_proto_init() {
 		return
 	}
 	file_pacing_proto_msgTypes[1].OneofWrappers = []any{}
+	file_pacing_proto_msgTypes[6].OneofWrappers = []any{}
+	file_pacing_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pacing_proto_rawDesc), len(file_pacing_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   7,
+			NumEnums:      2,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

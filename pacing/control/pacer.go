@@ -30,6 +30,16 @@ type Params struct {
 	Multiplier  float64 // of its bids
 }
 
+// Override returns the parameters while an operator has set the probability. 0 closes the gate.
+func (p Params) Override(probability float64) Params {
+	if probability > 0 {
+		p.Probability = probability
+	} else {
+		p.Open = false
+	}
+	return p
+}
+
 // Reason is why the parameters are as they are.
 type Reason string
 
@@ -42,7 +52,7 @@ const (
 	Stale     Reason = "stale_hold" // parameters stay, and the spend is extrapolated
 	TooOld    Reason = "stale_stop" // the data are so old that the campaign stops
 	PausedNow Reason = "paused"
-	Override  Reason = "override" // in place of PausedNow, of a caller whose operators set the probability
+	Override  Reason = "override" // paused, and it serves: an operator has set the probability
 	FirstTick Reason = "first_tick"
 	TinyNow   Reason = "tiny_budget" // one action after the other, by the plan
 	Earlier   Reason = "earlier_day" // the observation came late, and changes nothing
@@ -94,6 +104,9 @@ func NewPacer(cfg Config) *Pacer {
 	}
 	return &Pacer{cfg}
 }
+
+// Controller returns the name of the rule.
+func (p *Pacer) Controller() string { return p.cfg.Controller.Name() }
 
 // Pace is the state of a campaign. Its zero value is that of a new campaign.
 type Pace struct {
@@ -177,16 +190,15 @@ func (p *Pacer) Step(s Pace, o Observation) (Pace, Params, Reason) {
 		reason = TooOld
 	case s.Closed:
 		reason = Spent
+	case o.Paused:
+		if reason = PausedNow; o.Serves {
+			reason = Override
+		}
+		if !stale && !begins {
+			s.pause(&o, min(max(ticks, 0), maxTicks))
+		}
 	case stale:
 		reason = Stale
-	case o.Paused:
-		reason = PausedNow
-		if ticks = min(max(ticks, 0), maxTicks); !begins {
-			s.Chance, s.Ticks = s.Chance+s.Probability*ticks, s.Ticks+ticks
-		}
-		if o.Serves && !begins && ticks > 0 {
-			s.follow(o.Cost, ticks)
-		}
 	case s.Tiny:
 		reason = TinyNow
 		s.Probability = min(1, s.Probability*math.Exp(MaxStep*min(max(ticks, 0), 1)))
@@ -245,6 +257,14 @@ func (p *Pacer) control(s *Pace, o *Observation, ticks float64) Reason {
 		return Ahead
 	}
 	return Behind
+}
+
+// pause lets some ticks pass without a step.
+func (s *Pace) pause(o *Observation, ticks float64) {
+	s.Chance, s.Ticks = s.Chance+s.Probability*ticks, s.Ticks+ticks
+	if o.Serves && ticks > 0 {
+		s.follow(o.Cost, ticks)
+	}
 }
 
 // follow moves the rate to the cost of some ticks.

@@ -47,7 +47,8 @@ type Account struct {
 	parts  []part
 	err    error // why the document in force cannot be used
 	// peerDCs are the datacentres that Observe knows.
-	peerDCs []string
+	peerDCs   []string
+	recording recording
 
 	overrides  []*eventspb.CampaignOverride
 	inherited  []*eventspb.CampaignOverride // of the packs of the owner before
@@ -165,9 +166,9 @@ func (a *Account) clock(atMs int64) {
 		a.parts[i].writtenMs = min(a.parts[i].writtenMs, atMs)
 	}
 	for i := range a.nodes {
-		p := &a.nodes[i].pace
-		if p.AtMs = min(p.AtMs, atMs); events.Day(p.Day) > a.day { // the day begins again
-			p.AtMs = min(p.AtMs, atMs-1)
+		n := &a.nodes[i]
+		if n.setAt(min(n.pace.AtMs, atMs)); events.Day(n.pace.Day) > a.day { // the day begins again
+			n.setAt(min(n.pace.AtMs, atMs-1))
 		}
 	}
 }
@@ -224,6 +225,7 @@ func (a *Account) makeNodes() {
 		}
 	}
 	a.restored = nil
+	a.recording.partly = false
 	a.layout = newLayout(a.doc)
 	a.nodes = make([]node, 0, len(a.layout.up))
 	below := make([]uint64, len(a.doc.Shared)) // hashes of the campaigns below shared budgets

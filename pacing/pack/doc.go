@@ -39,6 +39,11 @@
 // When 50, 80 and 100 % of a budget of a day are spent, the tick has an alert, and so has one from
 // which on the budget has been expected to run out early for EarlyAfter. The packs remember them.
 //
+// # Recording
+//
+// Signals.Recorded takes what the controllers saw in a tick: of each node what has changed since
+// the tick before, and in a whole tick everything. Package replay steps them again.
+//
 // # Invariants
 //
 //   - PACE-17: Spend of other days, of other currencies, and of campaigns that are not below a

@@ -57,6 +57,9 @@ type node struct {
 	peers []peer // of other datacentres
 
 	override, writtenOverride *eventspb.CampaignOverride // in force, and in the pack; nil: none
+
+	seen     seen // of the last recorded tick
+	replaced bool // pace is not the result of the last step
 }
 
 const none = -1
@@ -75,7 +78,16 @@ func (n *node) own() control.Params {
 	if n.paced {
 		p = control.Params{Open: n.pace.Open, Probability: n.pace.Probability, Multiplier: n.pace.Multiplier}
 	}
-	return overridden(p, n.override)
+	if n.override != nil {
+		p = p.Override(n.override.GetProbability())
+	}
+	return p
+}
+
+// setAt sets the time of the last step.
+func (n *node) setAt(ms int64) {
+	n.replaced = n.replaced || n.pace.AtMs != ms
+	n.pace.AtMs = ms
 }
 
 // begin sets the budget of a day. It is not known yet if it depends on earlier days.
@@ -226,7 +238,7 @@ func restored(m *eventspb.PacedNode, key nodeKey) *node {
 	n.written = n.params
 	n.alert.alerts = alerts{m.GetAlertedPercent(), m.GetAlertedEarly()}
 	n.alert.logged, n.alert.micros = n.alert.alerts, n.micros
-	n.pace = restoredPace(m.GetState())
+	n.pace = Pace(m.GetState())
 	if !n.pace.Valid() || !n.params.Valid() { // it begins again
 		return &node{nodeKey: key}
 	}

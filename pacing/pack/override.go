@@ -45,8 +45,9 @@ func (a *Account) override() {
 // less, by as much as its probability changes.
 func (n *node) setOverride(o *eventspb.CampaignOverride) {
 	before := n.chance()
-	if n.override = o; before > 0 {
+	if n.override = o; before > 0 && n.chance() != before {
 		n.pace.Rate *= n.chance() / before
+		n.replaced = true
 	}
 }
 
@@ -61,23 +62,10 @@ func (n *node) chance() float64 {
 // stopped reports whether an override has stopped a node.
 func (n *node) stopped() bool { return n.override != nil && n.override.GetProbability() == 0 }
 
-// overrideReason returns the reason of a node with an override: while it lasts, its controller
-// pauses.
+// overrideReason returns the reason of a node without a controller that has an override.
 func overrideReason(o *eventspb.CampaignOverride) control.Reason {
 	if o.GetProbability() > 0 {
 		return control.Override
 	}
 	return control.PausedNow
-}
-
-// overridden returns parameters with an override.
-func overridden(p control.Params, o *eventspb.CampaignOverride) control.Params {
-	switch {
-	case o == nil:
-	case o.GetProbability() > 0:
-		p.Probability = o.GetProbability()
-	default:
-		p.Open = false
-	}
-	return p
 }

@@ -15,8 +15,8 @@ func paceRecord(p *control.Pace) *eventspb.PaceState {
 	}
 }
 
-// restoredPace returns the state of paceRecord.
-func restoredPace(s *eventspb.PaceState) control.Pace {
+// Pace returns the state of a controller from its record.
+func Pace(s *eventspb.PaceState) control.Pace {
 	return control.Pace{
 		State: control.State{
 			Probability: s.GetProbability(), Multiplier: s.GetMultiplier(), Dual: s.GetDual(), Cost: s.GetCost(), Need: s.GetNeed(),

@@ -32,7 +32,7 @@ func TestPaceRecord(t *testing.T) {
 	}
 	fill(reflect.ValueOf(&p).Elem())
 	m := paceRecord(&p)
-	if got := restoredPace(m); got != p {
+	if got := Pace(m); got != p {
 		t.Errorf("%+v, want %+v", got, p)
 	}
 	fields := m.ProtoReflect().Descriptor().Fields()

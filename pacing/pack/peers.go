@@ -67,7 +67,7 @@ func (n *node) observe(m *eventspb.PacedNode, p peer) {
 	for at < len(n.peers) && n.peers[at].dc != p.dc {
 		at++
 	}
-	pace := restoredPace(m.GetState())
+	pace := Pace(m.GetState())
 	if why := control.Reason(m.GetReason()); !n.paced || why != control.Ahead && why != control.Behind || m.GetLimitedBy() != "" ||
 		pace.AtMs == 0 || !pace.Valid() {
 		if at < len(n.peers) {

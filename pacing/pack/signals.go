@@ -1,6 +1,9 @@
 package pack
 
-import "github.com/weirhq/weir/events"
+import (
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+)
 
 // Query is the spend that a tick of an account needs: that of the day, of all campaigns, and of
 // some campaigns that of days before.
@@ -32,4 +35,7 @@ type Signals struct {
 	AgeMs int64
 	// Unread is whether the spend of the day could not be read. Sums are not used.
 	Unread bool
+	// Recorded takes what the controllers saw, so that package replay can step them again. Defaults
+	// to nil: the tick is not recorded.
+	Recorded *eventspb.AccountTick
 }

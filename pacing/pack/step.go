@@ -27,9 +27,11 @@ func (a *Account) Step(s *Signals) (parts []int) {
 	}
 	planned := a.plan.Share(s.AtMs)
 	a.override()
+	a.beginRecord(s.Recorded, planned)
 	for i := range a.nodes {
-		a.step(&a.nodes[i], planned, scale)
+		a.step(i, planned, scale)
 	}
+	a.recording.end()
 	for i := range a.nodes {
 		a.limit(&a.nodes[i])
 	}
@@ -54,8 +56,10 @@ func (a *Account) count(s *Signals) {
 func (a *Account) arms(at int) []node { return a.nodes[a.layout.armsAt[at]:a.layout.armsAt[at+1]] }
 
 // step steps the state of a node.
-func (a *Account) step(n *node, planned, scale float64) {
+func (a *Account) step(i int, planned, scale float64) {
+	n := &a.nodes[i]
 	if !n.paced {
+		a.see(i, 0, control.Peers{})
 		if n.reason = ""; n.override != nil {
 			n.reason = overrideReason(n.override)
 		}
@@ -71,15 +75,13 @@ func (a *Account) step(n *node, planned, scale float64) {
 	}
 	day := n.pace.Day
 	if !n.cost && events.Day(day) == a.day { // no time has passed: the parameters stay
-		n.pace.AtMs = a.atMs
+		n.setAt(a.atMs)
 	}
+	a.see(i, o.Cost, o.Peers)
 	before := n.reason
 	n.pace, _, n.reason = a.pacer.Step(n.pace, o)
 	if moves := before == control.Ahead || before == control.Behind; n.reason == control.FirstTick && n.pace.Day == day && moves {
 		n.reason = before // of the parameters, which stay
-	}
-	if n.override != nil && (n.reason == control.PausedNow || n.reason == control.Stale) {
-		n.reason = overrideReason(n.override)
 	}
 }
 

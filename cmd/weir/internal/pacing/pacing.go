@@ -1,5 +1,5 @@
-// Package pacing has the commands about the pacing of budgets: weir pacing show, status, override,
-// alerts, notify, simulate and backtest.
+// Package pacing has the commands about the pacing of budgets: weir pacing show, history, status,
+// override, alerts, notify, simulate and backtest.
 package pacing
 
 import (
@@ -11,6 +11,7 @@ import (
 // Commands returns `weir pacing`.
 func Commands(a *cli.App) []*cobra.Command {
 	c := &cobra.Command{Use: "pacing", Short: "Show how campaigns are paced, and compare controllers that spread budgets"}
-	c.AddCommand(newShowCmd(a), newStatusCmd(a), newOverrideCmd(a), newAlertsCmd(a), newNotifyCmd(a), newSimulateCmd(a), newBacktestCmd(a))
+	c.AddCommand(newShowCmd(a), newHistoryCmd(a), newStatusCmd(a), newOverrideCmd(a), newAlertsCmd(a), newNotifyCmd(a),
+		newSimulateCmd(a), newBacktestCmd(a))
 	return []*cobra.Command{c}
 }

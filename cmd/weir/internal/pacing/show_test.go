@@ -89,7 +89,7 @@ func serve(t *testing.T, s *packState, list ...*eventspb.AccountPack) []string {
 }
 
 // pack is the pack of an account whose campaigns are behind their plan.
-func pack(account string, campaigns ...string) *eventspb.AccountPack {
+func newPack(account string, campaigns ...string) *eventspb.AccountPack {
 	m := &eventspb.AccountPack{
 		Account: account, Parts: 1, WriterDc: "us", Version: 3, Currency: "EUR", BudgetDay: 2026_11_27, AtMs: time.Now().UnixMilli(), Dataset: "us",
 	}
@@ -105,7 +105,7 @@ func pack(account string, campaigns ...string) *eventspb.AccountPack {
 // TestShow explains a campaign of one account, and lists several in a table. What does not exist is
 // an error with what to do.
 func TestShow(t *testing.T) {
-	env := serve(t, &packState{restoring: -1}, pack("acme", "autumn", "spring"), pack("bcme", "spring"), pack("ccme", "winter"))
+	env := serve(t, &packState{restoring: -1}, newPack("acme", "autumn", "spring"), newPack("bcme", "spring"), newPack("ccme", "winter"))
 	const sentence = " takes part in 12.5 % of auctions with full bids.\nIt has spent 30.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): " +
 		"it is behind its plan, and its probability follows the rest of the budget.\nas of "
 	const head = "account,campaign,arm,shared_budget,open,probability"
@@ -147,7 +147,7 @@ func TestShow(t *testing.T) {
 
 // TestStatus: each shard has a line, also one that cannot be read.
 func TestStatus(t *testing.T) {
-	list := []*eventspb.AccountPack{pack("acme", "autumn", "spring"), pack("bcme", "spring")}
+	list := []*eventspb.AccountPack{newPack("acme", "autumn", "spring"), newPack("bcme", "spring")}
 	list[1].Campaigns[0].Reason, list[1].Campaigns[0].Open = "budget_spent", false
 	env := serve(t, &packState{restoring: -1}, list...)
 	r := clitest.Run(t, Commands, env, "pacing", "status", "-o", "json")
