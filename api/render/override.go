@@ -44,7 +44,7 @@ func OverrideRows(leaders []*weirpb.LeaderOverride, campaigns []*weirpb.Campaign
 func overrideText(o *weirpb.CampaignOverride) string {
 	what := "has stopped it"
 	if p := o.GetProbability(); p > 0 {
-		what = "has set its probability to " + percentText(p)
+		what = "has set its probability to " + PercentText(p)
 	}
 	why := ""
 	if o.GetWhy() != "" {

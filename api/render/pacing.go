@@ -100,13 +100,13 @@ func PacingTable(list []*weirpb.AccountPacing) string {
 		for _, r := range PacingRows([]*weirpb.AccountPacing{p}) {
 			auctions, planned, of := "none", "-", "-"
 			if r.Open && r.Reason != string(control.PausedNow) {
-				auctions = percentText(r.Probability)
+				auctions = PercentText(r.Probability)
 			}
 			if r.BudgetMicros != nil {
-				planned, of = budget.FormatAmount(roundCents(*r.PlannedMicros)), budget.FormatAmount(*r.BudgetMicros)
+				planned, of = budget.FormatAmount(RoundCents(*r.PlannedMicros)), budget.FormatAmount(*r.BudgetMicros)
 			}
 			t.AppendRow(table.Row{
-				plain(r.Account), dash(r.Campaign), dash(r.Arm), dash(r.SharedBudget), auctions, percentText(r.Multiplier),
+				plain(r.Account), dash(r.Campaign), dash(r.Arm), dash(r.SharedBudget), auctions, PercentText(r.Multiplier),
 				budget.FormatAmount(r.SpentMicros), planned, of, plain(r.Currency), dash(r.Reason), dash(r.LimitedBy), msText(r.AgeMs),
 			})
 		}

@@ -105,10 +105,10 @@ func (t pacedText) auctions() string {
 	}
 	text := "every auction"
 	if t.r.GetProbability() < 1 {
-		text = percentText(t.r.GetProbability()) + " of auctions"
+		text = PercentText(t.r.GetProbability()) + " of auctions"
 	}
 	if t.r.GetMultiplier() < 1 {
-		return text + " with bids of " + percentText(t.r.GetMultiplier())
+		return text + " with bids of " + PercentText(t.r.GetMultiplier())
 	}
 	return text + " with full bids"
 }
@@ -155,7 +155,7 @@ func (t pacedText) why() string {
 		rest := ""
 		if t.r.GetSpentMicros() < t.r.GetBudgetMicros() {
 			rest = fmt.Sprintf(" The rest is for ads that were shown and are not charged yet, or is a refund of less than %s "+
-				"of the budget.", percentText(control.ReopenShare))
+				"of the budget.", PercentText(control.ReopenShare))
 		}
 		return t.spent() + "." + rest + " The gate opens again on the next day with a budget, or with a higher budget."
 	case control.NoBudget:
@@ -171,7 +171,7 @@ func (t pacedText) why() string {
 		return t.spent() + fmt.Sprintf(" by what is known, and that is %s old: campaigns with a budget wait for newer spend; "+
 			"`weir spend datasets` shows what is missing.", msText(t.p.GetSpendAgeMs()))
 	case control.PausedNow:
-		return t.spent() + fmt.Sprintf(". Its probability of %s stays until it continues.", percentText(t.r.GetProbability()))
+		return t.spent() + fmt.Sprintf(". Its probability of %s stays until it continues.", PercentText(t.r.GetProbability()))
 	case control.Override:
 		return t.spent() + ". Its controller waits until the override ends."
 	case control.FirstTick:
@@ -239,9 +239,9 @@ func (t pacedText) spent() string {
 // plan returns the planned spend: 37.50 (37.5 %).
 func (t pacedText) plan() string {
 	planned, of := t.r.GetPlannedMicros(), t.r.GetBudgetMicros()
-	text := budget.FormatAmount(roundCents(planned))
+	text := budget.FormatAmount(RoundCents(planned))
 	if of > 0 {
-		text += " (" + percentText(float64(planned)/float64(of)) + ")"
+		text += " (" + PercentText(float64(planned)/float64(of)) + ")"
 	}
 	return text
 }
@@ -250,8 +250,8 @@ func (t pacedText) money(micros int64) string {
 	return budget.FormatAmount(micros) + " " + plain(t.p.GetCurrency())
 }
 
-// roundCents rounds an estimate to hundredths of the currency's unit, if it is at least one unit.
-func roundCents(micros int64) int64 {
+// RoundCents rounds an estimate to hundredths of the currency's unit, if it is at least one unit.
+func RoundCents(micros int64) int64 {
 	const cent, unit = 10_000, 1_000_000
 	if micros < unit || micros > 1<<62 {
 		return micros
@@ -259,8 +259,8 @@ func roundCents(micros int64) int64 {
 	return (micros + cent/2) / cent * cent
 }
 
-// percentText formats a share with up to three digits: 12.5 %.
-func percentText(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
+// PercentText formats a share with up to three digits: 12.5 %.
+func PercentText(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
 
 func utc(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") }
 

@@ -198,7 +198,7 @@ func TestPacing(t *testing.T) {
 	if text := strings.Join(reasons, " "); !strings.Contains(text, "budget_spent ") || !strings.Contains(text, "paused override ") {
 		t.Errorf("the history has the reasons %s", text)
 	}
-	expect(t, asked, 0, "spent", "pacing", "history", "spring", "--account", "acme")
+	expect(t, asked, 0, "recorded states are the replayed ones", "pacing", "history", "spring", "--account", "acme")
 	expect(t, asked, cli.ExitFailed, "has no campaign", "pacing", "history", "autumn", "--account", "acme")
 	expect(t, asked, cli.ExitFailed, "no recorded tick", "pacing", "history", "autumn")
 	expect(t, asked, cli.ExitUsage, "did you mean pid?", "pacing", "history", "spring", "--controller", "pit")

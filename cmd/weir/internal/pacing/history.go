@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/api/render"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
@@ -34,18 +35,27 @@ type moment struct {
 	Budget      string   `json:"budget,omitempty"` // of the day; none: it has no budget of its own
 	Currency    string   `json:"currency"`
 	Open        bool     `json:"open"`
-	Probability float64  `json:"probability"`
-	Multiplier  float64  `json:"multiplier"`
+	Probability share    `json:"probability"`
+	Multiplier  share    `json:"multiplier"`
 	Reason      string   `json:"reason"`
 	Cost        string   `json:"cost" table:"wide"` // of the period
 	SpendAgeMs  int64    `json:"spend_age_ms" table:"wide"`
-	Limited     bool     `json:"limited" table:"wide"`                     // a budget above has lower parameters
-	Override    *float64 `json:"override_probability,omitempty" table:"-"` // 0: stopped
-	Peers       int      `json:"peers" table:"wide"`                       // controllers of other datacentres
-	// What --controller had decided.
-	OtherProbability *float64 `json:"other_probability,omitempty"`
-	OtherMultiplier  *float64 `json:"other_multiplier,omitempty"`
+	Limited     bool     `json:"limited" table:"wide"`                        // a budget above has lower parameters
+	Override    *float64 `json:"override_probability,omitempty" table:"wide"` // 0: stopped
+	Peers       int      `json:"peers" table:"wide"`                          // controllers of other datacentres
 }
+
+// compared is a moment beside what the rule of --controller would have decided: its own parameters.
+type compared struct {
+	moment
+	OtherProbability *share `json:"other_probability,omitempty"`
+	OtherMultiplier  *share `json:"other_multiplier,omitempty"`
+}
+
+// share is a number up to 1: in tables a percentage.
+type share float64
+
+func (s share) String() string { return render.PercentText(float64(s)) }
 
 // history is a run of `weir pacing history`.
 type history struct {
@@ -63,9 +73,9 @@ type history struct {
 type accountHistory struct {
 	*replay.Account
 	period int64
-	latest []moment           // of the period
+	latest []compared         // of the period
 	costs  map[string]float64 // in the period, by arm
-	rows   []moment
+	rows   []compared
 }
 
 func newHistoryCmd(a *cli.App) *cobra.Command {
@@ -135,7 +145,14 @@ func (r *history) run(ctx context.Context) error {
 		return r.notFound(stats)
 	}
 	r.note(stats)
-	return cli.PrintRows(r.a, rows)
+	if r.rule != nil {
+		return cli.PrintRows(r.a, rows)
+	}
+	plain := make([]moment, len(rows))
+	for i := range rows {
+		plain[i] = rows[i].moment
+	}
+	return cli.PrintRows(r.a, plain)
 }
 
 // notFound is the failure of a history without a row.
@@ -228,31 +245,31 @@ func (a *accountHistory) endPeriod() {
 }
 
 // moment returns the row of a node.
-func (r *history) moment(a *accountHistory, n *replay.Node, arm string) moment {
+func (r *history) moment(a *accountHistory, n *replay.Node, arm string) compared {
 	t := a.Tick
 	a.costs[arm] += n.Cost
-	m := moment{
+	m := compared{moment: moment{
 		At: time.UnixMilli(t.GetAtMs()).UTC().Format(time.RFC3339), Account: t.GetAccount(), Campaign: r.campaign, Arm: arm,
-		Spent: budget.FormatAmount(n.Spent), Currency: a.Currency(), Open: n.Params.Open, Probability: n.Params.Probability,
-		Multiplier: n.Params.Multiplier, Reason: string(n.Reason), SpendAgeMs: t.GetSpendAgeMs(), Limited: n.Limited,
-		Override: n.Override, Peers: n.Peers.Count,
-	}
+		Spent: budget.FormatAmount(n.Spent), Currency: a.Currency(), Open: n.Params.Open,
+		Probability: share(n.Params.Probability), Multiplier: share(n.Params.Multiplier), Reason: string(n.Reason),
+		SpendAgeMs: t.GetSpendAgeMs(), Limited: n.Limited, Override: n.Override, Peers: n.Peers.Count,
+	}}
 	if n.Paced {
-		m.Budget, m.Planned = budget.FormatAmount(n.Budget), budget.FormatAmount(int64(n.Pace.PlannedSpend()))
+		m.Budget, m.Planned = budget.FormatAmount(n.Budget), budget.FormatAmount(render.RoundCents(int64(n.Pace.PlannedSpend())))
 	}
 	if r.rule != nil && n.Paced {
-		m.OtherProbability, m.OtherMultiplier = &n.Other.Probability, &n.Other.Multiplier
+		m.OtherProbability, m.OtherMultiplier = new(share(n.Other.Probability)), new(share(n.Other.Multiplier))
 	}
 	return m
 }
 
 // end returns the rows, by account and time, and the sum of the replays.
-func (r *history) end() (rows []moment, sum replay.Stats) {
+func (r *history) end() (rows []compared, sum replay.Stats) {
 	for _, a := range r.accounts {
 		a.endPeriod()
 		rows = append(rows, a.rows...)
 		sum.Add(a.Stats)
 	}
-	slices.SortStableFunc(rows, func(x, y moment) int { return strings.Compare(x.Account, y.Account) })
+	slices.SortStableFunc(rows, func(x, y compared) int { return strings.Compare(x.Account, y.Account) })
 	return rows, sum
 }
