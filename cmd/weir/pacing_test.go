@@ -199,8 +199,8 @@ func TestPacing(t *testing.T) {
 		t.Errorf("the history has the reasons %s", text)
 	}
 	expect(t, asked, 0, "recorded states are the replayed ones", "pacing", "history", "spring", "--account", "acme")
-	expect(t, asked, cli.ExitFailed, "has no campaign", "pacing", "history", "autumn", "--account", "acme")
-	expect(t, asked, cli.ExitFailed, "no recorded tick", "pacing", "history", "autumn")
+	expect(t, asked, cli.ExitFailed, `no tick of account "acme" has a campaign "autumn"`, "pacing", "history", "autumn", "--account", "acme")
+	expect(t, asked, cli.ExitFailed, `no tick of any account has a campaign "autumn"`, "pacing", "history", "autumn")
 	expect(t, asked, cli.ExitUsage, "did you mean pid?", "pacing", "history", "spring", "--controller", "pit")
 
 	list := rows(t, asked, func(list []map[string]any) bool { return len(list) == 3 }, "pacing", "alerts")

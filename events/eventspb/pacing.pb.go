@@ -961,12 +961,15 @@ type NodeTick struct {
 	BudgetMicros *int64                 `protobuf:"varint,3,opt,name=budget_micros,json=budgetMicros,proto3,oneof" json:"budget_micros,omitempty"` // of the day
 	// Growth of the spend on the day since the tick before; in a whole tick that spend. It is never
 	// absent: 0.
-	SpentMicros int64          `protobuf:"zigzag64,4,opt,name=spent_micros,json=spentMicros,proto3" json:"spent_micros,omitempty"`
-	CostMicros  float64        `protobuf:"fixed64,5,opt,name=cost_micros,json=costMicros,proto3" json:"cost_micros,omitempty"` // spent since the tick before, in the time of a tick; it is never absent: 0
-	Condition   *NodeCondition `protobuf:"bytes,6,opt,name=condition,proto3" json:"condition,omitempty"`
+	SpentMicros int64 `protobuf:"zigzag64,4,opt,name=spent_micros,json=spentMicros,proto3" json:"spent_micros,omitempty"`
+	// Cost of the ads of a tick, as the controller has it: the growth of the spend between the last
+	// two readings, in the time of a tick. It stays while the spend cannot be read. Never absent: 0.
+	CostMicros float64        `protobuf:"fixed64,5,opt,name=cost_micros,json=costMicros,proto3" json:"cost_micros,omitempty"`
+	Condition  *NodeCondition `protobuf:"bytes,6,opt,name=condition,proto3" json:"condition,omitempty"`
 	// State before the step. Absent: that after the step before, or in a whole tick, the node has no
 	// budget of its own, and no controller.
 	State         *PaceState `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	Reason        string     `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`      // of state, in a whole tick: see package pacing/control
 	Replaced      bool       `protobuf:"varint,8,opt,name=replaced,proto3" json:"replaced,omitempty"` // state is not that after the step before: an override has begun or ended, or a clock was set
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1049,6 +1052,13 @@ func (x *NodeTick) GetState() *PaceState {
 		return x.State
 	}
 	return nil
+}
+
+func (x *NodeTick) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 func (x *NodeTick) GetReplaced() bool {
@@ -1672,7 +1682,7 @@ const file_pacing_proto_rawDesc = "" +
 	"controller\x12\x1a\n" +
 	"\bcurrency\x18\t \x01(\tR\bcurrency\x12.\n" +
 	"\x05nodes\x18\n" +
-	" \x03(\v2\x18.weir.events.v1.NodeTickR\x05nodes\"\xd6\x02\n" +
+	" \x03(\v2\x18.weir.events.v1.NodeTickR\x05nodes\"\xee\x02\n" +
 	"\bNodeTick\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\rR\x04node\x12,\n" +
 	"\x04name\x18\x02 \x01(\v2\x18.weir.events.v1.NodeNameR\x04name\x12(\n" +
@@ -1681,7 +1691,8 @@ const file_pacing_proto_rawDesc = "" +
 	"\vcost_micros\x18\x05 \x01(\x01R\n" +
 	"costMicros\x12;\n" +
 	"\tcondition\x18\x06 \x01(\v2\x1d.weir.events.v1.NodeConditionR\tcondition\x12/\n" +
-	"\x05state\x18\a \x01(\v2\x19.weir.events.v1.PaceStateR\x05state\x12\x1a\n" +
+	"\x05state\x18\a \x01(\v2\x19.weir.events.v1.PaceStateR\x05state\x12\x16\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\x12\x1a\n" +
 	"\breplaced\x18\b \x01(\bR\breplacedB\x10\n" +
 	"\x0e_budget_micros\"^\n" +
 	"\bNodeName\x12,\n" +

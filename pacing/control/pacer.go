@@ -40,6 +40,24 @@ func (p Params) Override(probability float64) Params {
 	return p
 }
 
+// OverrideReason returns the reason of parameters whose probability an operator has set.
+func OverrideReason(probability float64) Reason {
+	if probability > 0 {
+		return Override
+	}
+	return PausedNow
+}
+
+// Continued returns the reason of a step, or that of the step before, was, if the step has moved
+// nothing: a controller that continues from a state has no new reason yet. sameDay is whether the
+// step before was on the same day.
+func (r Reason) Continued(was Reason, sameDay bool) Reason {
+	if r == FirstTick && sameDay && (was == Ahead || was == Behind) {
+		return was
+	}
+	return r
+}
+
 // Reason is why the parameters are as they are.
 type Reason string
 

@@ -5,12 +5,15 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/pacing/budget"
 	"github.com/weirhq/weir/pacing/control"
 )
 
-// BenchmarkTick is a tick of many accounts of 100 campaigns: Prepare, Step, and the packs that are
-// written. ns/campaign is of one core; B/campaign is the memory of the accounts.
+// BenchmarkTick is a tick of many accounts of 100 campaigns: Prepare, Step, the packs that are
+// written, and the recorded tick.
+//
+// ns/campaign is of one core; B/campaign is the memory of the accounts.
 func BenchmarkTick(b *testing.B) {
 	const (
 		size     = 100
@@ -49,7 +52,7 @@ func BenchmarkTick(b *testing.B) {
 			for i := range rows {
 				q.Sums.AddToday(&rows[i])
 			}
-			for _, part := range a.Step(&Signals{AtMs: at, Query: q, Complete: true}) {
+			for _, part := range a.Step(&Signals{AtMs: at, Query: q, Complete: true, Recorded: &eventspb.AccountTick{}}) {
 				a.Pack(part)
 				written += size
 			}

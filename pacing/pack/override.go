@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/weirhq/weir/events/eventspb"
-	"github.com/weirhq/weir/pacing/control"
 )
 
 // SetOverrides sets the last overrides of campaigns of the account, those that were withdrawn, too:
@@ -61,11 +60,3 @@ func (n *node) chance() float64 {
 
 // stopped reports whether an override has stopped a node.
 func (n *node) stopped() bool { return n.override != nil && n.override.GetProbability() == 0 }
-
-// overrideReason returns the reason of a node without a controller that has an override.
-func overrideReason(o *eventspb.CampaignOverride) control.Reason {
-	if o.GetProbability() > 0 {
-		return control.Override
-	}
-	return control.PausedNow
-}

@@ -82,7 +82,7 @@ func (a *Account) see(i int, cost float64, peers control.Peers) {
 	m := a.recording.node(len(a.nodes) - i)
 	m.Node, m.CostMicros, m.Replaced = uint32(i), cost, replaced
 	if tick.GetWhole() {
-		m.Name = n.name()
+		m.Name, m.Reason = n.name(), string(n.reason)
 	}
 	if n.paced && (tick.GetWhole() || replaced) {
 		m.State = paceRecord(&n.pace)

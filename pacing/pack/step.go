@@ -61,7 +61,7 @@ func (a *Account) step(i int, planned, scale float64) {
 	if !n.paced {
 		a.see(i, 0, control.Peers{})
 		if n.reason = ""; n.override != nil {
-			n.reason = overrideReason(n.override)
+			n.reason = control.OverrideReason(n.override.GetProbability())
 		}
 		return
 	}
@@ -74,15 +74,15 @@ func (a *Account) step(i int, planned, scale float64) {
 		Paused: n.override != nil, Serves: !n.stopped(),
 	}
 	day := n.pace.Day
-	if !n.cost && events.Day(day) == a.day { // no time has passed: the parameters stay
-		n.setAt(a.atMs)
+	if !n.cost { // the spend before is not known
+		if o.Cost = 0; events.Day(day) == a.day { // no time has passed: the parameters stay
+			n.setAt(a.atMs)
+		}
 	}
 	a.see(i, o.Cost, o.Peers)
 	before := n.reason
 	n.pace, _, n.reason = a.pacer.Step(n.pace, o)
-	if moves := before == control.Ahead || before == control.Behind; n.reason == control.FirstTick && n.pace.Day == day && moves {
-		n.reason = before // of the parameters, which stay
-	}
+	n.reason = n.reason.Continued(before, n.pace.Day == day)
 }
 
 // limit sets the parameters of a node to the least of its own and of those above it.

@@ -22,7 +22,8 @@
 //
 // # Invariants
 //
-//   - PACE-32: A replay of the ticks of an owner has the state of each whole tick, bit by bit.
+//   - PACE-32: A replay of the ticks of an owner has the state of each whole tick: bit by bit on a
+//     processor of the same kind, and within Tolerance on others, which round in other places.
 //     States that no step has returned, such as at an override, are marked: NodeTick.replaced.
 //
 // # What it does not do

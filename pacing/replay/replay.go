@@ -12,6 +12,12 @@ import (
 // ErrTick is wrapped by the errors about a tick that no pacing has written.
 var ErrTick = errors.New("replay: invalid tick")
 
+// Bounds of a tick. Those of budgets are below them.
+const (
+	maxNodes = 1 << 20
+	maxDepth = 16
+)
+
 // Config is the configuration of a replay. Its zero value works.
 type Config struct {
 	// Controller is a rule whose decisions are computed beside the recorded ones, from the first
@@ -26,7 +32,6 @@ type Account struct {
 	whole bool           // the nodes are known
 	next  uint32         // number of the next tick
 	part  *eventspb.AccountTick
-	above *control.Hierarchy
 
 	currency string
 
@@ -42,7 +47,7 @@ type Stats struct {
 	Ticks   int // that were replayed
 	Skipped int // that were not: no whole tick came before, or ticks in between are missing
 	States  int // states in whole ticks that were compared with the replayed ones
-	Wrong   int // of them, those that differ
+	Wrong   int // of them, those that differ by more than Tolerance
 }
 
 // Add adds the numbers of another replay.
@@ -51,31 +56,6 @@ func (s *Stats) Add(o Stats) {
 	s.Skipped += o.Skipped
 	s.States += o.States
 	s.Wrong += o.Wrong
-}
-
-// Node is a shared budget, a campaign or an arm in a tick.
-type Node struct {
-	Kind     eventspb.NodeKind
-	ID       string
-	Campaign string // of an arm
-	Paced    bool   // it has a budget of its own, and a controller
-
-	// What the controller has seen. Amounts are micros.
-	Budget, Spent int64
-	Cost          float64
-	Limited       bool
-	Override      *float64 // probability by an operator, 0: stopped; nil: none
-	Peers         control.Peers
-
-	Pace   control.Pace   // after the step
-	Reason control.Reason // of Pace; empty without a controller
-	// Params are the least of its own and of those of the nodes above: what servers get.
-	Params control.Params
-
-	// Other is what Config.Controller had decided: its own parameters.
-	Other control.Params
-
-	otherPace control.Pace
 }
 
 // New returns a replay without ticks.
@@ -87,19 +67,25 @@ func New(cfg Config) *Account {
 	return a
 }
 
-// Add replays the next tick. It returns false if the tick is not complete yet, or is skipped: then
-// Nodes are those of before. After an error, ticks are skipped until the next whole one.
+// Currency returns the currency of all amounts: an ISO 4217 code.
+func (a *Account) Currency() string { return a.currency }
+
+// Add replays the next tick, which the caller does not use from then on. It returns false if the
+// tick is not complete yet, or is skipped: then Nodes are those of before. After an error they are
+// of no use, and ticks are skipped until the next whole one.
 func (a *Account) Add(t *eventspb.AccountTick) (ok bool, err error) {
 	defer func() {
 		if err != nil {
 			a.whole, a.part = false, nil
 		}
 	}()
-	if t = a.join(t); t == nil {
-		return false, nil
+	if t, err = a.join(t); t == nil {
+		return false, err
 	}
 	follows := a.whole && t.GetNumber() == a.next
-	if !follows && !t.GetWhole() {
+	// The first messages of a whole tick may be before the begin of what is read.
+	begins := t.GetWhole() && (len(t.GetNodes()) == 0 || t.GetNodes()[0].GetNode() == 0)
+	if !follows && !begins {
 		a.whole = false
 		a.Skipped++
 		return false, nil
@@ -120,22 +106,22 @@ func (a *Account) Add(t *eventspb.AccountTick) (ok bool, err error) {
 	return true, nil
 }
 
-// Currency returns the currency of all amounts: an ISO 4217 code.
-func (a *Account) Currency() string { return a.currency }
-
 // join returns a tick with the nodes of all its messages, nil until they are there.
-func (a *Account) join(t *eventspb.AccountTick) *eventspb.AccountTick {
+func (a *Account) join(t *eventspb.AccountTick) (*eventspb.AccountTick, error) {
 	if p := a.part; p != nil && p.GetNumber() == t.GetNumber() && p.GetAtMs() == t.GetAtMs() {
 		p.Nodes = append(p.Nodes, t.GetNodes()...)
 		p.More = t.GetMore()
 	} else {
 		a.part = t
 	}
-	if a.part.GetMore() {
-		return nil
+	switch {
+	case len(a.part.GetNodes()) > maxNodes:
+		return nil, fmt.Errorf("%w: more than %d nodes", ErrTick, maxNodes)
+	case a.part.GetMore():
+		return nil, nil
 	}
 	t, a.part = a.part, nil
-	return t
+	return t, nil
 }
 
 // begin takes the nodes of a whole tick.
@@ -146,74 +132,49 @@ func (a *Account) begin(t *eventspb.AccountTick) error {
 			ErrTick, t.GetController())
 	}
 	a.pacer = control.NewPacer(control.Config{Controller: rule})
-	nodes, above := make([]Node, len(t.GetNodes())), make([][]int, len(t.GetNodes()))
+	nodes := make([]Node, len(t.GetNodes()))
 	for i, m := range t.GetNodes() {
 		name := m.GetName()
-		if name == nil || int(m.GetNode()) != i {
+		if name == nil || int(m.GetNode()) != i || int(name.GetAbove()) > len(nodes) {
 			return fmt.Errorf("%w: node %d of a whole tick has the number %d, and the name %v", ErrTick, i, m.GetNode(), name)
 		}
-		nodes[i] = Node{Kind: name.GetKind(), ID: name.GetId(), Paced: m.GetState() != nil}
-		if up := name.GetAbove(); up > 0 {
-			above[i] = []int{int(up) - 1}
+		nodes[i] = Node{
+			Kind: name.GetKind(), ID: name.GetId(), Paced: m.GetState() != nil, Reason: control.Reason(m.GetReason()),
+			above: int(name.GetAbove()) - 1,
 		}
-	}
-	h, err := control.NewHierarchy(above)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrTick, err)
 	}
 	for i := range nodes {
-		if nodes[i].Kind == eventspb.NodeKind_NODE_KIND_ARM && above[i] != nil {
-			nodes[i].Campaign = nodes[above[i][0]].ID
+		depth := 0
+		for up := nodes[i].above; up >= 0; up = nodes[up].above {
+			if depth++; depth > maxDepth {
+				return fmt.Errorf("%w: more than %d nodes are above node %d", ErrTick, maxDepth, i)
+			}
+		}
+		if up := nodes[i].above; up >= 0 && nodes[i].Kind == eventspb.NodeKind_NODE_KIND_ARM {
+			nodes[i].Campaign = nodes[up].ID
 		}
 	}
-	a.Nodes, a.above, a.currency, a.whole = nodes, h, t.GetCurrency(), true
+	a.Nodes, a.currency, a.whole = nodes, t.GetCurrency(), true
 	return nil
-}
-
-// key identifies a node from one whole tick to the next.
-type key struct {
-	kind         eventspb.NodeKind
-	id, campaign string
-}
-
-// compare compares the states of a whole tick with those of the steps before, and takes over what
-// the other rule remembers. follows is whether no tick is missing in between.
-func (a *Account) compare(before []Node, t *eventspb.AccountTick, follows bool) {
-	was := make(map[key]*Node, len(before))
-	for i := range before {
-		was[key{before[i].Kind, before[i].ID, before[i].Campaign}] = &before[i]
-	}
-	for i, m := range t.GetNodes() {
-		n := &a.Nodes[i]
-		o := was[key{n.Kind, n.ID, n.Campaign}]
-		if o == nil || !o.Paced || !n.Paced {
-			continue
-		}
-		if n.otherPace = o.otherPace; !follows || m.GetReplaced() {
-			continue
-		}
-		a.States++
-		if pack.Pace(m.GetState()) != o.Pace {
-			a.Wrong++
-		}
-	}
 }
 
 // observe takes what has changed since the tick before.
 func (a *Account) observe(t *eventspb.AccountTick) error {
 	for i := range a.Nodes {
-		a.Nodes[i].Cost = 0
+		a.Nodes[i].Cost, a.Nodes[i].Grown = 0, 0
 	}
 	for _, m := range t.GetNodes() {
 		if int(m.GetNode()) >= len(a.Nodes) {
 			return fmt.Errorf("%w: node %d of %d", ErrTick, m.GetNode(), len(a.Nodes))
 		}
 		n := &a.Nodes[m.GetNode()]
-		n.Cost = m.GetCostMicros()
+		n.Cost, n.Grown = m.GetCostMicros(), m.GetSpentMicros()
+		if n.Spent += n.Grown; t.GetWhole() {
+			n.Grown = n.Spent - n.before
+		}
 		if m.BudgetMicros != nil {
 			n.Budget = m.GetBudgetMicros()
 		}
-		n.Spent += m.GetSpentMicros()
 		if c := m.GetCondition(); c != nil {
 			n.Limited, n.Override = c.GetLimited(), c.OverrideProbability
 			n.Peers = control.Peers{Count: int(c.GetPeers()), Log: c.GetPeersLog()}
@@ -226,35 +187,49 @@ func (a *Account) observe(t *eventspb.AccountTick) error {
 		}
 		n.otherPace.AtMs = min(n.otherPace.AtMs, n.Pace.AtMs)
 	}
+	if a.Tick != nil && a.Tick.GetBudgetDay() != t.GetBudgetDay() {
+		for i := range a.Nodes {
+			a.Nodes[i].Grown = a.Nodes[i].Spent
+		}
+	}
 	return nil
 }
 
 // step steps the controllers.
 func (a *Account) step(t *eventspb.AccountTick) {
-	own := make([]control.Params, len(a.Nodes))
 	for i := range a.Nodes {
 		n := &a.Nodes[i]
-		if own[i] = control.Unlimited(); n.Paced {
-			o := n.observation(t)
-			n.Pace, own[i], n.Reason = a.pacer.Step(n.Pace, o)
+		n.own = control.Unlimited()
+		if n.Paced {
+			o, day, was := n.observation(t), n.Pace.Day, n.Reason
+			n.Pace, n.own, n.Reason = a.pacer.Step(n.Pace, o)
+			n.Reason = n.Reason.Continued(was, n.Pace.Day == day)
 			if a.other != nil {
 				n.otherPace, n.Other, _ = a.other.Step(n.otherPace, o)
 			}
+		} else {
+			n.Reason = ""
 		}
 		if n.Override != nil {
-			own[i] = own[i].Override(*n.Override)
+			n.own = n.own.Override(*n.Override)
+			if !n.Paced {
+				n.Reason = control.OverrideReason(*n.Override)
+			}
 		}
 	}
 	for i := range a.Nodes {
-		a.Nodes[i].Params, _ = a.above.Effective(i, own)
+		a.limit(&a.Nodes[i])
 	}
 }
 
-// observation returns what the controller of a node sees.
-func (n *Node) observation(t *eventspb.AccountTick) control.Observation {
-	return control.Observation{
-		AtMs: t.GetAtMs(), Day: t.GetBudgetDay(), Budget: float64(n.Budget), Spent: float64(n.Spent), Cost: n.Cost,
-		Planned: t.GetPlanned(), AgeMs: t.GetSpendAgeMs(), Delayed: true, Limited: n.Limited, Peers: n.Peers,
-		Paused: n.Override != nil, Serves: n.Override != nil && *n.Override > 0,
+// limit sets the parameters of a node to the least of its own and of those above it.
+func (a *Account) limit(n *Node) {
+	n.Params, n.LimitedBy = n.own, nil
+	for up := n.above; up >= 0; up = a.Nodes[up].above {
+		p := control.Least(n.Params, a.Nodes[up].own)
+		if p != n.Params && n.Params.Open { // what has closed the gate is the limit, whatever is above it
+			n.LimitedBy = &a.Nodes[up]
+		}
+		n.Params = p
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,6 +70,18 @@ func (s *service) check(t interface{ Fatalf(string, ...any) }, r *replay.Account
 	compare := func(m *eventspb.PacedNode) {
 		n := r.Nodes[at]
 		at++
+		limitedBy, kind := "", eventspb.LimitedByKind_LIMITED_BY_KIND_UNSPECIFIED
+		if up := n.LimitedBy; up != nil {
+			if limitedBy, kind = up.ID, eventspb.LimitedByKind_LIMITED_BY_KIND_SHARED; up.Kind == eventspb.NodeKind_NODE_KIND_CAMPAIGN {
+				kind = eventspb.LimitedByKind_LIMITED_BY_KIND_CAMPAIGN
+			}
+		}
+		if n.Cost > 1e9 { // much more than is spent in a tick
+			t.Fatalf("tick %d, node %q: a cost of %g", r.Ticks, n.ID, n.Cost)
+		}
+		if string(n.Reason) != m.GetReason() || limitedBy != m.GetLimitedBy() || kind != m.GetLimitedByKind() || n.Spent != m.GetSpentMicros() {
+			t.Fatalf("tick %d, node %q: replayed %q, limited by %q, %d spent; was\n%v", r.Ticks, n.ID, n.Reason, limitedBy, n.Spent, m)
+		}
 		want := control.Params{Open: m.GetOpen(), Probability: m.GetProbability(), Multiplier: m.GetMultiplier()}
 		if n.ID != m.GetId() || n.Params != want || n.Paced != (m.GetState() != nil) || n.Paced && n.Pace != pack.Pace(m.GetState()) {
 			t.Fatalf("tick %d, node %q: replayed\n%+v %+v, was\n%v", r.Ticks, n.ID, n.Params, n.Pace, m)
@@ -103,6 +116,32 @@ func encoded(t interface{ Fatalf(string, ...any) }, m *eventspb.AccountTick) *ev
 	return read
 }
 
+// growth is the spend of the nodes of a tick.
+type growth struct {
+	day   int32
+	spent map[[2]string]int64
+}
+
+// check checks by how much the spend of each node has grown since the last call.
+func (g *growth) check(t interface{ Fatalf(string, ...any) }, r *replay.Account) {
+	now := map[[2]string]int64{}
+	for _, n := range r.Nodes {
+		k := [2]string{n.Campaign, n.ID}
+		before, ok := g.spent[k]
+		want := n.Spent - before
+		switch {
+		case g.day != r.Tick.GetBudgetDay() && g.day != 0:
+			want = n.Spent
+		case !ok:
+			want = 0
+		}
+		if now[k] = n.Spent; n.Grown != want {
+			t.Fatalf("tick %d: node %v has grown by %d, want %d", r.Ticks, k, n.Grown, want)
+		}
+	}
+	g.day, g.spent = r.Tick.GetBudgetDay(), now
+}
+
 func document(t testing.TB, version uint64, campaigns ...budget.Campaign) *budget.Document {
 	t.Helper()
 	d := &budget.Document{
@@ -134,6 +173,7 @@ func TestRandom(t *testing.T) {
 			return document(t, version, c, budget.Campaign{ID: "d", Shared: "s"})
 		}
 		rule := rapid.SampledFrom(control.Controllers()).Draw(rt, "rule")
+		grown := growth{}
 		s, r := newService(rule, draw(1)), replay.New(replay.Config{Controller: control.PID{}})
 		for i := range rapid.IntRange(1, 80).Draw(rt, "ticks") {
 			s.at += rapid.SampledFrom([]int64{tickMs, tickMs, tickMs, tickMs, 0, -tickMs, 70_000, 9 * 3_600_000}).Draw(rt, "ms")
@@ -167,6 +207,7 @@ func TestRandom(t *testing.T) {
 				rt.Fatalf("tick %d: %t, %v", i, ok, err)
 			}
 			s.check(rt, r)
+			grown.check(rt, r)
 		}
 		if r.Wrong > 0 || r.Skipped > 0 {
 			rt.Fatalf("%+v", r.Stats)
@@ -258,6 +299,50 @@ func TestMessages(t *testing.T) {
 	}
 	if a, b := fmt.Sprintf("%+v", one.Nodes[1].Pace), fmt.Sprintf("%+v", many.Nodes[1].Pace); a != b || one.Stats != many.Stats {
 		t.Errorf("%s\n%s\n%+v %+v", a, b, one.Stats, many.Stats)
+	}
+}
+
+// TestDamaged: ticks that no pacing has written are errors, and a tick whose first messages are not
+// there is skipped.
+func TestDamaged(t *testing.T) {
+	for want, alter := range map[string]func(*eventspb.AccountTick){
+		`the controller "x"`: func(m *eventspb.AccountTick) { m.Controller = "x" },
+		"has the number 3":   func(m *eventspb.AccountTick) { m.Nodes[2].Node = 3 },
+		"and the name":       func(m *eventspb.AccountTick) { m.Nodes[1].Name = nil },
+		"are above node 1":   func(m *eventspb.AccountTick) { m.Nodes[1].Name.Above = 2 },
+		"out of its bounds":  func(m *eventspb.AccountTick) { m.Nodes[1].State.Probability = 2 },
+	} {
+		m, r := encoded(t, run(t)[0]), replay.New(replay.Config{})
+		alter(m)
+		if ok, err := r.Add(m); ok || !errors.Is(err, replay.ErrTick) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %t, %v", want, ok, err)
+		}
+	}
+	m, r := encoded(t, run(t)[0]), replay.New(replay.Config{})
+	m.Nodes = m.GetNodes()[1:]
+	if ok, err := r.Add(m); ok || err != nil || r.Skipped != 1 {
+		t.Errorf("the end of a tick: %t, %v, %+v", ok, err, r.Stats)
+	}
+}
+
+// TestTolerance: states that another processor has rounded are the same, and others are not.
+func TestTolerance(t *testing.T) {
+	for factor, wrong := range map[float64]bool{1: false, 1 + 1e-9: false, 1 + 1e-4: true} {
+		r := replay.New(replay.Config{})
+		for _, m := range run(t) {
+			m = encoded(t, m)
+			for _, n := range m.GetNodes() {
+				if n.State != nil {
+					n.State.Probability = min(1, n.State.Probability*factor)
+				}
+			}
+			if _, err := r.Add(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if (r.Wrong > 0) != wrong {
+			t.Errorf("by a factor of %g: %+v", factor, r.Stats)
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ func pacingACLs(c *config.Config) ([]string, error) {
 // pacedBytes is the memory of a campaign in an account that is paced, and peerBytes what is added
 // if there are other datacentres.
 const (
-	pacedBytes = 700
+	pacedBytes = 800
 	peerBytes  = 80
 )
 

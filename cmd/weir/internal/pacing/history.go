@@ -1,8 +1,11 @@
 package pacing
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +29,7 @@ import (
 
 // moment is a campaign, or an arm, at a time: the last tick of a period.
 type moment struct {
-	At          string   `json:"at"`
+	At          string   `json:"at"` // RFC 3339
 	Account     string   `json:"account"`
 	Campaign    string   `json:"campaign"`
 	Arm         string   `json:"arm,omitempty"`
@@ -38,11 +41,16 @@ type moment struct {
 	Probability share    `json:"probability"`
 	Multiplier  share    `json:"multiplier"`
 	Reason      string   `json:"reason"`
-	Cost        string   `json:"cost" table:"wide"` // of the period
-	SpendAgeMs  int64    `json:"spend_age_ms" table:"wide"`
-	Limited     bool     `json:"limited" table:"wide"`                        // a budget above has lower parameters
-	Override    *float64 `json:"override_probability,omitempty" table:"wide"` // 0: stopped
-	Peers       int      `json:"peers" table:"wide"`                          // controllers of other datacentres
+	LimitedBy   string   `json:"limited_by,omitempty"`                        // budget above whose parameters count
+	Grown       string   `json:"spent_in_period" table:"wide"`                // since the row before
+	SpendAgeMs  int64    `json:"spend_age_ms" table:"wide"`                   // of the spend
+	Override    *float64 `json:"override_probability,omitempty" table:"wide"` // by an operator; 0: stopped
+	Peers       int      `json:"peers" table:"wide"`                          // controllers of other datacentres that count
+	PeersLog    float64  `json:"peers_log" table:"wide"`                      // sum of the logarithms of what they move
+	TickMs      int64    `json:"tick_ms" table:"wide"`                        // At, Unix ms
+	BudgetDay   string   `json:"budget_day" table:"wide"`
+	PlannedBy   float64  `json:"planned_share" table:"wide"` // of the budgets of the day, by the tick
+	Cost        float64  `json:"cost_micros" table:"wide"`   // of a tick, as the controller has it
 }
 
 // compared is a moment beside what the rule of --controller would have decided: its own parameters.
@@ -57,6 +65,9 @@ type share float64
 
 func (s share) String() string { return render.PercentText(float64(s)) }
 
+// MarshalJSON returns the number, for JSON and CSV.
+func (s share) MarshalJSON() ([]byte, error) { return json.Marshal(float64(s)) }
+
 // history is a run of `weir pacing history`.
 type history struct {
 	a                 *cli.App
@@ -67,14 +78,16 @@ type history struct {
 	rule     control.Controller // of --controller; nil: none
 	from     time.Time
 	accounts map[string]*accountHistory
+	lastMs   int64 // time of the last tick of the campaign, also before from; 0: none
+	failed   error // of the last record that could not be replayed
 }
 
 // accountHistory is the history of the campaign of an account.
 type accountHistory struct {
 	*replay.Account
 	period int64
-	latest []compared         // of the period
-	costs  map[string]float64 // in the period, by arm
+	latest map[string]compared // of the period, by arm
+	grown  map[string]int64    // in the period, by arm, micros
 	rows   []compared
 }
 
@@ -85,8 +98,8 @@ func newHistoryCmd(a *cli.App) *cobra.Command {
 		Short: "Show how a campaign was paced over time, and how another controller would have decided",
 		Long: "Show how a campaign was paced over time: a row has the last tick of each period of --every.\n\n" +
 			"The topic pacing.signals has what the controllers saw in each tick, for two days. Their decisions are\n" +
-			"computed again from that, bit by bit the same. With --every 10s there is a row for each tick, and\n" +
-			"-o jsonl has all that a controller sees: data to train one of your own.\n\n" +
+			"computed again from that. With --every 10s there is a row for each tick, and -o jsonl has what the\n" +
+			"controller saw in it: data to train one of your own.\n\n" +
 			"--controller is a rule whose decisions are computed beside: other_probability and other_multiplier.\n" +
 			"It begins with the first tick, and sees the recorded spend, which does not follow its decisions.\n" +
 			"`weir pacing simulate` has days on which it does.",
@@ -132,6 +145,7 @@ func (r *history) run(ctx context.Context) error {
 	}
 	err = kafkaadmin.ReadPartitions(ctx, k, of, func(p int32, rec stream.Record) error {
 		if err := r.add(rec.Value); err != nil {
+			r.failed = err
 			r.a.Notef("the record at offset %d of partition %d: %v", rec.Offset, p, err)
 		}
 		return nil
@@ -142,9 +156,9 @@ func (r *history) run(ctx context.Context) error {
 	}
 	rows, stats := r.end()
 	if len(rows) == 0 {
-		return r.notFound(stats)
+		return r.notFound()
 	}
-	r.note(stats)
+	r.note(rows, stats)
 	if r.rule != nil {
 		return cli.PrintRows(r.a, rows)
 	}
@@ -156,22 +170,38 @@ func (r *history) run(ctx context.Context) error {
 }
 
 // notFound is the failure of a history without a row.
-func (r *history) notFound(stats replay.Stats) error {
-	why := fmt.Sprintf("there is no recorded tick of a campaign %q since %s", r.campaign, r.from.UTC().Format(time.RFC3339))
-	if stats.Ticks > 0 {
-		why = fmt.Sprintf("the account %q is paced, and has no campaign %q", r.account, r.campaign)
+func (r *history) notFound() error {
+	of := "of any account"
+	if r.account != "" {
+		of = fmt.Sprintf("of account %q", r.account)
 	}
-	return &cli.Failure{
-		Code: cli.ExitFailed, What: "not found", Why: why,
-		Do: "`weir pacing show` lists the campaigns of an account; ticks are kept for two days, and written by the role pacing",
+	f := &cli.Failure{
+		Code: cli.ExitFailed, What: "not found", Do: "`weir pacing status` shows whether the accounts are paced now",
+		Why: fmt.Sprintf("since %s no tick %s has a campaign %q", utcText(r.from.UnixMilli()), of, r.campaign),
 	}
+	switch {
+	case r.failed != nil:
+		f.Why += fmt.Sprintf(", and records could not be replayed: %v", r.failed)
+	case r.lastMs > 0:
+		f.Why += ", whose last one is of " + utcText(r.lastMs)
+	default:
+		f.Do = "check the id: `weir pacing show --account ACCOUNT` lists the campaigns of an account. Ticks are written by the role pacing"
+	}
+	return f
 }
 
-// note notes what the rows rest on.
-func (r *history) note(s replay.Stats) {
+// note notes what the rows rest on, and what they lack.
+func (r *history) note(rows []compared, s replay.Stats) {
 	r.a.Notef("replayed %d ticks: %d of %d recorded states are the replayed ones", s.Ticks, s.States-s.Wrong, s.States)
 	if s.Wrong > 0 {
-		r.a.Notef("the others were written by another version of weir, or ticks are missing: the rows may differ from what was decided")
+		r.a.Notef("the others were written by another version of weir: the rows may differ from what was decided")
+	}
+	first := slices.MinFunc(rows, func(a, b compared) int { return cmp.Compare(a.TickMs, b.TickMs) }).TickMs
+	if time.UnixMilli(first).Sub(r.from) > r.every+time.Minute {
+		r.a.Notef("the first tick since %s is of %s", utcText(r.from.UnixMilli()), utcText(first))
+	}
+	if s.Skipped > 0 {
+		r.a.Notef("%d ticks are left out, because ticks before them are missing: of the begin of what was read, or lost", s.Skipped)
 	}
 }
 
@@ -187,10 +217,12 @@ func (r *history) add(value []byte) (err error) {
 		}
 		a := r.accounts[t.GetAccount()]
 		if a == nil {
-			if !r.has(t) {
+			if !r.mayHave(t) {
 				continue
 			}
-			a = &accountHistory{Account: replay.New(replay.Config{Controller: r.rule}), costs: map[string]float64{}}
+			a = &accountHistory{
+				Account: replay.New(replay.Config{Controller: r.rule}), latest: map[string]compared{}, grown: map[string]int64{},
+			}
 			r.accounts[t.GetAccount()] = a
 		}
 		ok, tickErr := a.Add(t)
@@ -204,9 +236,9 @@ func (r *history) add(value []byte) (err error) {
 	return err
 }
 
-// has reports whether an account may have the campaign: a message of a whole tick names it, or is
-// one of several.
-func (r *history) has(t *eventspb.AccountTick) bool {
+// mayHave reports whether an account may have the campaign: a message of a whole tick names it, or
+// is one of several.
+func (r *history) mayHave(t *eventspb.AccountTick) bool {
 	return r.account != "" || t.GetWhole() && (t.GetMore() || slices.ContainsFunc(t.GetNodes(), func(n *eventspb.NodeTick) bool {
 		return n.GetName().GetKind() == eventspb.NodeKind_NODE_KIND_CAMPAIGN && n.GetName().GetId() == r.campaign
 	}))
@@ -215,45 +247,50 @@ func (r *history) has(t *eventspb.AccountTick) bool {
 // take takes the campaign, and its arms, of the last tick of an account.
 func (r *history) take(a *accountHistory) {
 	atMs := a.Tick.GetAtMs()
-	if atMs < r.from.UnixMilli() {
-		return
-	}
-	if period := atMs / r.every.Milliseconds(); period != a.period {
+	if period := atMs / r.every.Milliseconds(); period != a.period || r.every == control.Tick {
 		a.endPeriod()
 		a.period = period
 	}
-	a.latest = a.latest[:0]
 	for i := range a.Nodes {
-		n := &a.Nodes[i]
+		n, arm := &a.Nodes[i], ""
 		switch {
 		case n.Kind == eventspb.NodeKind_NODE_KIND_CAMPAIGN && n.ID == r.campaign:
-			a.latest = append(a.latest, r.moment(a, n, ""))
 		case n.Kind == eventspb.NodeKind_NODE_KIND_ARM && n.Campaign == r.campaign:
-			a.latest = append(a.latest, r.moment(a, n, n.ID))
+			arm = n.ID
+		default:
+			continue
+		}
+		if r.lastMs = max(r.lastMs, atMs); atMs >= r.from.UnixMilli() {
+			a.grown[arm] += n.Grown
+			a.latest[arm] = r.moment(a, n, arm)
 		}
 	}
 }
 
-// endPeriod adds the rows of the period.
+// endPeriod adds the rows of the period: of the campaign, then of its arms.
 func (a *accountHistory) endPeriod() {
-	for _, m := range a.latest {
-		m.Cost = budget.FormatAmount(int64(a.costs[m.Arm]))
+	for _, arm := range slices.Sorted(maps.Keys(a.latest)) {
+		m := a.latest[arm]
+		m.Grown = budget.FormatAmount(a.grown[arm])
 		a.rows = append(a.rows, m)
 	}
-	a.latest = a.latest[:0]
-	clear(a.costs)
+	clear(a.latest)
+	clear(a.grown)
 }
 
 // moment returns the row of a node.
 func (r *history) moment(a *accountHistory, n *replay.Node, arm string) compared {
 	t := a.Tick
-	a.costs[arm] += n.Cost
 	m := compared{moment: moment{
 		At: time.UnixMilli(t.GetAtMs()).UTC().Format(time.RFC3339), Account: t.GetAccount(), Campaign: r.campaign, Arm: arm,
 		Spent: budget.FormatAmount(n.Spent), Currency: a.Currency(), Open: n.Params.Open,
 		Probability: share(n.Params.Probability), Multiplier: share(n.Params.Multiplier), Reason: string(n.Reason),
-		SpendAgeMs: t.GetSpendAgeMs(), Limited: n.Limited, Override: n.Override, Peers: n.Peers.Count,
+		SpendAgeMs: t.GetSpendAgeMs(), Override: n.Override, Peers: n.Peers.Count, PeersLog: n.Peers.Log, TickMs: t.GetAtMs(),
+		BudgetDay: events.Day(t.GetBudgetDay()).String(), PlannedBy: t.GetPlanned(), Cost: n.Cost,
 	}}
+	if n.LimitedBy != nil {
+		m.LimitedBy = n.LimitedBy.ID
+	}
 	if n.Paced {
 		m.Budget, m.Planned = budget.FormatAmount(n.Budget), budget.FormatAmount(render.RoundCents(int64(n.Pace.PlannedSpend())))
 	}
@@ -273,3 +310,5 @@ func (r *history) end() (rows []compared, sum replay.Stats) {
 	slices.SortStableFunc(rows, func(x, y compared) int { return strings.Compare(x.Account, y.Account) })
 	return rows, sum
 }
+
+func utcText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -52,7 +52,7 @@ func recorded(t *testing.T, from time.Time, campaigns map[string]string) (record
 }
 
 // TestHistory: the rows are those of the campaign and of its arms, of each account that has it,
-// with the last tick of each period from the begin on, and with the cost of the period.
+// with the last tick of each period from the begin on, and with what was spent in the period.
 func TestHistory(t *testing.T) {
 	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	records := recorded(t, noon, map[string]string{"bolt": "spring", "acme": "spring", "cove": "autumn"})
@@ -76,8 +76,8 @@ func TestHistory(t *testing.T) {
 		if arm != "" { // what is not counted by arm is divided by the shares
 			cost, limit = "0.03", "50.00"
 		}
-		if m.Cost != cost || m.Budget != limit {
-			t.Errorf("row %d: a cost of %s, a budget of %s", i, m.Cost, m.Budget)
+		if m.Grown != cost || m.Budget != limit {
+			t.Errorf("row %d: %s was spent of %s", i, m.Grown, m.Budget)
 		}
 	}
 
