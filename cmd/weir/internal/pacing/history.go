@@ -192,7 +192,11 @@ func (r *history) notFound() error {
 
 // note notes what the rows rest on, and what they lack.
 func (r *history) note(rows []compared, s replay.Stats) {
-	r.a.Notef("replayed %d ticks: %d of %d recorded states are the replayed ones", s.Ticks, s.States-s.Wrong, s.States)
+	states := "no state is recorded within them to compare"
+	if s.States > 0 {
+		states = fmt.Sprintf("%d of %d recorded states are the replayed ones", s.States-s.Wrong, s.States)
+	}
+	r.a.Notef("replayed %d ticks: %s", s.Ticks, states)
 	if s.Wrong > 0 {
 		r.a.Notef("the others were written by another version of weir: the rows may differ from what was decided")
 	}
