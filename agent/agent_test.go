@@ -220,7 +220,9 @@ func TestReleaseEndsALeaseForUsersInOtherRegions(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.cloud.Settle()
-		later := get(ctx, t, w.agent("eu"), "k", time.Minute)
+		eu := w.agent("eu")
+		later := get(ctx, t, eu, "k", time.Minute)
+		eu.running.Wait() // until the lease is settled, other regions see none
 		if !later.New || later.Region != "eu" || later.Resource == shared.Resource || !shared.Valid(time.Now()) {
 			t.Errorf("after the release eu has %+v, want a lease of its own before the deadline of %+v", later, shared)
 		}
