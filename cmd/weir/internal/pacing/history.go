@@ -97,9 +97,9 @@ func newHistoryCmd(a *cli.App) *cobra.Command {
 		Use:   "history CAMPAIGN",
 		Short: "Show how a campaign was paced over time, and how another controller would have decided",
 		Long: "Show how a campaign was paced over time: a row has the last tick of each period of --every.\n\n" +
-			"The topic pacing.signals has what the controllers saw in each tick, for two days. Their decisions are\n" +
-			"computed again from that. With --every 10s there is a row for each tick, and -o jsonl has what the\n" +
-			"controller saw in it: data to train one of your own.\n\n" +
+			"The topic pacing.signals has what the controllers saw in each tick, for two days. Their decisions\n" +
+			"are computed again from that. With --every 10s there is a row for each tick, and -o jsonl has what\n" +
+			"the controller saw in it: data to train one of your own.\n\n" +
 			"--controller is a rule whose decisions are computed beside: other_probability and other_multiplier.\n" +
 			"It begins with the first tick, and sees the recorded spend, which does not follow its decisions.\n" +
 			"`weir pacing simulate` has days on which it does.",
