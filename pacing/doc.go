@@ -59,8 +59,8 @@
 //
 // # What it does not do
 //
-// Packs are written for the own datacentre: those of another one are not served in its place. It
-// knows no ads that were shown and not charged. The spend is read from a cache
+// Packs are written for the own datacentre: package spendcache serves those of another one in their
+// place. It knows no ads that were shown and not charged. The spend is read from a cache
 // of this process, so a replay of the inputs gives the budgets and not the packs: package replay
 // steps the controllers again, from the recorded ticks. Replaced versions
 // stay in ads.budgets for ever: a version with a hundred campaigns takes about 3 KB. The topics of

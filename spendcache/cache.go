@@ -25,8 +25,9 @@ type Cache struct {
 	datasets []dataset
 	// evaluated is when the datasets were evaluated last, by both clocks of the machine.
 	evaluated time.Time
-	shards    []shard                // by number
-	leaders   []leader               // by shard; none without Config.Pacing
+	shards    []shard  // by number
+	leaders   []leader // by shard; none without Config.Pacing
+	others    *substitutes
 	scanning  chan struct{}          // bounds the scans of all rows
 	switches  *prometheus.CounterVec // by mode and dataset
 }
@@ -62,6 +63,9 @@ func New(cfg Config) (*Cache, error) {
 	if cfg.Pacing {
 		c.leaders = make([]leader, len(c.shards))
 	}
+	if c.others, err = newSubstitutes(&c.cfg); err != nil {
+		return nil, err
+	}
 	for _, dc := range cfg.datasets() {
 		d := dataset{dc: dc, topic: cfg.topic(dc), health: make([]healthage.Row, len(c.shards))}
 		for n := range d.health {
@@ -84,8 +88,11 @@ func (c *Cache) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var evaluating sync.WaitGroup
 	evaluating.Go(func() {
+		defer c.others.end()
 		for {
-			c.evaluate(time.Now())
+			now := time.Now()
+			c.evaluate(now)
+			c.others.evaluate(ctx, now, ownPacing{c, now})
 			if !pause.For(ctx, evaluateEvery) {
 				return
 			}

@@ -38,6 +38,9 @@ type Config struct {
 	Layout events.Layout
 	// Pacing is whether the cache also follows how this datacentre paces campaigns, for Packs.
 	Pacing bool
+	// Others are the datacentres whose packs are served while no process paces the accounts of a
+	// shard here, in order of preference. They need Pacing. Defaults to none.
+	Others []Other
 	// Selection has the thresholds. Local and Ring are set by New.
 	Selection selection.Config
 	// FS is the file system of Dir. Defaults to the operating system's.
@@ -45,7 +48,8 @@ type Config struct {
 	// Instance names the process in the error of another process that needs the same directory.
 	// Defaults to the host name.
 	Instance string
-	// CacheBytes, MemtableBytes and FetchBytes are those of follower.Config.
+	// CacheBytes, MemtableBytes and FetchBytes are those of follower.Config. Others have a part of
+	// them.
 	CacheBytes, MemtableBytes int64
 	FetchBytes                int32
 	// Log receives the events of docs/log-events.md. Defaults to none.
@@ -60,6 +64,7 @@ var ErrConfig = errors.New("invalid configuration of a spend cache")
 // setDefaults sets defaults and returns an error for an invalid field: ErrConfig.
 func (c *Config) setDefaults() error {
 	c.Name = cmp.Or(c.Name, "spendcache")
+	c.CacheBytes, c.MemtableBytes, c.FetchBytes = cmp.Or(c.CacheBytes, 64<<20), cmp.Or(c.MemtableBytes, 96<<20), cmp.Or(c.FetchBytes, 8<<20)
 	c.Log = slogger.Choose(c.Log, nil)
 	if c.ageOf == nil {
 		c.ageOf = (*healthage.Row).AgeOf
@@ -81,6 +86,23 @@ func (c *Config) setDefaults() error {
 		}
 	}
 	c.Selection.Local, c.Selection.Ring = c.DC, c.Ring
+	return c.checkOthers()
+}
+
+func (c *Config) checkOthers() error {
+	for n, o := range c.Others {
+		if err := events.ValidateDC(o.DC); err != nil {
+			return fmt.Errorf("%w: Others: %w", ErrConfig, err)
+		}
+		switch {
+		case !c.Pacing:
+			return fmt.Errorf("%w: Others need Pacing", ErrConfig)
+		case o.DC == c.DC:
+			return fmt.Errorf("%w: Others has the own datacentre %q: leave it out", ErrConfig, o.DC)
+		case slices.ContainsFunc(c.Others[:n], func(b Other) bool { return b.DC == o.DC }):
+			return fmt.Errorf("%w: Others has %q twice: remove one", ErrConfig, o.DC)
+		}
+	}
 	return nil
 }
 
@@ -119,10 +141,29 @@ func (c Config) Topics() (names []string) {
 // packs returns the topic of how this datacentre paces campaigns.
 func (c *Config) packs() string { return c.Layout.Name(events.PacingTopic(c.DC)) }
 
+// ownParts is the share of the memory that the own datasets have, in units of that of each of
+// Others.
+const ownParts = 4
+
+// other returns the configuration of the follower of another datacentre.
+func (c *Config) other(o *Other) follower.Config {
+	parts := int64(len(c.Others)) + ownParts
+	return follower.Config{
+		Kafka: o.Kafka, Dir: c.Dir, Name: c.Name + ".pacing." + o.DC, FS: c.FS, Instance: c.Instance, Log: c.Log,
+		CacheBytes: c.CacheBytes / parts, MemtableBytes: c.MemtableBytes / parts, FetchBytes: int32(int64(c.FetchBytes) / parts),
+		Topics: []follower.Topic{{Name: c.Layout.Name(events.PacingTopic(o.DC)), Changelog: true}},
+	}
+}
+
 func (c *Config) follower() follower.Config {
 	f := follower.Config{
 		Kafka: c.Kafka, Dir: c.Dir, Name: c.Name, FS: c.FS, Instance: c.Instance, CacheBytes: c.CacheBytes, MemtableBytes: c.MemtableBytes,
 		FetchBytes: c.FetchBytes, Log: c.Log,
+	}
+	if parts := int64(len(c.Others)); parts > 0 {
+		parts += ownParts
+		f.CacheBytes, f.MemtableBytes = c.CacheBytes*ownParts/parts, c.MemtableBytes*ownParts/parts
+		f.FetchBytes = int32(int64(c.FetchBytes) * ownParts / parts)
 	}
 	for _, name := range c.Topics() {
 		f.Topics = append(f.Topics, follower.Topic{Name: name, Changelog: true})

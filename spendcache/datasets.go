@@ -20,6 +20,8 @@ type ShardDatasets struct {
 	Choice *Choice
 	// Datasets are in order of preference: the own one, then as they follow it in the ring.
 	Datasets []Dataset
+	// PacingDC is the datacentre whose packs are served; empty: Config.Pacing is not set.
+	PacingDC string
 }
 
 // Datasets returns the datasets of all shards, in order. It returns fewer while the cache has not
@@ -27,16 +29,21 @@ type ShardDatasets struct {
 func (c *Cache) Datasets() (list []ShardDatasets) {
 	for n := range c.shards {
 		if choice := c.shards[n].choice.Load(); choice != nil {
-			list = append(list, choice.shardDatasets())
+			list = append(list, c.shardDatasets(choice))
 		}
 	}
 	return list
 }
 
-func (c *Choice) shardDatasets() ShardDatasets {
-	s := ShardDatasets{Choice: c}
-	for _, a := range c.datasets {
-		s.Datasets = append(s.Datasets, Dataset{Assessment: a, Chosen: c.Mode == selection.Normal && a.DC == c.DC})
+func (c *Cache) shardDatasets(choice *Choice) ShardDatasets {
+	s := ShardDatasets{Choice: choice}
+	for _, a := range choice.datasets {
+		s.Datasets = append(s.Datasets, Dataset{Assessment: a, Chosen: choice.Mode == selection.Normal && a.DC == choice.DC})
+	}
+	if by := c.others.serving[choice.Shard].by.Load(); by != nil {
+		s.PacingDC = by.dc
+	} else if c.cfg.Pacing {
+		s.PacingDC = c.cfg.DC
 	}
 	return s
 }
@@ -65,7 +72,7 @@ func (c *Cache) Rows(ctx context.Context, q AccountQuery) (s ShardDatasets, list
 	}
 	defer func() { _ = snap.Close() }() // a snapshot of an open database has no error
 	r := &reader{ctx: ctx, snap: snap, shard: n, q: q}
-	s = choice.shardDatasets()
+	s = c.shardDatasets(choice)
 	var gaps []error
 	for _, d := range s.Datasets {
 		i := slices.IndexFunc(c.datasets, func(has dataset) bool { return has.dc == d.DC })

@@ -49,6 +49,18 @@
 //     caches that read the same rows choose by the same rules.
 //   - CACHE-5: While no broker answers, the cache answers from the rows that it has, and its
 //     answers get older: first degraded, then fail_safe.
+//   - CACHE-6: While no process paces the accounts of a shard, the packs of another datacentre that
+//     does are served, with the overrides of this one, and none that rest on spend that is minutes
+//     older. The own ones are served again when their leader has been back for a minute and has
+//     fresh spend.
+//
+// # Pacing
+//
+// With Config.Pacing the cache also follows how this datacentre paces campaigns, and observes who
+// leads each shard. While a shard has no leader, it follows the next datacentres in their Kafka:
+//
+//	pacing.by.eu ─▶ Follower ─▶ leaders, once a second ─▶ substitutes: whose packs of each shard
+//	pacing.by.us ─▶ Follower, while a shard needs it ──▶      └─▶ Packs
 //
 // # Age
 //

@@ -37,6 +37,7 @@ type leader struct {
 	row   *eventspb.ShardLeader // the last one that was read; nil: none yet
 	seen  time.Time             // when it was read first, or when the topic could be read again
 	twice time.Time             // when a row of a former leader was read
+	gone  bool                  // row is not followed by another one for too long
 	state atomic.Int32          // leadership
 	known leadership            // the last one that was known, of which the log has a line
 }
@@ -45,7 +46,9 @@ type leader struct {
 func (l *leader) observe(now time.Time, row *eventspb.ShardLeader, current bool) leadership {
 	switch {
 	case !current: // the time in which nothing is read does not count
-		l.seen = now
+		if !l.gone {
+			l.seen = now
+		}
 		return unknownLeaders
 	case row == nil:
 		return unknownLeaders
@@ -53,12 +56,13 @@ func (l *leader) observe(now time.Time, row *eventspb.ShardLeader, current bool)
 		if l.row != nil && compareLeaders(row, l.row) < 0 {
 			l.twice = now
 		}
-		l.row, l.seen = row, now
+		l.row, l.seen, l.gone = row, now, false
 	}
 	switch {
 	case !l.twice.IsZero() && now.Sub(l.twice) < twoLeadersLimit:
 		return twoLeaders
 	case now.Sub(l.seen) > leaderLimit:
+		l.gone = true
 		return noLeader
 	}
 	return oneLeader

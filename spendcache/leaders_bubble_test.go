@@ -80,5 +80,14 @@ func TestLeaders(t *testing.T) {
 		x.await("the topic is read again", func() bool { return leadership(x.cache.leaders[0].state.Load()) == oneLeader })
 		x.pass(18, all()...)
 		expect(0, noLeader)
+		had := x.log.count("pacing_has_leader")
+		x.link.Cut()
+		time.Sleep(20 * time.Second)
+		x.link.Heal()
+		x.await("the topic is read again", func() bool { return leadership(x.cache.leaders[0].state.Load()) != unknownLeaders })
+		expect(0, noLeader)
+		if n := x.log.count("pacing_has_leader"); n != had {
+			x.Errorf("an outage of the brokers is taken for a leader")
+		}
 	})
 }

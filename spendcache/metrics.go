@@ -23,7 +23,7 @@ type collector struct {
 	cache                           *Cache
 	shards, age, lag, deficit, asOf *prometheus.Desc
 
-	leaders *prometheus.Desc
+	leaders, servedBy *prometheus.Desc
 }
 
 // Collector returns the metrics of the cache.
@@ -41,12 +41,14 @@ func (c *Cache) Collector() prometheus.Collector {
 		leaders: desc("pacing_leaders", "Processes that pace the accounts of a partition, by the rows that they write: 1; 0 if there was "+
 			"no row for more than 10 s; 2 if a former leader has written beside its successor in the last 30 s. Absent: it is not known.",
 			"dc", "partition"),
+		servedBy: desc("pacing_served_by", "Shards whose accounts have the parameters of another datacentre, because no process paces them here, "+
+			"by that datacentre.", "dc"),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (m *collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.shards, m.age, m.lag, m.deficit, m.asOf, m.leaders} {
+	for _, d := range []*prometheus.Desc{m.shards, m.age, m.lag, m.deficit, m.asOf, m.leaders, m.servedBy} {
 		to <- d
 	}
 	m.cache.switches.Describe(to)
@@ -94,6 +96,9 @@ func (m *collector) Collect(to chan<- prometheus.Metric) {
 		if state := leadership(m.cache.leaders[n].state.Load()); state != unknownLeaders {
 			gauge(m.leaders, float64(state-noLeader), m.cache.cfg.DC, strconv.Itoa(n))
 		}
+	}
+	for dc, n := range m.cache.others.served() {
+		gauge(m.servedBy, float64(n), dc)
 	}
 	if at := m.cache.follower.AsOf(); !at.IsZero() {
 		gauge(m.asOf, max(0, time.Since(at).Seconds()))

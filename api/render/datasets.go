@@ -35,6 +35,7 @@ type ShardDatasetRow struct {
 	Last60s    uint64     `json:"last_60s"`
 	Lost       uint64     `json:"lost"`
 	Reason     string     `json:"reason"`
+	Pacing     string     `json:"pacing" table:"wide"` // datacentre whose parameters the accounts get
 }
 
 // DatasetLag is how far a dataset is behind the newest one. In JSON and CSV it is the number of
@@ -113,6 +114,7 @@ func ShardDatasetRows(shards []*weirpb.ShardDatasets) (rows []ShardDatasetRow) {
 				Shard: s.GetChoice().GetShard(), Dataset: d.GetDc(), Chosen: d.GetChosen(), Healthy: d.GetHealthy(),
 				AgeSeconds: seconds(d.GetAgeMs()), Lag: lagOf(d), LagOrigin: d.GetLagOrigin(),
 				Lacks: percent(d.GetDeficit()), Last60s: d.GetCount_60S(), Lost: d.GetLost(), Reason: d.GetProblem(),
+				Pacing: s.GetPacingDc(),
 			}
 			if d.GetChosen() {
 				r.Reason = s.GetChoice().GetReason()

@@ -42,7 +42,7 @@ func TestDatasetRows(t *testing.T) {
 			},
 		},
 		{
-			Choice: &weirpb.DatasetChoice{Shard: 1, Dc: "us", Reason: "eu lags"},
+			Choice: &weirpb.DatasetChoice{Shard: 1, Dc: "us", Reason: "eu lags"}, PacingDc: "ap",
 			Datasets: []*weirpb.Dataset{
 				{Dc: "eu", AgeMs: 900, LagMs: 7000, LagOrigin: "ap", Problem: "eu lags now", Count_60S: 5},
 				{Dc: "us", Chosen: true, Healthy: true, AgeMs: -1, Count_60S: 9, Lost: 2},
@@ -57,8 +57,8 @@ func TestDatasetRows(t *testing.T) {
 			`"lost":0,"reason":"eu lags now"},{"dataset":"us","chosen":1,"healthy":2,"shards":2,"age_seconds":1.2,"lag_seconds":0.4,"lacks_percent":1,` +
 			`"last_60s":18,"lost":3,"reason":"eu lags"}]`},
 		"shards": {ShardDatasetRows(shards)[2:], `[{"shard":1,"dataset":"eu","chosen":false,"healthy":false,"age_seconds":0.9,"lag_seconds":7,"lag_origin":"ap",` +
-			`"lacks_percent":0,"last_60s":5,"lost":0,"reason":"eu lags now"},{"shard":1,"dataset":"us","chosen":true,"healthy":true,"lag_seconds":0,` +
-			`"lag_origin":"","lacks_percent":0,"last_60s":9,"lost":2,"reason":"eu lags"}]`},
+			`"lacks_percent":0,"last_60s":5,"lost":0,"reason":"eu lags now","pacing":"ap"},{"shard":1,"dataset":"us","chosen":true,"healthy":true,"lag_seconds":0,` +
+			`"lag_origin":"","lacks_percent":0,"last_60s":9,"lost":2,"reason":"eu lags","pacing":"ap"}]`},
 		"campaign": {DatasetSpendRows(shards), `[{"dataset":"eu","chosen":true,"account":"","campaign":"c1","day":"2026-11-23","currency":"","charged_micros":0,` +
 			`"refunded_micros":0,"impressions":0,"clicks":0,"events":3,"duplicates":0}]`},
 	} {

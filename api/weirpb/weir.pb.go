@@ -4063,9 +4063,12 @@ func (x *ListDatasetsResponse) GetCampaign() string {
 }
 
 type ShardDatasets struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Choice        *DatasetChoice         `protobuf:"bytes,1,opt,name=choice,proto3" json:"choice,omitempty"`
-	Datasets      []*Dataset             `protobuf:"bytes,2,rep,name=datasets,proto3" json:"datasets,omitempty"` // the own one, then as they follow it in the ring
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Choice   *DatasetChoice         `protobuf:"bytes,1,opt,name=choice,proto3" json:"choice,omitempty"`
+	Datasets []*Dataset             `protobuf:"bytes,2,rep,name=datasets,proto3" json:"datasets,omitempty"` // the own one, then as they follow it in the ring
+	// Datacentre whose parameters the accounts of the shard get: another one while no process paces
+	// them in this one. Empty: the spend cache does not follow how campaigns are paced.
+	PacingDc      string `protobuf:"bytes,3,opt,name=pacing_dc,json=pacingDc,proto3" json:"pacing_dc,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4112,6 +4115,13 @@ func (x *ShardDatasets) GetDatasets() []*Dataset {
 		return x.Datasets
 	}
 	return nil
+}
+
+func (x *ShardDatasets) GetPacingDc() string {
+	if x != nil {
+		return x.PacingDc
+	}
+	return ""
 }
 
 // Dataset is the health of one dataset of a shard, compared with the others.
@@ -6872,10 +6882,11 @@ const file_weir_proto_rawDesc = "" +
 	"\bcampaign\x18\x02 \x01(\tR\bcampaign\"b\n" +
 	"\x14ListDatasetsResponse\x12.\n" +
 	"\x06shards\x18\x01 \x03(\v2\x16.weir.v1.ShardDatasetsR\x06shards\x12\x1a\n" +
-	"\bcampaign\x18\x02 \x01(\tR\bcampaign\"m\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\"\x8a\x01\n" +
 	"\rShardDatasets\x12.\n" +
 	"\x06choice\x18\x01 \x01(\v2\x16.weir.v1.DatasetChoiceR\x06choice\x12,\n" +
-	"\bdatasets\x18\x02 \x03(\v2\x10.weir.v1.DatasetR\bdatasets\"\xe8\x02\n" +
+	"\bdatasets\x18\x02 \x03(\v2\x10.weir.v1.DatasetR\bdatasets\x12\x1b\n" +
+	"\tpacing_dc\x18\x03 \x01(\tR\bpacingDc\"\xe8\x02\n" +
 	"\aDataset\x12\x0e\n" +
 	"\x02dc\x18\x01 \x01(\tR\x02dc\x12\x16\n" +
 	"\x06chosen\x18\x02 \x01(\bR\x06chosen\x12\x18\n" +

@@ -367,6 +367,7 @@ type PacedNode struct {
 	AlertedPercent int32             `protobuf:"varint,16,opt,name=alerted_percent,json=alertedPercent,proto3" json:"alerted_percent,omitempty"`
 	AlertedEarly   bool              `protobuf:"varint,17,opt,name=alerted_early,json=alertedEarly,proto3" json:"alerted_early,omitempty"`
 	Override       *CampaignOverride `protobuf:"bytes,18,opt,name=override,proto3" json:"override,omitempty"` // of the campaign, in force at the tick; absent: none
+	Shared         string            `protobuf:"bytes,19,opt,name=shared,proto3" json:"shared,omitempty"`     // of a campaign: the shared budget directly above it; empty: none
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -525,6 +526,13 @@ func (x *PacedNode) GetOverride() *CampaignOverride {
 		return x.Override
 	}
 	return nil
+}
+
+func (x *PacedNode) GetShared() string {
+	if x != nil {
+		return x.Shared
+	}
+	return ""
 }
 
 // BudgetAlert reports that a campaign, or a shared budget, has spent a part of its budget of the
@@ -1609,7 +1617,7 @@ const file_pacing_proto_rawDesc = "" +
 	"\x05parts\x18\x13 \x01(\x05R\x05parts\x12\x1d\n" +
 	"\n" +
 	"other_days\x18\x15 \x03(\x05R\totherDays\x12\x16\n" +
-	"\x06unread\x18\x14 \x01(\bR\x06unread\"\xad\x05\n" +
+	"\x06unread\x18\x14 \x01(\bR\x06unread\"\xc5\x05\n" +
 	"\tPacedNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -1634,7 +1642,8 @@ const file_pacing_proto_rawDesc = "" +
 	"\blasts_ms\x18\x0f \x01(\x03H\x00R\alastsMs\x88\x01\x01\x12'\n" +
 	"\x0falerted_percent\x18\x10 \x01(\x05R\x0ealertedPercent\x12#\n" +
 	"\ralerted_early\x18\x11 \x01(\bR\falertedEarly\x12<\n" +
-	"\boverride\x18\x12 \x01(\v2 .weir.events.v1.CampaignOverrideR\boverrideB\v\n" +
+	"\boverride\x18\x12 \x01(\v2 .weir.events.v1.CampaignOverrideR\boverride\x12\x16\n" +
+	"\x06shared\x18\x13 \x01(\tR\x06sharedB\v\n" +
 	"\t_lasts_ms\"\x82\x03\n" +
 	"\vBudgetAlert\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +

@@ -80,7 +80,7 @@ const (
 type Config struct {
 	// Controller is the rule. Defaults to Ratio.
 	Controller Controller
-	// HoldAfter is the age of the data from which on parameters stay. Defaults to 30 s.
+	// HoldAfter is the age of the data from which on parameters stay. Defaults to HoldAfter.
 	HoldAfter time.Duration
 	// StopAfter is the age from which on a campaign stops. Defaults to 10 minutes.
 	StopAfter time.Duration
@@ -92,6 +92,8 @@ type Config struct {
 const (
 	// ReopenShare is the share of the budget that a refund has to leave for the gate to open again.
 	ReopenShare = 0.005
+	// HoldAfter is the default of Config.HoldAfter.
+	HoldAfter = 30 * time.Second
 	// MaxStep is the greatest change of the logarithm of a parameter in a tick.
 	MaxStep = 0.1
 
@@ -115,7 +117,7 @@ func NewPacer(cfg Config) *Pacer {
 		cfg.Controller = Ratio{}
 	}
 	if cfg.HoldAfter == 0 {
-		cfg.HoldAfter = 30 * time.Second
+		cfg.HoldAfter = HoldAfter
 	}
 	if cfg.StopAfter == 0 {
 		cfg.StopAfter = 10 * time.Minute

@@ -191,7 +191,9 @@ func (a *Account) record(n *node) *eventspb.PacedNode {
 	}
 	m.LastsMs = a.lasts(n)
 	if n.kind == campaign {
-		m.Override = n.override
+		if m.Override = n.override; n.up != none {
+			m.Shared = a.nodes[n.up].id
+		}
 	}
 	if n.reason == control.NoBudget && n.limit != nil {
 		if m.NoBudget = n.noBudget(); m.NoBudget == NoFlight {

@@ -9,17 +9,22 @@ import (
 	"github.com/weirhq/weir/internal/pause"
 )
 
-// choiceReporter reports which datasets the readers of a datacentre use, when that changes.
+// choiceReporter reports what the readers of a datacentre use, when that changes.
 type choiceReporter struct {
 	dc       string
+	describe func(dc string, shards []*weirpb.ShardDatasets) (text, why string)
 	datasets func() []*weirpb.ShardDatasets
 	report   func(format string, args ...any)
 	last     string // what was reported
 	seen     string // at the last look
 }
 
-func newChoiceReporter(d *datacentre, report func(format string, args ...any)) *choiceReporter {
-	return &choiceReporter{dc: d.name, datasets: d.node.SpendCache.Datasets, report: report}
+// newChoiceReporters returns one for the datasets, and one for the parameters of campaigns.
+func newChoiceReporters(d *datacentre, report func(format string, args ...any)) (list []*choiceReporter) {
+	for _, describe := range []func(string, []*weirpb.ShardDatasets) (string, string){describeChoices, describePacing} {
+		list = append(list, &choiceReporter{dc: d.name, describe: describe, datasets: d.node.SpendCache.Datasets, report: report})
+	}
+	return list
 }
 
 // choiceEvery is the interval of the looks. A change is reported when two looks have seen it, so
@@ -33,7 +38,7 @@ func (r *choiceReporter) run(ctx context.Context) {
 }
 
 func (r *choiceReporter) look() {
-	text, why := describeChoices(r.dc, r.datasets())
+	text, why := r.describe(r.dc, r.datasets())
 	if text == r.seen && text != r.last {
 		if r.last != "" || why != "" {
 			r.report("%s", text+why)
@@ -59,18 +64,42 @@ func describeChoices(dc string, shards []*weirpb.ShardDatasets) (text, why strin
 			why = ", because " + s.GetChoice().GetReason()
 		}
 	}
-	switch {
-	case len(order) == 0:
+	if len(order) == 0 {
 		return dc + " uses no dataset yet", ""
-	case len(order) == 1:
-		return fmt.Sprintf("%s uses %s", dc, order[0]), why
 	}
-	text = dc + " uses"
+	return dc + " uses" + parts(order, used, len(shards)), why
+}
+
+// parts returns which shards use what.
+func parts(order []string, used map[string]int, shards int) (text string) {
+	if len(order) == 1 {
+		return " " + order[0]
+	}
 	for i, name := range order {
 		if i > 0 {
 			text += ","
 		}
-		text += fmt.Sprintf(" %s for %d of %d shards", name, used[name], len(shards))
+		text += fmt.Sprintf(" %s for %d of %d shards", name, used[name], shards)
 	}
-	return text, why
+	return text
+}
+
+// describePacing returns whose parameters the ad servers of a datacentre have, and why if these are
+// not the own ones alone.
+func describePacing(dc string, shards []*weirpb.ShardDatasets) (text, why string) {
+	used := map[string]int{}
+	var order []string
+	for _, s := range shards {
+		name := "the parameters of " + s.GetPacingDc()
+		if used[name] == 0 {
+			order = append(order, name)
+		}
+		if used[name]++; s.GetPacingDc() != dc {
+			why = ", because no process paces their accounts in " + dc
+		}
+	}
+	if len(order) == 0 {
+		return "the ad servers of " + dc + " have no parameters yet", ""
+	}
+	return "the ad servers of " + dc + " have" + parts(order, used, len(shards)), why
 }

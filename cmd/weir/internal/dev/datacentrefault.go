@@ -31,11 +31,11 @@ const (
 )
 
 // dcFaultHelp describes the faults of weir dev --dcs.
-const dcFaultHelp = "write spend=DC, mirror=DC, push=DC, kafka=DC or link=DC-DC; add @30s for the time until it begins and +60s for its duration"
+const dcFaultHelp = "write spend=DC, mirror=DC, push=DC, pacing=DC, kafka=DC or link=DC-DC; add @30s for the time until it begins and +60s for its duration"
 
 // parseDCFault reads KIND=DC[@AFTER][+LENGTH], or link=DC-DC.
 func parseDCFault(text string, dcs []string) (f dcFault, err error) {
-	m := regexp.MustCompile(`^(spend|mirror|push|kafka|link)=([^@+]+)(?:@([^+]+))?(?:\+(.+))?$`).FindStringSubmatch(text)
+	m := regexp.MustCompile(`^(spend|mirror|push|pacing|kafka|link)=([^@+]+)(?:@([^+]+))?(?:\+(.+))?$`).FindStringSubmatch(text)
 	if m == nil {
 		return f, cli.UsageError("--fault "+text+" does not exist with --dcs", dcFaultHelp)
 	}

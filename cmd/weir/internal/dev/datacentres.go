@@ -187,7 +187,9 @@ func (c *datacentres) work(ctx context.Context) error {
 			}
 			return c.serveAds(ctx, k, one.node, eventLoad{layout: node.SpendCounter(one.cfg).Layout, rate: rate, number: n, dc: one.name})
 		})
-		g.Go(func() error { newChoiceReporter(one, c.print).run(ctx); return nil })
+		for _, r := range newChoiceReporters(one, c.print) {
+			g.Go(func() error { r.run(ctx); return nil })
+		}
 	}
 	for i := range c.faults {
 		g.Go(func() error { c.faults[i].inject(ctx, c.network, c.print); return nil })

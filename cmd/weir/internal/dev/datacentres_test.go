@@ -27,6 +27,7 @@ func TestDatacentreFaults(t *testing.T) {
 		{"us-2", "push", "us-1"},
 		{"us-1", "spendcounter", "us-1"},
 		{"us-1", "load", "us-1"},
+		{"eu", "pacing", "us-1"},
 	}
 	for text, want := range map[string]struct {
 		begins        string
@@ -35,9 +36,10 @@ func TestDatacentreFaults(t *testing.T) {
 	}{
 		"spend=us-1":            {"the spend counter of us-1 is cut off from all brokers", "5", 30 * time.Second, time.Minute},
 		"mirror=us-1@5s":        {"the mirror of us-1 is cut off from all brokers", "3", 5 * time.Second, time.Minute},
+		"pacing=eu":             {"the pacing of eu is cut off from all brokers", "7", 30 * time.Second, time.Minute},
 		"push=us-2@0s+2m":       {"the push of us-2 is cut off from all brokers", "4", 0, 2 * time.Minute},
-		"kafka=us-1+0s":         {"the Kafka of us-1 is down", "1456", 30 * time.Second, 0},
-		"link=us-1-eu@1s+1s":    {"us-1 and eu are cut from each other", "12", time.Second, time.Second},
+		"kafka=us-1+0s":         {"the Kafka of us-1 is down", "14567", 30 * time.Second, 0},
+		"link=us-1-eu@1s+1s":    {"us-1 and eu are cut from each other", "127", time.Second, time.Second},
 		"link=us-1-us-2@1m+10s": {"us-1 and us-2 are cut from each other", "34", time.Minute, 10 * time.Second},
 	} {
 		f, err := parseDCFault(text, dcs)
@@ -141,7 +143,7 @@ func TestChoiceReporter(t *testing.T) {
 	}
 	own, other := choice("normal", "eu", "eu is the own datacentre"), choice("normal", "us", "eu lags")
 	r := choiceReporter{
-		dc: "eu", datasets: func() []*weirpb.ShardDatasets { return shards },
+		dc: "eu", describe: describeChoices, datasets: func() []*weirpb.ShardDatasets { return shards },
 		report: func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) },
 	}
 	for _, step := range []struct {
@@ -173,6 +175,24 @@ func TestChoiceReporter(t *testing.T) {
 	r.look()
 	if len(lines) > 0 {
 		t.Errorf("a change that did not last was reported: %q", lines)
+	}
+}
+
+func TestDescribePacing(t *testing.T) {
+	own, other := &weirpb.ShardDatasets{PacingDc: "eu"}, &weirpb.ShardDatasets{PacingDc: "us"}
+	for want, shards := range map[string][]*weirpb.ShardDatasets{
+		"the ad servers of eu have no parameters yet":                                                                  nil,
+		"the ad servers of eu have the parameters of eu":                                                               {own, own},
+		"the ad servers of eu have the parameters of us|why":                                                           {other, other},
+		"the ad servers of eu have the parameters of eu for 1 of 2 shards, the parameters of us for 1 of 2 shards|why": {own, other},
+	} {
+		text, why := describePacing("eu", shards)
+		if why != "" {
+			why = "|why"
+		}
+		if text+why != want {
+			t.Errorf("%s%s, want %s", text, why, want)
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func newDevCmd(a *cli.App) *cobra.Command {
 	f.IntVar(&d.dbPort, "dynamodb-port", 0,
 		"port of DynamoDB in the first region; each further region has the next port (default: the ports of leases.regions, 8000 to 8002, and free ports in place of those in use)")
 	f.StringArrayVar(&d.fault, "fault", nil,
-		"fault to inject: duplicate, or region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; with --dcs spend=us@30s+60s: the spend counter of us is cut off after 30 s, for 60 s, and likewise mirror=us, push=us, kafka=us, link=us-eu; repeatable")
+		"fault to inject: duplicate, or region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; with --dcs spend=us@30s+60s: the spend counter of us is cut off after 30 s, for 60 s, and likewise mirror=us, push=us, pacing=us, kafka=us, link=us-eu; repeatable")
 	f.StringSliceVar(&d.dcs, "dcs", nil,
 		"names of datacentres, such as eu,us,ap: run the roles of ad spend in each, with a Kafka of its own, and no leases (default: one datacentre with all roles)")
 	f.DurationVar(&d.latency, "latency", 50*time.Millisecond, "with --dcs: time that each request to another datacentre takes longer")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
@@ -166,4 +167,45 @@ func checkPushTarget(ctx context.Context, c *config.Config, d config.DC) kafkaad
 	return kafkaadmin.Check{
 		OK: true, Severity: kafkaadmin.Info, Detail: fmt.Sprintf("it has %s with %d partitions", m.Copy, m.Partitions),
 	}
+}
+
+// checkOtherPacing checks that the parameters of other datacentres can be served.
+func checkOtherPacing(ctx context.Context, c *config.Config, _ kafka.Cluster) (checks []kafkaadmin.Check) {
+	for _, d := range c.PushTargets() {
+		check := unknownDatacentre()
+		if !dcsFromServer(c) {
+			check = checkPacingOf(ctx, c, d)
+		}
+		check.Name = "pacing of " + d.Name
+		checks = append(checks, check)
+	}
+	return checks
+}
+
+// checkPacingOf returns the check of one datacentre, without its name.
+func checkPacingOf(ctx context.Context, c *config.Config, d config.DC) kafkaadmin.Check {
+	ctx, cancel := context.WithTimeout(ctx, peerLimit)
+	defer cancel()
+	l := SpendCounter(c).Layout
+	name := l.Name(events.PacingTopic(d.Name))
+	there, failed := describePeer(ctx, d, "its parameters can be served when it answers", name)
+	if failed != nil {
+		return *failed
+	}
+	switch t := there[name]; {
+	case t.Denied:
+		return badDatacentre(kafkaadmin.Warning,
+			fmt.Sprintf("the user may not describe topic %s there: its parameters are not served while no process paces here", name),
+			"grant the rights that `weir doctor --acls` lists")
+	case t.Partitions != 0 && t.Partitions != l.Partitions():
+		return badDatacentre(kafkaadmin.Warning,
+			fmt.Sprintf("topic %s has %d partitions there, and %d are expected: its parameters are not served", name, t.Partitions,
+				l.Partitions()),
+			"use the same spend.partitions and spend.generation in all datacentres")
+	case t.Partitions == 0:
+		return kafkaadmin.Check{
+			OK: true, Severity: kafkaadmin.Info, Detail: "it does not pace campaigns: topic " + name + " does not exist there",
+		}
+	}
+	return kafkaadmin.Check{OK: true, Severity: kafkaadmin.Info, Detail: fmt.Sprintf("it has %s with %d partitions", name, l.Partitions())}
 }

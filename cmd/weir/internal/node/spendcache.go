@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/processors/follower"
 	"github.com/weirhq/weir/spendcache"
@@ -16,7 +17,7 @@ func spendCacheRole() Role {
 		Name: "spendcache", Group: spendGroup(), Dev: true,
 		Summary: "serves the spend of accounts to ad servers, from the healthiest dataset",
 		Weight:  2, Memory: cacheMemory,
-		Topics: cacheTopics, ACLs: cacheACLs,
+		Topics: cacheTopics, ACLs: cacheRoleACLs, Doctor: checkOtherPacing,
 		Settings: []string{"dc", "dcs"},
 		New:      newCachePart,
 	}
@@ -45,12 +46,39 @@ func cacheTopics(c *config.Config) (topics []stream.Topic) {
 	return topics
 }
 
-// cacheACLs lists the rights of the spend cache.
+// readACL is the rights to follow a topic.
+func readACL(topic string) string {
+	return "--topic " + topic + " --operation Read --operation Describe --operation DescribeConfigs"
+}
+
+// cacheACLs lists the rights of a spend cache.
 func cacheACLs(c *config.Config) (lines []string, err error) {
 	for _, name := range SpendCache(c).Topics() {
-		lines = append(lines, "--topic "+name+" --operation Read --operation Describe --operation DescribeConfigs")
+		lines = append(lines, readACL(name))
 	}
 	return lines, nil
+}
+
+// cacheRoleACLs lists the rights of the role: also to follow how other datacentres pace campaigns.
+func cacheRoleACLs(c *config.Config) (lines []string, err error) {
+	lines, err = cacheACLs(c)
+	for _, d := range c.PushTargets() {
+		lines = append(lines, "at the Kafka of "+d.Name+":", readACL(SpendCounter(c).Layout.Name(events.PacingTopic(d.Name))))
+	}
+	return lines, err
+}
+
+// otherPacing returns the datacentres whose packs are served while this one does not pace: the next
+// two of the ring.
+func (s *Setup) otherPacing() (list []spendcache.Other, err error) {
+	for _, d := range s.Config.PushTargets() {
+		k, err := PeerKafka(d)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, spendcache.Other{DC: d.Name, Kafka: s.reach(k, d.Name)})
+	}
+	return list, nil
 }
 
 // Parts of the share of the spend cache.
@@ -96,7 +124,12 @@ func (s *Setup) newSpendCache(cfg spendcache.Config, memory Allocation) (*spendc
 }
 
 func newCachePart(s *Setup) (Part, error) {
-	cache, err := s.newSpendCache(SpendCache(s.Config), s.Memory)
+	cfg := SpendCache(s.Config)
+	var err error
+	if cfg.Others, err = s.otherPacing(); err != nil {
+		return nil, err
+	}
+	cache, err := s.newSpendCache(cfg, s.Memory)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package spend
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -46,6 +48,7 @@ func newSpendDatasetsCmd(a *cli.App) *cobra.Command {
 					return err
 				}
 				noteModes(a, res.GetShards())
+				notePacing(a, res.GetShards())
 				switch {
 				case req.GetCampaign() != "":
 					noteUnread(a, res.GetShards(), req.GetCampaign())
@@ -80,6 +83,21 @@ func noteModes(a *cli.App, shards []*weirpb.ShardDatasets) {
 	}
 	if len(shards) == 0 {
 		a.Notef("the spend cache has just started, and has not evaluated the datasets yet")
+	}
+}
+
+// notePacing reports shards whose accounts have the parameters of another datacentre.
+func notePacing(a *cli.App, shards []*weirpb.ShardDatasets) {
+	count := map[string]int{}
+	for _, s := range shards {
+		count[s.GetPacingDc()]++
+	}
+	for _, dc := range slices.Sorted(maps.Keys(count)) {
+		// The first dataset is that of the cache's own datacentre.
+		if own := shards[0].GetDatasets(); dc != "" && len(own) > 0 && dc != own[0].GetDc() {
+			a.Notef("the accounts of %d of %d shards have the parameters of %s: no process paces them in %s", count[dc], len(shards), dc,
+				own[0].GetDc())
+		}
 	}
 }
 

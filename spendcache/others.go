@@ -1,0 +1,259 @@
+package spendcache
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirhq/weir/internal/pause"
+	"github.com/weirhq/weir/pacing/pack"
+	"github.com/weirhq/weir/processors/follower"
+	"github.com/weirhq/weir/processors/kafka"
+)
+
+// Other is another datacentre, whose packs are served while no process paces accounts in this one.
+type Other struct {
+	DC    string
+	Kafka kafka.Cluster
+}
+
+const (
+	// backAfter is the time for which a shard has a leader again until its own packs are served:
+	// within a minute its leader writes all of them.
+	backAfter = time.Minute
+	// keepFollowing is the time for which other datacentres are followed after the last shard
+	// needed them.
+	keepFollowing = 10 * time.Minute
+	// nextAfter is the time after which the next datacentre is followed, too, while a shard has
+	// none.
+	nextAfter = 20 * time.Second
+	// otherRetry is the time until another datacentre is followed again after a failure.
+	otherRetry = 10 * time.Second
+	// unreadEvery is the time between two lines in the log about a datacentre that cannot be read.
+	unreadEvery = time.Minute
+)
+
+// other follows how another datacentre paces campaigns, while a shard here has no leader.
+type other struct {
+	dc, topic string
+	follower  *follower.Follower
+	leaders   []leader      // by shard
+	stop      func()        // nil: it is not followed now
+	ended     chan struct{} // closed when the last following has ended; nil: there was none
+	began     time.Time
+	reported  time.Time // that it cannot be read
+}
+
+// serving is whose packs of a shard are served.
+type serving struct {
+	by    atomic.Pointer[other] // nil: those of this datacentre
+	since time.Time             // from when on the shard has had a leader; zero: it has none
+}
+
+// substitutes decides whose packs are served. Its methods are called by one goroutine, unless they
+// state it.
+type substitutes struct {
+	cfg     *Config
+	others  []*other
+	serving []serving // by shard
+	needed  time.Time // when a shard had no leader last
+	without time.Time // from when on a shard has had neither a leader nor another datacentre; zero: none has
+}
+
+func newSubstitutes(cfg *Config) (*substitutes, error) {
+	shards := cfg.Layout.Partitions()
+	s := &substitutes{cfg: cfg, serving: make([]serving, shards)}
+	for _, o := range cfg.Others {
+		c := cfg.other(&o)
+		f, err := follower.New(c)
+		if err != nil {
+			return nil, fmt.Errorf("%w: Others: %s: %w", ErrConfig, o.DC, err)
+		}
+		s.others = append(s.others, &other{dc: o.DC, topic: c.Topics[0].Name, follower: f, leaders: make([]leader, shards)})
+	}
+	return s, nil
+}
+
+// ownShards is what is known of the shards here.
+type ownShards interface {
+	led(shard int) leadership
+	// stale reports whether the packs of a shard rest on old spend, or on none.
+	stale(shard int) bool
+}
+
+// evaluate decides, by the shards of this datacentre, once a second.
+func (s *substitutes) evaluate(ctx context.Context, now time.Time, own ownShards) {
+	if len(s.others) == 0 {
+		return
+	}
+	alone := false // a shard has neither a leader nor another datacentre
+	for n := range s.serving {
+		by, none := s.serving[n].by.Load(), own.led(n) == noLeader
+		if none || by != nil {
+			s.needed = now
+		}
+		alone = alone || none && (by == nil || !by.leads(n, now))
+	}
+	switch {
+	case !alone:
+		s.without = time.Time{}
+	case s.without.IsZero():
+		s.without = now
+	}
+	if s.needed.IsZero() || now.Sub(s.needed) > keepFollowing {
+		s.stop()
+		return
+	}
+	for i, o := range s.others {
+		if i == 0 || !s.without.IsZero() && now.Sub(s.without) > time.Duration(i)*nextAfter {
+			s.follow(ctx, o, now)
+		}
+		if o.stop != nil {
+			s.observe(o, now)
+		}
+	}
+	s.choose(now, own)
+}
+
+// choose chooses whose packs of each shard are served.
+func (s *substitutes) choose(now time.Time, own ownShards) {
+	to, back := map[*other][]int32{}, []int32{}
+	for n := range s.serving {
+		v := &s.serving[n]
+		by := v.by.Load()
+		switch own.led(n) {
+		case oneLeader, twoLeaders:
+			if v.since.IsZero() {
+				v.since = now
+			}
+			if by != nil && now.Sub(v.since) >= backAfter && !own.stale(n) {
+				v.by.Store(nil)
+				back = append(back, int32(n))
+			}
+			continue
+		case noLeader:
+		case unknownLeaders: // the own topic cannot be read now
+			if by == nil {
+				continue
+			}
+		}
+		v.since = time.Time{}
+		if by != nil && by.leads(n, now) {
+			continue
+		}
+		if i := slices.IndexFunc(s.others, func(o *other) bool { return o.leads(n, now) }); i >= 0 {
+			v.by.Store(s.others[i])
+			to[s.others[i]] = append(to[s.others[i]], int32(n))
+		}
+	}
+	for _, o := range s.others {
+		if len(to[o]) > 0 {
+			s.cfg.Log.Warn().Ints32("shards", to[o]).Str("peer", o.dc).Msg("pacing_served_by_peer")
+		}
+	}
+	if len(back) > 0 {
+		s.cfg.Log.Info().Ints32("shards", back).Msg("pacing_served_here")
+	}
+}
+
+// served returns the number of shards that each other datacentre serves. Any goroutine may call it.
+func (s *substitutes) served() map[string]int {
+	list := map[string]int{}
+	for _, o := range s.others {
+		list[o.dc] = 0
+	}
+	for n := range s.serving {
+		if by := s.serving[n].by.Load(); by != nil {
+			list[by.dc]++
+		}
+	}
+	return list
+}
+
+// follow starts to follow another datacentre, if that has not begun.
+func (s *substitutes) follow(ctx context.Context, o *other, now time.Time) {
+	if o.stop != nil {
+		return
+	}
+	before, ended := o.ended, make(chan struct{})
+	ctx, o.stop = context.WithCancel(ctx)
+	o.ended, o.began, o.reported = ended, now, now
+	for n := range o.leaders { // what was read is old
+		l := &o.leaders[n]
+		l.row, l.seen, l.twice, l.gone = nil, time.Time{}, time.Time{}, false
+		l.state.Store(int32(unknownLeaders))
+	}
+	go func() {
+		defer close(ended)
+		if before != nil {
+			<-before
+		}
+		for ctx.Err() == nil {
+			if err := o.follower.Run(ctx); err != nil {
+				s.cfg.Log.Warn().Str("peer", o.dc).Err(err).Msg("peer_pacing_unread")
+			}
+			pause.For(ctx, otherRetry)
+		}
+	}()
+}
+
+// stop ends the following, and does not wait for it.
+func (s *substitutes) stop() {
+	for _, o := range s.others {
+		if o.stop != nil {
+			o.stop()
+			o.stop = nil
+		}
+	}
+}
+
+// end ends the following, and waits for it.
+func (s *substitutes) end() {
+	s.stop()
+	for _, o := range s.others {
+		if o.ended != nil {
+			<-o.ended
+		}
+	}
+}
+
+// observe observes the leaders of another datacentre, and reports that it cannot be read.
+func (s *substitutes) observe(o *other, now time.Time) {
+	read, why := map[int32]time.Time{}, ""
+	for _, p := range o.follower.Status() {
+		read[p.Partition] = p.AsOf
+		if p.State == follower.StateWaiting {
+			why = p.Reason
+		}
+	}
+	snap, err := o.follower.Snapshot()
+	if err == nil {
+		defer func() { _ = snap.Close() }() // a snapshot of an open database has no error
+	}
+	unread := 0
+	for n := range o.leaders {
+		l, at := &o.leaders[n], read[int32(n)]
+		state := unknownLeaders
+		if err == nil && !at.IsZero() && now.Sub(at) < packsReadLimit {
+			state = l.observe(now, readLeader(snap, o.topic, int32(n)), true)
+		} else {
+			unread++
+			l.observe(now, nil, false)
+		}
+		l.state.Store(int32(state))
+	}
+	if unread > 0 && now.Sub(o.reported) >= unreadEvery {
+		o.reported = now
+		s.cfg.Log.Warn().Str("peer", o.dc).Int("shards", unread).Str("error", why).Msg("peer_pacing_unread")
+	}
+}
+
+// leads reports whether a process paces the accounts of a shard there. A row that is old, by two
+// clocks, is not that of a leader of now.
+func (o *other) leads(shard int, now time.Time) bool {
+	l := &o.leaders[shard]
+	state := leadership(l.state.Load())
+	return (state == oneLeader || state == twoLeaders) && now.Sub(time.UnixMilli(l.row.GetAtMs())) < pack.PeerAge
+}
