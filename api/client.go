@@ -207,6 +207,12 @@ func (c *Client) OverrideLeader(ctx context.Context, req *weirpb.OverrideLeaderR
 	return call(ctx, c, waitTimeout, c.pacing.OverrideLeader, req)
 }
 
+// OverrideWriter lets ad servers have the parameters that a datacentre writes, or withdraws the
+// override. The proto file has its errors.
+func (c *Client) OverrideWriter(ctx context.Context, req *weirpb.OverrideWriterRequest) (*weirpb.OverrideWriterResponse, error) {
+	return call(ctx, c, waitTimeout, c.pacing.OverrideWriter, req)
+}
+
 // OverrideCampaign stops a campaign for a time, gives it a fixed probability, or withdraws the
 // override of a campaign.
 func (c *Client) OverrideCampaign(ctx context.Context, req *weirpb.OverrideCampaignRequest) (*weirpb.OverrideCampaignResponse, error) {

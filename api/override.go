@@ -27,6 +27,12 @@ type OverrideSource interface {
 	SetLeader(ctx context.Context, o *eventspb.LeaderOverride) error
 	// SetCampaign does the same with an override of a campaign.
 	SetCampaign(ctx context.Context, o *eventspb.CampaignOverride) error
+	// Writer returns the override of the writer in force, nil for none, with the error of Leaders.
+	Writer() (*eventspb.WriterOverride, error)
+	// Writers returns the datacentres whose parameters the spend caches here can serve.
+	Writers() []string
+	// SetWriter does the same as SetLeader with an override of the writer.
+	SetWriter(ctx context.Context, o *eventspb.WriterOverride) error
 }
 
 // overrideWait bounds the write of an override.
@@ -38,23 +44,33 @@ func newLeaderOverride(o *eventspb.LeaderOverride) *weirpb.LeaderOverride {
 	}
 }
 
+// overridesInForce are the overrides in force of all kinds.
+type overridesInForce struct {
+	leaders   []*eventspb.LeaderOverride
+	campaigns []*eventspb.CampaignOverride
+	writer    *eventspb.WriterOverride // nil: none
+}
+
 // inForce returns the overrides in force.
-func (s *pacingService) inForce() (leaders []*eventspb.LeaderOverride, campaigns []*eventspb.CampaignOverride, err error) {
+func (s *pacingService) inForce() (o overridesInForce, err error) {
 	if err := s.available(); err != nil {
-		return nil, nil, err
+		return o, err
 	}
 	if s.overrides == nil {
-		return nil, nil, errorf(connect.CodeUnimplemented,
+		return o, errorf(connect.CodeUnimplemented,
 			"this process%s has no overrides: send the request to a process with the role pacing", s.apps.running())
 	}
-	leaders, err = s.overrides.Leaders()
+	o.leaders, err = s.overrides.Leaders()
 	if err == nil {
-		campaigns, err = s.overrides.Campaigns()
+		o.campaigns, err = s.overrides.Campaigns()
+	}
+	if err == nil {
+		o.writer, err = s.overrides.Writer()
 	}
 	if err != nil {
-		return nil, nil, errorf(connect.CodeUnavailable, "%w: repeat the request; without the topic, `weir topics apply` creates it", err)
+		return o, errorf(connect.CodeUnavailable, "%w: repeat the request; without the topic, `weir topics apply` creates it", err)
 	}
-	return leaders, campaigns, nil
+	return o, nil
 }
 
 // addOverrides adds the overrides in force to partitions.
@@ -76,7 +92,7 @@ func (s *pacingService) addOverrides(list []*weirpb.PacingShard) {
 func (s *pacingService) OverrideLeader(ctx context.Context,
 	req *connect.Request[weirpb.OverrideLeaderRequest],
 ) (*connect.Response[weirpb.OverrideLeaderResponse], error) {
-	leaders, _, err := s.inForce()
+	inForce, err := s.inForce()
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +104,7 @@ func (s *pacingService) OverrideLeader(ctx context.Context,
 	defer cancel()
 	var o *eventspb.LeaderOverride
 	if m.GetLeader() == "" {
-		o, err = withdrawn(leaders, m)
+		o, err = withdrawn(inForce.leaders, m)
 	} else {
 		o, err = s.given(ctx, m)
 	}
@@ -96,7 +112,7 @@ func (s *pacingService) OverrideLeader(ctx context.Context,
 		return nil, err
 	}
 	o.Who, o.Why = m.GetWho(), m.GetWhy()
-	if err := override.Check(o); err != nil {
+	if err := override.Leaders().Check(o); err != nil {
 		return nil, invalid("%w", err)
 	}
 	if err := s.overrides.SetLeader(ctx, o); err != nil {
@@ -112,7 +128,7 @@ func withdrawn(leaders []*eventspb.LeaderOverride, m *weirpb.OverrideLeaderReque
 	}
 	for _, o := range leaders {
 		if o.GetShard() == m.GetShard() {
-			return override.Withdraw(o, time.Now()), nil
+			return override.Leaders().Withdraw(o, time.Now()), nil
 		}
 	}
 	return nil, errorf(connect.CodeFailedPrecondition, "no override is in force for shard %d: there is nothing to withdraw", m.GetShard())
@@ -142,15 +158,15 @@ func (s *pacingService) given(ctx context.Context, m *weirpb.OverrideLeaderReque
 func (s *pacingService) ListOverrides(_ context.Context,
 	_ *connect.Request[weirpb.ListOverridesRequest],
 ) (*connect.Response[weirpb.ListOverridesResponse], error) {
-	leaders, campaigns, err := s.inForce()
+	inForce, err := s.inForce()
 	if err != nil {
 		return nil, err
 	}
-	out := &weirpb.ListOverridesResponse{}
-	for _, o := range leaders {
+	out := &weirpb.ListOverridesResponse{Writer: newWriterOverride(inForce.writer)}
+	for _, o := range inForce.leaders {
 		out.Leaders = append(out.Leaders, newLeaderOverride(o))
 	}
-	for _, o := range campaigns {
+	for _, o := range inForce.campaigns {
 		out.Campaigns = append(out.Campaigns, newCampaignOverride(o))
 	}
 	return connect.NewResponse(out), nil

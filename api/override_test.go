@@ -18,6 +18,7 @@ import (
 type fakeOverrides struct {
 	leaders   []*eventspb.LeaderOverride
 	campaigns []*eventspb.CampaignOverride
+	writer    *eventspb.WriterOverride
 	err       error // of Processes and SetLeader
 	unread    error // of Leaders
 }
@@ -51,6 +52,20 @@ func (f *fakeOverrides) Processes(context.Context) ([]string, error) {
 
 func (f *fakeOverrides) SetLeader(_ context.Context, o *eventspb.LeaderOverride) error {
 	f.leaders = append(f.leaders, o)
+	return f.err
+}
+
+func (f *fakeOverrides) Writer() (*eventspb.WriterOverride, error) {
+	if f.writer == nil || !override.InForce(f.writer, time.Now()) {
+		return nil, f.unread
+	}
+	return f.writer, f.unread
+}
+
+func (f *fakeOverrides) Writers() []string { return []string{"eu", "us"} }
+
+func (f *fakeOverrides) SetWriter(_ context.Context, o *eventspb.WriterOverride) error {
+	f.writer = o
 	return f.err
 }
 
@@ -190,5 +205,50 @@ func TestOverrideCampaign(t *testing.T) {
 	overrides.err = errors.New("no broker answers")
 	if _, err := set(request(func(*weirpb.OverrideCampaignRequest) {})); connect.CodeOf(err) != connect.CodeUnavailable {
 		t.Error(err)
+	}
+}
+
+// TestOverrideWriter: an override of the writer is written with its end, listed and withdrawn. What
+// cannot be given is refused with the reason, and nothing is written.
+func TestOverrideWriter(t *testing.T) {
+	overrides := &fakeOverrides{}
+	cfg := pacingConfig(newPackState(t), &fakeBudgets{})
+	cfg.Overrides = overrides
+	s := mustNew(t, cfg)
+	run(t, s)
+	c := NewClient(s.Addr())
+	t.Cleanup(c.Close)
+	give := func(req *weirpb.OverrideWriterRequest) (*weirpb.WriterOverride, error) {
+		res, err := c.OverrideWriter(t.Context(), req)
+		return res.GetOverride(), err
+	}
+	for want, req := range map[string]*weirpb.OverrideWriterRequest{
+		"there is nothing to withdraw":  {},
+		"has a duration and no writer":  {DurationMs: 1000},
+		"has no duration":               {Writer: "us"},
+		"use one of eu, us":             {Writer: "ap", DurationMs: 60_000},
+		"the override holds for 999 ms": {Writer: "us", DurationMs: 999},
+	} {
+		if _, err := give(req); err == nil || !strings.Contains(err.Error(), want) || overrides.writer != nil {
+			t.Errorf("want %q, got %v; written: %v", want, err, overrides.writer)
+		}
+	}
+	o, err := give(&weirpb.OverrideWriterRequest{Writer: "us", DurationMs: 60_000, Who: "ana", Why: "late budgets"})
+	if err != nil || o.GetWriter() != "us" || o.GetUntilMs()-o.GetAtMs() != 60_000 || o.GetWho() != "ana" || o.GetWhy() != "late budgets" {
+		t.Fatalf("%v, %v", o, err)
+	}
+	list, err := c.ListOverrides(t.Context(), &weirpb.ListOverridesRequest{})
+	if err != nil || list.GetWriter().GetWriter() != "us" {
+		t.Errorf("%v, %v", list, err)
+	}
+	if o, err := give(&weirpb.OverrideWriterRequest{}); err != nil || o.GetUntilMs() != o.GetAtMs() {
+		t.Errorf("withdrawn: %v, %v", o, err)
+	}
+	if list, err := c.ListOverrides(t.Context(), &weirpb.ListOverridesRequest{}); err != nil || list.GetWriter() != nil {
+		t.Errorf("%v, %v", list, err)
+	}
+	overrides.err = errors.New("no broker")
+	if _, err := give(&weirpb.OverrideWriterRequest{Writer: "us", DurationMs: 60_000}); err == nil || !strings.Contains(err.Error(), "list the overrides") {
+		t.Errorf("%v", err)
 	}
 }

@@ -26,7 +26,7 @@ func newCampaignOverride(o *eventspb.CampaignOverride) *weirpb.CampaignOverride 
 func (s *pacingService) OverrideCampaign(ctx context.Context,
 	req *connect.Request[weirpb.OverrideCampaignRequest],
 ) (*connect.Response[weirpb.OverrideCampaignResponse], error) {
-	_, campaigns, err := s.inForce()
+	inForce, err := s.inForce()
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (s *pacingService) OverrideCampaign(ctx context.Context,
 	}
 	switch {
 	case m.GetDurationMs() == 0:
-		o, err = withdrawnCampaign(campaigns, m)
+		o, err = withdrawnCampaign(inForce.campaigns, m)
 	case m.Probability == nil:
 		err = invalid("the request has no probability: set it, to 0 to stop the campaign")
 	default:
@@ -49,7 +49,7 @@ func (s *pacingService) OverrideCampaign(ctx context.Context,
 		return nil, err
 	}
 	o.Who, o.Why = m.GetWho(), m.GetWhy()
-	if err := override.CheckCampaign(o); err != nil {
+	if err := override.Campaigns().Check(o); err != nil {
 		return nil, invalid("%w", err)
 	}
 	if err := s.overrides.SetCampaign(ctx, o); err != nil {
@@ -65,7 +65,7 @@ func withdrawnCampaign(list []*eventspb.CampaignOverride, m *weirpb.OverrideCamp
 	}
 	for _, o := range list {
 		if o.GetAccount() == m.GetAccount() && o.GetCampaign() == m.GetCampaign() {
-			return override.WithdrawCampaign(o, time.Now()), nil
+			return override.Campaigns().Withdraw(o, time.Now()), nil
 		}
 	}
 	return nil, errorf(connect.CodeFailedPrecondition,
@@ -75,7 +75,7 @@ func withdrawnCampaign(list []*eventspb.CampaignOverride, m *weirpb.OverrideCamp
 // checkCampaign returns an error if the account is not paced, or lacks the campaign. While that
 // cannot be read, such as while the shard moves, it does not: a stop may be urgent.
 func (s *pacingService) checkCampaign(ctx context.Context, o *eventspb.CampaignOverride) error {
-	if err := override.CheckCampaign(o); err != nil {
+	if err := override.Campaigns().Check(o); err != nil {
 		return invalid("%w", err)
 	}
 	list, _, err := s.packs.account(ctx, o.GetAccount(), 0)

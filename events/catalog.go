@@ -130,11 +130,12 @@ func PacingCatalog(dc string, l Layout) []stream.Topic {
 			Doc: "PacingSignals: ticks of accounts as their controllers saw them, for `weir pacing history`; partition = Shard(account)",
 		},
 		{
-			Name: l.Name(PacingOverridesTopic), Key: "leader/ and the shard, or campaign/, account and campaign", Partitions: shards,
-			Cleanup: stream.CleanupCompact,
-			Config:  budgetsConfig(),
+			Name: l.Name(PacingOverridesTopic), Key: "leader/ and the shard, campaign/, account and campaign, or writer",
+			Partitions: shards, Cleanup: stream.CleanupCompact,
+			Config: budgetsConfig(),
 			Doc: "LeaderOverride: given by an operator, a process leads a shard for a time; CampaignOverride: a campaign stops for a time, " +
-				"or has a probability; partition = shard, or Shard(account)",
+				"or has a probability; WriterOverride: ad servers have the parameters of a datacentre; " +
+				"partition = shard, Shard(account), or 0",
 		},
 		{
 			Name: l.Name(PacingDLQTopic), Key: "origin topic, partition and offset", Partitions: shards, Cleanup: stream.CleanupCompact,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -41,6 +42,10 @@ type Config struct {
 	// Others are the datacentres whose packs are served while no process paces the accounts of a
 	// shard here, in order of preference. They need Pacing. Defaults to none.
 	Others []Other
+	// Writer returns the datacentre whose packs are served by the decision of an operator: DC, or
+	// one of Others. It has no effect on a shard that no process paces there. Defaults to none:
+	// empty.
+	Writer func(now time.Time) string
 	// Selection has the thresholds. Local and Ring are set by New.
 	Selection selection.Config
 	// FS is the file system of Dir. Defaults to the operating system's.
@@ -66,6 +71,9 @@ func (c *Config) setDefaults() error {
 	c.Name = cmp.Or(c.Name, "spendcache")
 	c.CacheBytes, c.MemtableBytes, c.FetchBytes = cmp.Or(c.CacheBytes, 64<<20), cmp.Or(c.MemtableBytes, 96<<20), cmp.Or(c.FetchBytes, 8<<20)
 	c.Log = slogger.Choose(c.Log, nil)
+	if c.Writer == nil {
+		c.Writer = func(time.Time) string { return "" }
+	}
 	if c.ageOf == nil {
 		c.ageOf = (*healthage.Row).AgeOf
 	}

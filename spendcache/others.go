@@ -88,10 +88,18 @@ func (s *substitutes) evaluate(ctx context.Context, now time.Time, own ownShards
 	if len(s.others) == 0 {
 		return
 	}
+	writer := s.cfg.Writer(now)
 	alone := false // a shard has neither a leader nor another datacentre
 	for n := range s.serving {
-		by, none := s.serving[n].by.Load(), own.led(n) == noLeader
-		if none || by != nil {
+		v, led := &s.serving[n], own.led(n)
+		by, none := v.by.Load(), led == noLeader
+		switch {
+		case none || led == unknownLeaders && by != nil:
+			v.since = time.Time{}
+		case led != unknownLeaders && v.since.IsZero():
+			v.since = now
+		}
+		if none || by != nil || writer != "" && writer != s.cfg.DC {
 			s.needed = now
 		}
 		alone = alone || none && (by == nil || !by.leads(n, now))
@@ -107,55 +115,70 @@ func (s *substitutes) evaluate(ctx context.Context, now time.Time, own ownShards
 		return
 	}
 	for i, o := range s.others {
-		if i == 0 || !s.without.IsZero() && now.Sub(s.without) > time.Duration(i)*nextAfter {
+		if o.dc == writer || !s.without.IsZero() && now.Sub(s.without) >= time.Duration(i)*nextAfter {
 			s.follow(ctx, o, now)
 		}
 		if o.stop != nil {
 			s.observe(o, now)
 		}
 	}
-	s.choose(now, own)
+	s.choose(now, own, writer)
 }
 
-// choose chooses whose packs of each shard are served.
-func (s *substitutes) choose(now time.Time, own ownShards) {
+// choose chooses whose packs of each shard are served. writer is the decision of an operator;
+// empty: none.
+func (s *substitutes) choose(now time.Time, own ownShards, writer string) {
 	to, back := map[*other][]int32{}, []int32{}
 	for n := range s.serving {
 		v := &s.serving[n]
-		by := v.by.Load()
-		switch own.led(n) {
-		case oneLeader, twoLeaders:
-			if v.since.IsZero() {
-				v.since = now
-			}
-			if by != nil && now.Sub(v.since) >= backAfter && !own.stale(n) {
-				v.by.Store(nil)
-				back = append(back, int32(n))
-			}
-			continue
-		case noLeader:
-		case unknownLeaders: // the own topic cannot be read now
-			if by == nil {
-				continue
-			}
-		}
-		v.since = time.Time{}
-		if by != nil && by.leads(n, now) {
-			continue
-		}
-		if i := slices.IndexFunc(s.others, func(o *other) bool { return o.leads(n, now) }); i >= 0 {
-			v.by.Store(s.others[i])
-			to[s.others[i]] = append(to[s.others[i]], int32(n))
+		switch by := s.wanted(n, now, own, writer); {
+		case by == v.by.Load():
+		case by == nil:
+			v.by.Store(nil)
+			back = append(back, int32(n))
+		default:
+			v.by.Store(by)
+			to[by] = append(to[by], int32(n))
 		}
 	}
 	for _, o := range s.others {
 		if len(to[o]) > 0 {
-			s.cfg.Log.Warn().Ints32("shards", to[o]).Str("peer", o.dc).Msg("pacing_served_by_peer")
+			s.cfg.Log.Warn().Ints32("shards", to[o]).Str("peer", o.dc).Bool("override", o.dc == writer).Msg("pacing_served_by_peer")
 		}
 	}
 	if len(back) > 0 {
 		s.cfg.Log.Info().Ints32("shards", back).Msg("pacing_served_here")
 	}
+}
+
+// wanted returns whose packs of a shard are to be served, nil for those of this datacentre.
+func (s *substitutes) wanted(n int, now time.Time, own ownShards, writer string) *other {
+	v := &s.serving[n]
+	by := v.by.Load()
+	first := func(leads func(o *other) bool) *other {
+		if i := slices.IndexFunc(s.others, leads); i >= 0 {
+			return s.others[i]
+		}
+		return nil
+	}
+	if o := first(func(o *other) bool { return o.dc == writer && o.leads(n, now) }); o != nil || writer == s.cfg.DC {
+		return o
+	}
+	switch led := own.led(n); {
+	case by == nil && led != noLeader:
+		return nil
+	case led == oneLeader || led == twoLeaders:
+		if now.Sub(v.since) >= backAfter && !own.stale(n) {
+			return nil
+		}
+		return by
+	case by != nil && by.leads(n, now):
+		return by
+	}
+	if o := first(func(o *other) bool { return o.leads(n, now) }); o != nil {
+		return o
+	}
+	return by // the newest parameters that there are
 }
 
 // served returns the number of shards that each other datacentre serves. Any goroutine may call it.

@@ -5,6 +5,7 @@ package spendcache
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,11 +110,18 @@ type others struct {
 	own      func(m *eventspb.AccountPack) // changes what eu writes; nil: eu writes no packs
 }
 
-// inThree runs f in a bubble.
-func inThree(t *testing.T, f func(x *others)) {
+// inThree runs f in a bubble. adjust changes the configuration.
+func inThree(t *testing.T, f func(x *others), adjust ...func(*Config)) {
 	t.Helper()
 	inCluster(t, func(x *fixture) {
 		list := x.withOthers("us", "ap")
+		with := x.adjust
+		x.adjust = func(c *Config) {
+			with(c)
+			for _, a := range adjust {
+				a(c)
+			}
+		}
 		o := &others{fixture: x, us: list[0], ap: list[1]}
 		for shard := range int32(shards) {
 			o.pack(shard, func(*eventspb.AccountPack) {})
@@ -268,6 +276,40 @@ func TestReturn(t *testing.T) {
 		x.pass(10, 0, 1)
 		x.expect(0, "eu")
 	})
+}
+
+// TestWriter: an operator decides whose packs are served, while processes pace there, and until the
+// override ends.
+func TestWriter(t *testing.T) {
+	var writer atomic.Value
+	writer.Store("")
+	inThree(t, func(x *others) {
+		x.pass(70, 0, 1)
+		x.expect(0, "eu")
+		writer.Store("ap")
+		x.pass(5, 0, 1)
+		x.expect(0, "ap")
+		x.expect(1, "ap")
+		if x.follows(0) {
+			x.Errorf("us is followed, and nothing needs it")
+		}
+		x.ap.leads = false
+		x.pass(20, 0, 1)
+		x.expect(0, "eu")
+		x.ap.leads = true
+		x.pass(5, 0, 1)
+		x.expect(0, "ap")
+		writer.Store("")
+		x.pass(3, 0, 1)
+		x.expect(0, "eu")
+
+		writer.Store("eu")
+		x.pass(40, 1) // shard 0 has no leader
+		x.expect(0, "eu")
+		writer.Store("")
+		x.pass(5, 1)
+		x.expect(0, "us")
+	}, func(c *Config) { c.Writer = func(time.Time) string { return writer.Load().(string) } })
 }
 
 // TestOthersOverrides: a campaign has the overrides of this datacentre, below its shared budget,

@@ -8,30 +8,37 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 )
 
-// OverrideRow is an override of an operator: a process leads a shard, or a campaign has a
-// probability.
+// OverrideRow is an override of an operator: a process leads a shard, a campaign has a probability,
+// or ad servers have the parameters of a datacentre.
 type OverrideRow struct {
-	Shard       *int32   `json:"shard"`       // nil: it is of a campaign
+	Shard       *int32   `json:"shard"`       // nil: it is of another kind
 	Leader      string   `json:"leader"`      // of the shard
 	Account     string   `json:"account"`     // of the campaign
-	Campaign    string   `json:"campaign"`    // empty: it is of a shard
+	Campaign    string   `json:"campaign"`    // empty: it is of another kind
 	Probability *float64 `json:"probability"` // of the campaign; 0: it stops
+	Writer      string   `json:"writer"`      // datacentre; empty: it is of another kind
 	Until       string   `json:"until"`       // RFC 3339; that of At: it withdraws the one before
 	Who         string   `json:"who"`
 	Why         string   `json:"why"`
 	At          string   `json:"at" table:"wide"` // RFC 3339
 }
 
-// OverrideRows returns a row for each override, those of shards first.
-func OverrideRows(leaders []*weirpb.LeaderOverride, campaigns []*weirpb.CampaignOverride) []OverrideRow {
+// OverrideRows returns a row for each override: that of the writer, those of shards, and those of
+// campaigns.
+func OverrideRows(list *weirpb.ListOverridesResponse) []OverrideRow {
 	rows := []OverrideRow{}
-	for _, o := range leaders {
+	if o := list.GetWriter(); o != nil {
+		rows = append(rows, OverrideRow{
+			Writer: o.GetWriter(), Until: secondText(o.GetUntilMs()), Who: o.GetWho(), Why: o.GetWhy(), At: secondText(o.GetAtMs()),
+		})
+	}
+	for _, o := range list.GetLeaders() {
 		rows = append(rows, OverrideRow{
 			Shard: new(o.GetShard()), Leader: o.GetLeader(), Until: secondText(o.GetUntilMs()), Who: o.GetWho(), Why: o.GetWhy(),
 			At: secondText(o.GetAtMs()),
 		})
 	}
-	for _, o := range campaigns {
+	for _, o := range list.GetCampaigns() {
 		rows = append(rows, OverrideRow{
 			Account: o.GetAccount(), Campaign: o.GetCampaign(), Probability: new(o.GetProbability()), Until: secondText(o.GetUntilMs()),
 			Who: o.GetWho(), Why: o.GetWhy(), At: secondText(o.GetAtMs()),

@@ -2748,6 +2748,7 @@ type ListOverridesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Leaders       []*LeaderOverride      `protobuf:"bytes,1,rep,name=leaders,proto3" json:"leaders,omitempty"`     // ordered by shard
 	Campaigns     []*CampaignOverride    `protobuf:"bytes,2,rep,name=campaigns,proto3" json:"campaigns,omitempty"` // ordered by account and campaign
+	Writer        *WriterOverride        `protobuf:"bytes,3,opt,name=writer,proto3" json:"writer,omitempty"`       // absent: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2796,6 +2797,202 @@ func (x *ListOverridesResponse) GetCampaigns() []*CampaignOverride {
 	return nil
 }
 
+func (x *ListOverridesResponse) GetWriter() *WriterOverride {
+	if x != nil {
+		return x.Writer
+	}
+	return nil
+}
+
+type OverrideWriterRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Writer        string                 `protobuf:"bytes,1,opt,name=writer,proto3" json:"writer,omitempty"`                            // datacentre whose parameters ad servers get; empty: withdraw the override
+	DurationMs    int64                  `protobuf:"varint,2,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"` // from now on: a second to 24 hours; without a writer 0
+	Who           string                 `protobuf:"bytes,3,opt,name=who,proto3" json:"who,omitempty"`                                  // gives it, for people
+	Why           string                 `protobuf:"bytes,4,opt,name=why,proto3" json:"why,omitempty"`                                  // for people
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverrideWriterRequest) Reset() {
+	*x = OverrideWriterRequest{}
+	mi := &file_weir_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverrideWriterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverrideWriterRequest) ProtoMessage() {}
+
+func (x *OverrideWriterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverrideWriterRequest.ProtoReflect.Descriptor instead.
+func (*OverrideWriterRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *OverrideWriterRequest) GetWriter() string {
+	if x != nil {
+		return x.Writer
+	}
+	return ""
+}
+
+func (x *OverrideWriterRequest) GetDurationMs() int64 {
+	if x != nil {
+		return x.DurationMs
+	}
+	return 0
+}
+
+func (x *OverrideWriterRequest) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *OverrideWriterRequest) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+type OverrideWriterResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Override      *WriterOverride        `protobuf:"bytes,1,opt,name=override,proto3" json:"override,omitempty"` // as it is written
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverrideWriterResponse) Reset() {
+	*x = OverrideWriterResponse{}
+	mi := &file_weir_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverrideWriterResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverrideWriterResponse) ProtoMessage() {}
+
+func (x *OverrideWriterResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverrideWriterResponse.ProtoReflect.Descriptor instead.
+func (*OverrideWriterResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *OverrideWriterResponse) GetOverride() *WriterOverride {
+	if x != nil {
+		return x.Override
+	}
+	return nil
+}
+
+// WriterOverride is given by an operator: ad servers have the parameters that a datacentre writes.
+type WriterOverride struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Writer        string                 `protobuf:"bytes,1,opt,name=writer,proto3" json:"writer,omitempty"` // datacentre
+	Who           string                 `protobuf:"bytes,2,opt,name=who,proto3" json:"who,omitempty"`       // has given it
+	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	AtMs          int64                  `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // when it was given
+	UntilMs       int64                  `protobuf:"varint,5,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // when it ends; at_ms: it withdraws the override before
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriterOverride) Reset() {
+	*x = WriterOverride{}
+	mi := &file_weir_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriterOverride) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriterOverride) ProtoMessage() {}
+
+func (x *WriterOverride) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriterOverride.ProtoReflect.Descriptor instead.
+func (*WriterOverride) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *WriterOverride) GetWriter() string {
+	if x != nil {
+		return x.Writer
+	}
+	return ""
+}
+
+func (x *WriterOverride) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *WriterOverride) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *WriterOverride) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *WriterOverride) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
 // LeaderOverride is given by an operator: a process leads a shard for a time.
 type LeaderOverride struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2811,7 +3008,7 @@ type LeaderOverride struct {
 
 func (x *LeaderOverride) Reset() {
 	*x = LeaderOverride{}
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2823,7 +3020,7 @@ func (x *LeaderOverride) String() string {
 func (*LeaderOverride) ProtoMessage() {}
 
 func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2836,7 +3033,7 @@ func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderOverride.ProtoReflect.Descriptor instead.
 func (*LeaderOverride) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{35}
+	return file_weir_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LeaderOverride) GetShard() int32 {
@@ -2902,7 +3099,7 @@ type TopSpendRequest struct {
 
 func (x *TopSpendRequest) Reset() {
 	*x = TopSpendRequest{}
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2914,7 +3111,7 @@ func (x *TopSpendRequest) String() string {
 func (*TopSpendRequest) ProtoMessage() {}
 
 func (x *TopSpendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +3124,7 @@ func (x *TopSpendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopSpendRequest.ProtoReflect.Descriptor instead.
 func (*TopSpendRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{36}
+	return file_weir_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TopSpendRequest) GetDay() string {
@@ -3006,7 +3203,7 @@ type TopSpendResponse struct {
 
 func (x *TopSpendResponse) Reset() {
 	*x = TopSpendResponse{}
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3018,7 +3215,7 @@ func (x *TopSpendResponse) String() string {
 func (*TopSpendResponse) ProtoMessage() {}
 
 func (x *TopSpendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3031,7 +3228,7 @@ func (x *TopSpendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopSpendResponse.ProtoReflect.Descriptor instead.
 func (*TopSpendResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{37}
+	return file_weir_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TopSpendResponse) GetRows() []*SpendRow {
@@ -3067,7 +3264,7 @@ type CurrencyTotal struct {
 
 func (x *CurrencyTotal) Reset() {
 	*x = CurrencyTotal{}
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3276,7 @@ func (x *CurrencyTotal) String() string {
 func (*CurrencyTotal) ProtoMessage() {}
 
 func (x *CurrencyTotal) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3289,7 @@ func (x *CurrencyTotal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrencyTotal.ProtoReflect.Descriptor instead.
 func (*CurrencyTotal) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{38}
+	return file_weir_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CurrencyTotal) GetCurrency() string {
@@ -3137,7 +3334,7 @@ type DaySpend struct {
 
 func (x *DaySpend) Reset() {
 	*x = DaySpend{}
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3149,7 +3346,7 @@ func (x *DaySpend) String() string {
 func (*DaySpend) ProtoMessage() {}
 
 func (x *DaySpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3162,7 +3359,7 @@ func (x *DaySpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaySpend.ProtoReflect.Descriptor instead.
 func (*DaySpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{39}
+	return file_weir_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DaySpend) GetDay() string {
@@ -3219,7 +3416,7 @@ type DcSpend struct {
 
 func (x *DcSpend) Reset() {
 	*x = DcSpend{}
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3231,7 +3428,7 @@ func (x *DcSpend) String() string {
 func (*DcSpend) ProtoMessage() {}
 
 func (x *DcSpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3244,7 +3441,7 @@ func (x *DcSpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DcSpend.ProtoReflect.Descriptor instead.
 func (*DcSpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{40}
+	return file_weir_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DcSpend) GetServingDc() string {
@@ -3291,7 +3488,7 @@ type AsOf struct {
 
 func (x *AsOf) Reset() {
 	*x = AsOf{}
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3303,7 +3500,7 @@ func (x *AsOf) String() string {
 func (*AsOf) ProtoMessage() {}
 
 func (x *AsOf) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3316,7 +3513,7 @@ func (x *AsOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsOf.ProtoReflect.Descriptor instead.
 func (*AsOf) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{41}
+	return file_weir_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AsOf) GetPartition() int32 {
@@ -3383,7 +3580,7 @@ type ServedBy struct {
 
 func (x *ServedBy) Reset() {
 	*x = ServedBy{}
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +3592,7 @@ func (x *ServedBy) String() string {
 func (*ServedBy) ProtoMessage() {}
 
 func (x *ServedBy) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +3605,7 @@ func (x *ServedBy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServedBy.ProtoReflect.Descriptor instead.
 func (*ServedBy) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{42}
+	return file_weir_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ServedBy) GetInstance() string {
@@ -3453,7 +3650,7 @@ type GetAccountRequest struct {
 
 func (x *GetAccountRequest) Reset() {
 	*x = GetAccountRequest{}
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3465,7 +3662,7 @@ func (x *GetAccountRequest) String() string {
 func (*GetAccountRequest) ProtoMessage() {}
 
 func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3478,7 +3675,7 @@ func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountRequest.ProtoReflect.Descriptor instead.
 func (*GetAccountRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{43}
+	return file_weir_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetAccountRequest) GetAccount() string {
@@ -3521,7 +3718,7 @@ type GetAccountResponse struct {
 
 func (x *GetAccountResponse) Reset() {
 	*x = GetAccountResponse{}
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3533,7 +3730,7 @@ func (x *GetAccountResponse) String() string {
 func (*GetAccountResponse) ProtoMessage() {}
 
 func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3546,7 +3743,7 @@ func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountResponse.ProtoReflect.Descriptor instead.
 func (*GetAccountResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{44}
+	return file_weir_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetAccountResponse) GetAccount() string {
@@ -3586,7 +3783,7 @@ type GetParametersRequest struct {
 
 func (x *GetParametersRequest) Reset() {
 	*x = GetParametersRequest{}
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3598,7 +3795,7 @@ func (x *GetParametersRequest) String() string {
 func (*GetParametersRequest) ProtoMessage() {}
 
 func (x *GetParametersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3611,7 +3808,7 @@ func (x *GetParametersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetParametersRequest.ProtoReflect.Descriptor instead.
 func (*GetParametersRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{45}
+	return file_weir_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *GetParametersRequest) GetAccount() string {
@@ -3634,7 +3831,7 @@ type GetParametersResponse struct {
 
 func (x *GetParametersResponse) Reset() {
 	*x = GetParametersResponse{}
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3646,7 +3843,7 @@ func (x *GetParametersResponse) String() string {
 func (*GetParametersResponse) ProtoMessage() {}
 
 func (x *GetParametersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3659,7 +3856,7 @@ func (x *GetParametersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetParametersResponse.ProtoReflect.Descriptor instead.
 func (*GetParametersResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{46}
+	return file_weir_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *GetParametersResponse) GetAccount() string {
@@ -3715,7 +3912,7 @@ type CampaignParameters struct {
 
 func (x *CampaignParameters) Reset() {
 	*x = CampaignParameters{}
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3727,7 +3924,7 @@ func (x *CampaignParameters) String() string {
 func (*CampaignParameters) ProtoMessage() {}
 
 func (x *CampaignParameters) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3740,7 +3937,7 @@ func (x *CampaignParameters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignParameters.ProtoReflect.Descriptor instead.
 func (*CampaignParameters) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{47}
+	return file_weir_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CampaignParameters) GetId() string {
@@ -3821,7 +4018,7 @@ type DatasetChoice struct {
 
 func (x *DatasetChoice) Reset() {
 	*x = DatasetChoice{}
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3833,7 +4030,7 @@ func (x *DatasetChoice) String() string {
 func (*DatasetChoice) ProtoMessage() {}
 
 func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3846,7 +4043,7 @@ func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatasetChoice.ProtoReflect.Descriptor instead.
 func (*DatasetChoice) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{48}
+	return file_weir_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DatasetChoice) GetShard() int32 {
@@ -3916,7 +4113,7 @@ type OriginTime struct {
 
 func (x *OriginTime) Reset() {
 	*x = OriginTime{}
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3928,7 +4125,7 @@ func (x *OriginTime) String() string {
 func (*OriginTime) ProtoMessage() {}
 
 func (x *OriginTime) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3941,7 +4138,7 @@ func (x *OriginTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginTime.ProtoReflect.Descriptor instead.
 func (*OriginTime) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{49}
+	return file_weir_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *OriginTime) GetDc() string {
@@ -3968,7 +4165,7 @@ type ListDatasetsRequest struct {
 
 func (x *ListDatasetsRequest) Reset() {
 	*x = ListDatasetsRequest{}
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3980,7 +4177,7 @@ func (x *ListDatasetsRequest) String() string {
 func (*ListDatasetsRequest) ProtoMessage() {}
 
 func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3993,7 +4190,7 @@ func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsRequest.ProtoReflect.Descriptor instead.
 func (*ListDatasetsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{50}
+	return file_weir_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ListDatasetsRequest) GetAccount() string {
@@ -4020,7 +4217,7 @@ type ListDatasetsResponse struct {
 
 func (x *ListDatasetsResponse) Reset() {
 	*x = ListDatasetsResponse{}
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4032,7 +4229,7 @@ func (x *ListDatasetsResponse) String() string {
 func (*ListDatasetsResponse) ProtoMessage() {}
 
 func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4045,7 +4242,7 @@ func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsResponse.ProtoReflect.Descriptor instead.
 func (*ListDatasetsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{51}
+	return file_weir_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ListDatasetsResponse) GetShards() []*ShardDatasets {
@@ -4075,7 +4272,7 @@ type ShardDatasets struct {
 
 func (x *ShardDatasets) Reset() {
 	*x = ShardDatasets{}
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4087,7 +4284,7 @@ func (x *ShardDatasets) String() string {
 func (*ShardDatasets) ProtoMessage() {}
 
 func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4100,7 +4297,7 @@ func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDatasets.ProtoReflect.Descriptor instead.
 func (*ShardDatasets) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{52}
+	return file_weir_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ShardDatasets) GetChoice() *DatasetChoice {
@@ -4149,7 +4346,7 @@ type Dataset struct {
 
 func (x *Dataset) Reset() {
 	*x = Dataset{}
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4161,7 +4358,7 @@ func (x *Dataset) String() string {
 func (*Dataset) ProtoMessage() {}
 
 func (x *Dataset) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4174,7 +4371,7 @@ func (x *Dataset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dataset.ProtoReflect.Descriptor instead.
 func (*Dataset) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{53}
+	return file_weir_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Dataset) GetDc() string {
@@ -4283,7 +4480,7 @@ type ListHealthRequest struct {
 
 func (x *ListHealthRequest) Reset() {
 	*x = ListHealthRequest{}
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4295,7 +4492,7 @@ func (x *ListHealthRequest) String() string {
 func (*ListHealthRequest) ProtoMessage() {}
 
 func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4308,7 +4505,7 @@ func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthRequest.ProtoReflect.Descriptor instead.
 func (*ListHealthRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{54}
+	return file_weir_proto_rawDescGZIP(), []int{57}
 }
 
 type ListHealthResponse struct {
@@ -4321,7 +4518,7 @@ type ListHealthResponse struct {
 
 func (x *ListHealthResponse) Reset() {
 	*x = ListHealthResponse{}
-	mi := &file_weir_proto_msgTypes[55]
+	mi := &file_weir_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4333,7 +4530,7 @@ func (x *ListHealthResponse) String() string {
 func (*ListHealthResponse) ProtoMessage() {}
 
 func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[55]
+	mi := &file_weir_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4346,7 +4543,7 @@ func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthResponse.ProtoReflect.Descriptor instead.
 func (*ListHealthResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{55}
+	return file_weir_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ListHealthResponse) GetShards() []*ShardHealth {
@@ -4375,7 +4572,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_weir_proto_msgTypes[56]
+	mi := &file_weir_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4387,7 +4584,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[56]
+	mi := &file_weir_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4400,7 +4597,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{56}
+	return file_weir_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Gap) GetPartition() int32 {
@@ -4446,7 +4643,7 @@ type ShardHealth struct {
 
 func (x *ShardHealth) Reset() {
 	*x = ShardHealth{}
-	mi := &file_weir_proto_msgTypes[57]
+	mi := &file_weir_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4458,7 +4655,7 @@ func (x *ShardHealth) String() string {
 func (*ShardHealth) ProtoMessage() {}
 
 func (x *ShardHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[57]
+	mi := &file_weir_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4471,7 +4668,7 @@ func (x *ShardHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardHealth.ProtoReflect.Descriptor instead.
 func (*ShardHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{57}
+	return file_weir_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ShardHealth) GetWriterDc() string {
@@ -4589,7 +4786,7 @@ type OriginHealth struct {
 
 func (x *OriginHealth) Reset() {
 	*x = OriginHealth{}
-	mi := &file_weir_proto_msgTypes[58]
+	mi := &file_weir_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4601,7 +4798,7 @@ func (x *OriginHealth) String() string {
 func (*OriginHealth) ProtoMessage() {}
 
 func (x *OriginHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[58]
+	mi := &file_weir_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4614,7 +4811,7 @@ func (x *OriginHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginHealth.ProtoReflect.Descriptor instead.
 func (*OriginHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{58}
+	return file_weir_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *OriginHealth) GetDc() string {
@@ -4681,7 +4878,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_weir_proto_msgTypes[59]
+	mi := &file_weir_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4693,7 +4890,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[59]
+	mi := &file_weir_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4706,7 +4903,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{59}
+	return file_weir_proto_rawDescGZIP(), []int{62}
 }
 
 // GetClusterResponse has dc, dcs, topics, partitions and generation of the spend counter. All are
@@ -4728,7 +4925,7 @@ type GetClusterResponse struct {
 
 func (x *GetClusterResponse) Reset() {
 	*x = GetClusterResponse{}
-	mi := &file_weir_proto_msgTypes[60]
+	mi := &file_weir_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4740,7 +4937,7 @@ func (x *GetClusterResponse) String() string {
 func (*GetClusterResponse) ProtoMessage() {}
 
 func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[60]
+	mi := &file_weir_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4753,7 +4950,7 @@ func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterResponse.ProtoReflect.Descriptor instead.
 func (*GetClusterResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{60}
+	return file_weir_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *GetClusterResponse) GetBrokers() []string {
@@ -4834,7 +5031,7 @@ type LeaseSettings struct {
 
 func (x *LeaseSettings) Reset() {
 	*x = LeaseSettings{}
-	mi := &file_weir_proto_msgTypes[61]
+	mi := &file_weir_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4846,7 +5043,7 @@ func (x *LeaseSettings) String() string {
 func (*LeaseSettings) ProtoMessage() {}
 
 func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[61]
+	mi := &file_weir_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4859,7 +5056,7 @@ func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSettings.ProtoReflect.Descriptor instead.
 func (*LeaseSettings) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{61}
+	return file_weir_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *LeaseSettings) GetTable() string {
@@ -4907,7 +5104,7 @@ type CreateSavepointRequest struct {
 
 func (x *CreateSavepointRequest) Reset() {
 	*x = CreateSavepointRequest{}
-	mi := &file_weir_proto_msgTypes[62]
+	mi := &file_weir_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4919,7 +5116,7 @@ func (x *CreateSavepointRequest) String() string {
 func (*CreateSavepointRequest) ProtoMessage() {}
 
 func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[62]
+	mi := &file_weir_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4932,7 +5129,7 @@ func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointRequest.ProtoReflect.Descriptor instead.
 func (*CreateSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{62}
+	return file_weir_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *CreateSavepointRequest) GetName() string {
@@ -4963,7 +5160,7 @@ type CreateSavepointResponse struct {
 
 func (x *CreateSavepointResponse) Reset() {
 	*x = CreateSavepointResponse{}
-	mi := &file_weir_proto_msgTypes[63]
+	mi := &file_weir_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4975,7 +5172,7 @@ func (x *CreateSavepointResponse) String() string {
 func (*CreateSavepointResponse) ProtoMessage() {}
 
 func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[63]
+	mi := &file_weir_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4988,7 +5185,7 @@ func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointResponse.ProtoReflect.Descriptor instead.
 func (*CreateSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{63}
+	return file_weir_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CreateSavepointResponse) GetApp() string {
@@ -5042,7 +5239,7 @@ type ListPartitionsRequest struct {
 
 func (x *ListPartitionsRequest) Reset() {
 	*x = ListPartitionsRequest{}
-	mi := &file_weir_proto_msgTypes[64]
+	mi := &file_weir_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5054,7 +5251,7 @@ func (x *ListPartitionsRequest) String() string {
 func (*ListPartitionsRequest) ProtoMessage() {}
 
 func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[64]
+	mi := &file_weir_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5067,7 +5264,7 @@ func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsRequest.ProtoReflect.Descriptor instead.
 func (*ListPartitionsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{64}
+	return file_weir_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ListPartitionsRequest) GetApp() string {
@@ -5087,7 +5284,7 @@ type ListPartitionsResponse struct {
 
 func (x *ListPartitionsResponse) Reset() {
 	*x = ListPartitionsResponse{}
-	mi := &file_weir_proto_msgTypes[65]
+	mi := &file_weir_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5099,7 +5296,7 @@ func (x *ListPartitionsResponse) String() string {
 func (*ListPartitionsResponse) ProtoMessage() {}
 
 func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[65]
+	mi := &file_weir_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5112,7 +5309,7 @@ func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsResponse.ProtoReflect.Descriptor instead.
 func (*ListPartitionsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{65}
+	return file_weir_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ListPartitionsResponse) GetPartitions() []*Partition {
@@ -5140,7 +5337,7 @@ type WaitingRole struct {
 
 func (x *WaitingRole) Reset() {
 	*x = WaitingRole{}
-	mi := &file_weir_proto_msgTypes[66]
+	mi := &file_weir_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5152,7 +5349,7 @@ func (x *WaitingRole) String() string {
 func (*WaitingRole) ProtoMessage() {}
 
 func (x *WaitingRole) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[66]
+	mi := &file_weir_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5165,7 +5362,7 @@ func (x *WaitingRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRole.ProtoReflect.Descriptor instead.
 func (*WaitingRole) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{66}
+	return file_weir_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *WaitingRole) GetInstance() string {
@@ -5208,7 +5405,7 @@ type Partition struct {
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_weir_proto_msgTypes[67]
+	mi := &file_weir_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5220,7 +5417,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[67]
+	mi := &file_weir_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5233,7 +5430,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{67}
+	return file_weir_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Partition) GetApp() string {
@@ -5359,7 +5556,7 @@ type PushStatus struct {
 
 func (x *PushStatus) Reset() {
 	*x = PushStatus{}
-	mi := &file_weir_proto_msgTypes[68]
+	mi := &file_weir_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5371,7 +5568,7 @@ func (x *PushStatus) String() string {
 func (*PushStatus) ProtoMessage() {}
 
 func (x *PushStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[68]
+	mi := &file_weir_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5384,7 +5581,7 @@ func (x *PushStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushStatus.ProtoReflect.Descriptor instead.
 func (*PushStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{68}
+	return file_weir_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *PushStatus) GetTarget() string {
@@ -5470,7 +5667,7 @@ type CopyStatus struct {
 
 func (x *CopyStatus) Reset() {
 	*x = CopyStatus{}
-	mi := &file_weir_proto_msgTypes[69]
+	mi := &file_weir_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5482,7 +5679,7 @@ func (x *CopyStatus) String() string {
 func (*CopyStatus) ProtoMessage() {}
 
 func (x *CopyStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[69]
+	mi := &file_weir_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5495,7 +5692,7 @@ func (x *CopyStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyStatus.ProtoReflect.Descriptor instead.
 func (*CopyStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{69}
+	return file_weir_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *CopyStatus) GetDc() string {
@@ -5587,7 +5784,7 @@ type CopyResume struct {
 
 func (x *CopyResume) Reset() {
 	*x = CopyResume{}
-	mi := &file_weir_proto_msgTypes[70]
+	mi := &file_weir_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5599,7 +5796,7 @@ func (x *CopyResume) String() string {
 func (*CopyResume) ProtoMessage() {}
 
 func (x *CopyResume) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[70]
+	mi := &file_weir_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5612,7 +5809,7 @@ func (x *CopyResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResume.ProtoReflect.Descriptor instead.
 func (*CopyResume) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{70}
+	return file_weir_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CopyResume) GetNext() int64 {
@@ -5648,7 +5845,7 @@ type UnreadableInput struct {
 
 func (x *UnreadableInput) Reset() {
 	*x = UnreadableInput{}
-	mi := &file_weir_proto_msgTypes[71]
+	mi := &file_weir_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5660,7 +5857,7 @@ func (x *UnreadableInput) String() string {
 func (*UnreadableInput) ProtoMessage() {}
 
 func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[71]
+	mi := &file_weir_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5673,7 +5870,7 @@ func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreadableInput.ProtoReflect.Descriptor instead.
 func (*UnreadableInput) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{71}
+	return file_weir_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *UnreadableInput) GetTopic() string {
@@ -5708,7 +5905,7 @@ type AppNotRunning struct {
 
 func (x *AppNotRunning) Reset() {
 	*x = AppNotRunning{}
-	mi := &file_weir_proto_msgTypes[72]
+	mi := &file_weir_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5720,7 +5917,7 @@ func (x *AppNotRunning) String() string {
 func (*AppNotRunning) ProtoMessage() {}
 
 func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[72]
+	mi := &file_weir_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5733,7 +5930,7 @@ func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppNotRunning.ProtoReflect.Descriptor instead.
 func (*AppNotRunning) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{72}
+	return file_weir_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *AppNotRunning) GetApp() string {
@@ -5759,7 +5956,7 @@ type SkippedRange struct {
 
 func (x *SkippedRange) Reset() {
 	*x = SkippedRange{}
-	mi := &file_weir_proto_msgTypes[73]
+	mi := &file_weir_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5771,7 +5968,7 @@ func (x *SkippedRange) String() string {
 func (*SkippedRange) ProtoMessage() {}
 
 func (x *SkippedRange) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[73]
+	mi := &file_weir_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5784,7 +5981,7 @@ func (x *SkippedRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedRange.ProtoReflect.Descriptor instead.
 func (*SkippedRange) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{73}
+	return file_weir_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *SkippedRange) GetTopic() string {
@@ -5841,7 +6038,7 @@ type RestoreLeft struct {
 
 func (x *RestoreLeft) Reset() {
 	*x = RestoreLeft{}
-	mi := &file_weir_proto_msgTypes[74]
+	mi := &file_weir_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5853,7 +6050,7 @@ func (x *RestoreLeft) String() string {
 func (*RestoreLeft) ProtoMessage() {}
 
 func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[74]
+	mi := &file_weir_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5866,7 +6063,7 @@ func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreLeft.ProtoReflect.Descriptor instead.
 func (*RestoreLeft) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{74}
+	return file_weir_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *RestoreLeft) GetRecords() int64 {
@@ -5905,7 +6102,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_weir_proto_msgTypes[75]
+	mi := &file_weir_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5917,7 +6114,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[75]
+	mi := &file_weir_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5930,7 +6127,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{75}
+	return file_weir_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *GetStateRequest) GetApp() string {
@@ -5978,7 +6175,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_weir_proto_msgTypes[76]
+	mi := &file_weir_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5990,7 +6187,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[76]
+	mi := &file_weir_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6003,7 +6200,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{76}
+	return file_weir_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *GetStateResponse) GetEntry() *StateEntry {
@@ -6034,7 +6231,7 @@ type StateEntry struct {
 
 func (x *StateEntry) Reset() {
 	*x = StateEntry{}
-	mi := &file_weir_proto_msgTypes[77]
+	mi := &file_weir_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6046,7 +6243,7 @@ func (x *StateEntry) String() string {
 func (*StateEntry) ProtoMessage() {}
 
 func (x *StateEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[77]
+	mi := &file_weir_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6059,7 +6256,7 @@ func (x *StateEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
 func (*StateEntry) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{77}
+	return file_weir_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *StateEntry) GetPartition() int32 {
@@ -6121,7 +6318,7 @@ type ScanStateRequest struct {
 
 func (x *ScanStateRequest) Reset() {
 	*x = ScanStateRequest{}
-	mi := &file_weir_proto_msgTypes[78]
+	mi := &file_weir_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6133,7 +6330,7 @@ func (x *ScanStateRequest) String() string {
 func (*ScanStateRequest) ProtoMessage() {}
 
 func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[78]
+	mi := &file_weir_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6146,7 +6343,7 @@ func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
 func (*ScanStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{78}
+	return file_weir_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ScanStateRequest) GetApp() string {
@@ -6223,7 +6420,7 @@ type ScanStateResponse struct {
 
 func (x *ScanStateResponse) Reset() {
 	*x = ScanStateResponse{}
-	mi := &file_weir_proto_msgTypes[79]
+	mi := &file_weir_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6235,7 +6432,7 @@ func (x *ScanStateResponse) String() string {
 func (*ScanStateResponse) ProtoMessage() {}
 
 func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[79]
+	mi := &file_weir_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6248,7 +6445,7 @@ func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
 func (*ScanStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{79}
+	return file_weir_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ScanStateResponse) GetEntries() []*StateEntry {
@@ -6283,7 +6480,7 @@ type HashStateRequest struct {
 
 func (x *HashStateRequest) Reset() {
 	*x = HashStateRequest{}
-	mi := &file_weir_proto_msgTypes[80]
+	mi := &file_weir_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6295,7 +6492,7 @@ func (x *HashStateRequest) String() string {
 func (*HashStateRequest) ProtoMessage() {}
 
 func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[80]
+	mi := &file_weir_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6308,7 +6505,7 @@ func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
 func (*HashStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{80}
+	return file_weir_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *HashStateRequest) GetApp() string {
@@ -6341,7 +6538,7 @@ type HashStateResponse struct {
 
 func (x *HashStateResponse) Reset() {
 	*x = HashStateResponse{}
-	mi := &file_weir_proto_msgTypes[81]
+	mi := &file_weir_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6353,7 +6550,7 @@ func (x *HashStateResponse) String() string {
 func (*HashStateResponse) ProtoMessage() {}
 
 func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[81]
+	mi := &file_weir_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6366,7 +6563,7 @@ func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
 func (*HashStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{81}
+	return file_weir_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *HashStateResponse) GetPartitions() []*PartitionHash {
@@ -6386,7 +6583,7 @@ type PartitionHash struct {
 
 func (x *PartitionHash) Reset() {
 	*x = PartitionHash{}
-	mi := &file_weir_proto_msgTypes[82]
+	mi := &file_weir_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6398,7 +6595,7 @@ func (x *PartitionHash) String() string {
 func (*PartitionHash) ProtoMessage() {}
 
 func (x *PartitionHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[82]
+	mi := &file_weir_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6411,7 +6608,7 @@ func (x *PartitionHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
 func (*PartitionHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{82}
+	return file_weir_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *PartitionHash) GetAsOf() *AsOf {
@@ -6441,7 +6638,7 @@ type TableHash struct {
 
 func (x *TableHash) Reset() {
 	*x = TableHash{}
-	mi := &file_weir_proto_msgTypes[83]
+	mi := &file_weir_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6453,7 +6650,7 @@ func (x *TableHash) String() string {
 func (*TableHash) ProtoMessage() {}
 
 func (x *TableHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[83]
+	mi := &file_weir_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6466,7 +6663,7 @@ func (x *TableHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
 func (*TableHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{83}
+	return file_weir_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *TableHash) GetTable() uint32 {
@@ -6768,10 +6965,25 @@ const file_weir_proto_rawDesc = "" +
 	"\x03why\x18\x05 \x01(\tR\x03why\x12\x13\n" +
 	"\x05at_ms\x18\x06 \x01(\x03R\x04atMs\x12\x19\n" +
 	"\buntil_ms\x18\a \x01(\x03R\auntilMs\"\x16\n" +
-	"\x14ListOverridesRequest\"\x83\x01\n" +
+	"\x14ListOverridesRequest\"\xb4\x01\n" +
 	"\x15ListOverridesResponse\x121\n" +
 	"\aleaders\x18\x01 \x03(\v2\x17.weir.v1.LeaderOverrideR\aleaders\x127\n" +
-	"\tcampaigns\x18\x02 \x03(\v2\x19.weir.v1.CampaignOverrideR\tcampaigns\"\x92\x01\n" +
+	"\tcampaigns\x18\x02 \x03(\v2\x19.weir.v1.CampaignOverrideR\tcampaigns\x12/\n" +
+	"\x06writer\x18\x03 \x01(\v2\x17.weir.v1.WriterOverrideR\x06writer\"t\n" +
+	"\x15OverrideWriterRequest\x12\x16\n" +
+	"\x06writer\x18\x01 \x01(\tR\x06writer\x12\x1f\n" +
+	"\vduration_ms\x18\x02 \x01(\x03R\n" +
+	"durationMs\x12\x10\n" +
+	"\x03who\x18\x03 \x01(\tR\x03who\x12\x10\n" +
+	"\x03why\x18\x04 \x01(\tR\x03why\"M\n" +
+	"\x16OverrideWriterResponse\x123\n" +
+	"\boverride\x18\x01 \x01(\v2\x17.weir.v1.WriterOverrideR\boverride\"|\n" +
+	"\x0eWriterOverride\x12\x16\n" +
+	"\x06writer\x18\x01 \x01(\tR\x06writer\x12\x10\n" +
+	"\x03who\x18\x02 \x01(\tR\x03who\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\x12\x13\n" +
+	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\x12\x19\n" +
+	"\buntil_ms\x18\x05 \x01(\x03R\auntilMs\"\x92\x01\n" +
 	"\x0eLeaderOverride\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\x05R\x05shard\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x10\n" +
@@ -7132,14 +7344,15 @@ const file_weir_proto_rawDesc = "" +
 	"SetBudgets\x12\x1a.weir.v1.SetBudgetsRequest\x1a\x1b.weir.v1.SetBudgetsResponse\x12J\n" +
 	"\n" +
 	"GetBudgets\x12\x1a.weir.v1.GetBudgetsRequest\x1a\x1b.weir.v1.GetBudgetsResponse\"\x03\x90\x02\x01\x12M\n" +
-	"\vListBudgets\x12\x1b.weir.v1.ListBudgetsRequest\x1a\x1c.weir.v1.ListBudgetsResponse\"\x03\x90\x02\x012\x80\x04\n" +
+	"\vListBudgets\x12\x1b.weir.v1.ListBudgetsRequest\x1a\x1c.weir.v1.ListBudgetsResponse\"\x03\x90\x02\x012\xd3\x04\n" +
 	"\rPacingService\x12G\n" +
 	"\tGetPacing\x12\x19.weir.v1.GetPacingRequest\x1a\x1a.weir.v1.GetPacingResponse\"\x03\x90\x02\x01\x12J\n" +
 	"\n" +
 	"ListPacing\x12\x1a.weir.v1.ListPacingRequest\x1a\x1b.weir.v1.ListPacingResponse\"\x03\x90\x02\x01\x12Y\n" +
 	"\x0fGetPacingStatus\x12\x1f.weir.v1.GetPacingStatusRequest\x1a .weir.v1.GetPacingStatusResponse\"\x03\x90\x02\x01\x12Q\n" +
 	"\x0eOverrideLeader\x12\x1e.weir.v1.OverrideLeaderRequest\x1a\x1f.weir.v1.OverrideLeaderResponse\x12W\n" +
-	"\x10OverrideCampaign\x12 .weir.v1.OverrideCampaignRequest\x1a!.weir.v1.OverrideCampaignResponse\x12S\n" +
+	"\x10OverrideCampaign\x12 .weir.v1.OverrideCampaignRequest\x1a!.weir.v1.OverrideCampaignResponse\x12Q\n" +
+	"\x0eOverrideWriter\x12\x1e.weir.v1.OverrideWriterRequest\x1a\x1f.weir.v1.OverrideWriterResponse\x12S\n" +
 	"\rListOverrides\x12\x1d.weir.v1.ListOverridesRequest\x1a\x1e.weir.v1.ListOverridesResponse\"\x03\x90\x02\x012\x8a\x02\n" +
 	"\x0eClusterService\x12J\n" +
 	"\n" +
@@ -7163,7 +7376,7 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 89)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 92)
 var file_weir_proto_goTypes = []any{
 	(*GetSpendRequest)(nil),          // 0: weir.v1.GetSpendRequest
 	(*GetSpendResponse)(nil),         // 1: weir.v1.GetSpendResponse
@@ -7200,187 +7413,194 @@ var file_weir_proto_goTypes = []any{
 	(*CampaignOverride)(nil),         // 32: weir.v1.CampaignOverride
 	(*ListOverridesRequest)(nil),     // 33: weir.v1.ListOverridesRequest
 	(*ListOverridesResponse)(nil),    // 34: weir.v1.ListOverridesResponse
-	(*LeaderOverride)(nil),           // 35: weir.v1.LeaderOverride
-	(*TopSpendRequest)(nil),          // 36: weir.v1.TopSpendRequest
-	(*TopSpendResponse)(nil),         // 37: weir.v1.TopSpendResponse
-	(*CurrencyTotal)(nil),            // 38: weir.v1.CurrencyTotal
-	(*DaySpend)(nil),                 // 39: weir.v1.DaySpend
-	(*DcSpend)(nil),                  // 40: weir.v1.DcSpend
-	(*AsOf)(nil),                     // 41: weir.v1.AsOf
-	(*ServedBy)(nil),                 // 42: weir.v1.ServedBy
-	(*GetAccountRequest)(nil),        // 43: weir.v1.GetAccountRequest
-	(*GetAccountResponse)(nil),       // 44: weir.v1.GetAccountResponse
-	(*GetParametersRequest)(nil),     // 45: weir.v1.GetParametersRequest
-	(*GetParametersResponse)(nil),    // 46: weir.v1.GetParametersResponse
-	(*CampaignParameters)(nil),       // 47: weir.v1.CampaignParameters
-	(*DatasetChoice)(nil),            // 48: weir.v1.DatasetChoice
-	(*OriginTime)(nil),               // 49: weir.v1.OriginTime
-	(*ListDatasetsRequest)(nil),      // 50: weir.v1.ListDatasetsRequest
-	(*ListDatasetsResponse)(nil),     // 51: weir.v1.ListDatasetsResponse
-	(*ShardDatasets)(nil),            // 52: weir.v1.ShardDatasets
-	(*Dataset)(nil),                  // 53: weir.v1.Dataset
-	(*ListHealthRequest)(nil),        // 54: weir.v1.ListHealthRequest
-	(*ListHealthResponse)(nil),       // 55: weir.v1.ListHealthResponse
-	(*Gap)(nil),                      // 56: weir.v1.Gap
-	(*ShardHealth)(nil),              // 57: weir.v1.ShardHealth
-	(*OriginHealth)(nil),             // 58: weir.v1.OriginHealth
-	(*GetClusterRequest)(nil),        // 59: weir.v1.GetClusterRequest
-	(*GetClusterResponse)(nil),       // 60: weir.v1.GetClusterResponse
-	(*LeaseSettings)(nil),            // 61: weir.v1.LeaseSettings
-	(*CreateSavepointRequest)(nil),   // 62: weir.v1.CreateSavepointRequest
-	(*CreateSavepointResponse)(nil),  // 63: weir.v1.CreateSavepointResponse
-	(*ListPartitionsRequest)(nil),    // 64: weir.v1.ListPartitionsRequest
-	(*ListPartitionsResponse)(nil),   // 65: weir.v1.ListPartitionsResponse
-	(*WaitingRole)(nil),              // 66: weir.v1.WaitingRole
-	(*Partition)(nil),                // 67: weir.v1.Partition
-	(*PushStatus)(nil),               // 68: weir.v1.PushStatus
-	(*CopyStatus)(nil),               // 69: weir.v1.CopyStatus
-	(*CopyResume)(nil),               // 70: weir.v1.CopyResume
-	(*UnreadableInput)(nil),          // 71: weir.v1.UnreadableInput
-	(*AppNotRunning)(nil),            // 72: weir.v1.AppNotRunning
-	(*SkippedRange)(nil),             // 73: weir.v1.SkippedRange
-	(*RestoreLeft)(nil),              // 74: weir.v1.RestoreLeft
-	(*GetStateRequest)(nil),          // 75: weir.v1.GetStateRequest
-	(*GetStateResponse)(nil),         // 76: weir.v1.GetStateResponse
-	(*StateEntry)(nil),               // 77: weir.v1.StateEntry
-	(*ScanStateRequest)(nil),         // 78: weir.v1.ScanStateRequest
-	(*ScanStateResponse)(nil),        // 79: weir.v1.ScanStateResponse
-	(*HashStateRequest)(nil),         // 80: weir.v1.HashStateRequest
-	(*HashStateResponse)(nil),        // 81: weir.v1.HashStateResponse
-	(*PartitionHash)(nil),            // 82: weir.v1.PartitionHash
-	(*TableHash)(nil),                // 83: weir.v1.TableHash
-	nil,                              // 84: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                              // 85: weir.v1.PacingCounts.ReasonsEntry
-	nil,                              // 86: weir.v1.PacingShard.SharedReasonsEntry
-	nil,                              // 87: weir.v1.AsOf.NextOffsetsEntry
-	nil,                              // 88: weir.v1.Partition.NextOffsetsEntry
-	(*structpb.Struct)(nil),          // 89: google.protobuf.Struct
+	(*OverrideWriterRequest)(nil),    // 35: weir.v1.OverrideWriterRequest
+	(*OverrideWriterResponse)(nil),   // 36: weir.v1.OverrideWriterResponse
+	(*WriterOverride)(nil),           // 37: weir.v1.WriterOverride
+	(*LeaderOverride)(nil),           // 38: weir.v1.LeaderOverride
+	(*TopSpendRequest)(nil),          // 39: weir.v1.TopSpendRequest
+	(*TopSpendResponse)(nil),         // 40: weir.v1.TopSpendResponse
+	(*CurrencyTotal)(nil),            // 41: weir.v1.CurrencyTotal
+	(*DaySpend)(nil),                 // 42: weir.v1.DaySpend
+	(*DcSpend)(nil),                  // 43: weir.v1.DcSpend
+	(*AsOf)(nil),                     // 44: weir.v1.AsOf
+	(*ServedBy)(nil),                 // 45: weir.v1.ServedBy
+	(*GetAccountRequest)(nil),        // 46: weir.v1.GetAccountRequest
+	(*GetAccountResponse)(nil),       // 47: weir.v1.GetAccountResponse
+	(*GetParametersRequest)(nil),     // 48: weir.v1.GetParametersRequest
+	(*GetParametersResponse)(nil),    // 49: weir.v1.GetParametersResponse
+	(*CampaignParameters)(nil),       // 50: weir.v1.CampaignParameters
+	(*DatasetChoice)(nil),            // 51: weir.v1.DatasetChoice
+	(*OriginTime)(nil),               // 52: weir.v1.OriginTime
+	(*ListDatasetsRequest)(nil),      // 53: weir.v1.ListDatasetsRequest
+	(*ListDatasetsResponse)(nil),     // 54: weir.v1.ListDatasetsResponse
+	(*ShardDatasets)(nil),            // 55: weir.v1.ShardDatasets
+	(*Dataset)(nil),                  // 56: weir.v1.Dataset
+	(*ListHealthRequest)(nil),        // 57: weir.v1.ListHealthRequest
+	(*ListHealthResponse)(nil),       // 58: weir.v1.ListHealthResponse
+	(*Gap)(nil),                      // 59: weir.v1.Gap
+	(*ShardHealth)(nil),              // 60: weir.v1.ShardHealth
+	(*OriginHealth)(nil),             // 61: weir.v1.OriginHealth
+	(*GetClusterRequest)(nil),        // 62: weir.v1.GetClusterRequest
+	(*GetClusterResponse)(nil),       // 63: weir.v1.GetClusterResponse
+	(*LeaseSettings)(nil),            // 64: weir.v1.LeaseSettings
+	(*CreateSavepointRequest)(nil),   // 65: weir.v1.CreateSavepointRequest
+	(*CreateSavepointResponse)(nil),  // 66: weir.v1.CreateSavepointResponse
+	(*ListPartitionsRequest)(nil),    // 67: weir.v1.ListPartitionsRequest
+	(*ListPartitionsResponse)(nil),   // 68: weir.v1.ListPartitionsResponse
+	(*WaitingRole)(nil),              // 69: weir.v1.WaitingRole
+	(*Partition)(nil),                // 70: weir.v1.Partition
+	(*PushStatus)(nil),               // 71: weir.v1.PushStatus
+	(*CopyStatus)(nil),               // 72: weir.v1.CopyStatus
+	(*CopyResume)(nil),               // 73: weir.v1.CopyResume
+	(*UnreadableInput)(nil),          // 74: weir.v1.UnreadableInput
+	(*AppNotRunning)(nil),            // 75: weir.v1.AppNotRunning
+	(*SkippedRange)(nil),             // 76: weir.v1.SkippedRange
+	(*RestoreLeft)(nil),              // 77: weir.v1.RestoreLeft
+	(*GetStateRequest)(nil),          // 78: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),         // 79: weir.v1.GetStateResponse
+	(*StateEntry)(nil),               // 80: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),         // 81: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),        // 82: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),         // 83: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),        // 84: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),            // 85: weir.v1.PartitionHash
+	(*TableHash)(nil),                // 86: weir.v1.TableHash
+	nil,                              // 87: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                              // 88: weir.v1.PacingCounts.ReasonsEntry
+	nil,                              // 89: weir.v1.PacingShard.SharedReasonsEntry
+	nil,                              // 90: weir.v1.AsOf.NextOffsetsEntry
+	nil,                              // 91: weir.v1.Partition.NextOffsetsEntry
+	(*structpb.Struct)(nil),          // 92: google.protobuf.Struct
 }
 var file_weir_proto_depIdxs = []int32{
-	41, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
-	39, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	84, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
-	40, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
-	48, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
+	44, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
+	42, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
+	87, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	43, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
+	51, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
 	0,  // 5: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
 	1,  // 6: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
 	6,  // 7: weir.v1.ListSpendResponse.rows:type_name -> weir.v1.SpendRow
-	41, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
+	44, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
 	9,  // 9: weir.v1.ListAdjustmentsResponse.adjustments:type_name -> weir.v1.Adjustment
-	41, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
-	89, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
+	44, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
+	92, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
 	12, // 12: weir.v1.SetBudgetsResponse.results:type_name -> weir.v1.BudgetResult
 	15, // 13: weir.v1.GetBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
-	41, // 14: weir.v1.GetBudgetsResponse.as_of:type_name -> weir.v1.AsOf
-	89, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
+	44, // 14: weir.v1.GetBudgetsResponse.as_of:type_name -> weir.v1.AsOf
+	92, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
 	15, // 16: weir.v1.ListBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
 	20, // 17: weir.v1.GetPacingResponse.pacing:type_name -> weir.v1.AccountPacing
-	41, // 18: weir.v1.GetPacingResponse.as_of:type_name -> weir.v1.AsOf
+	44, // 18: weir.v1.GetPacingResponse.as_of:type_name -> weir.v1.AsOf
 	22, // 19: weir.v1.AccountPacing.counts:type_name -> weir.v1.PacingCounts
 	21, // 20: weir.v1.AccountPacing.campaigns:type_name -> weir.v1.PacedBudget
 	21, // 21: weir.v1.AccountPacing.shared:type_name -> weir.v1.PacedBudget
 	21, // 22: weir.v1.PacedBudget.arms:type_name -> weir.v1.PacedBudget
 	32, // 23: weir.v1.PacedBudget.override:type_name -> weir.v1.CampaignOverride
-	85, // 24: weir.v1.PacingCounts.reasons:type_name -> weir.v1.PacingCounts.ReasonsEntry
+	88, // 24: weir.v1.PacingCounts.reasons:type_name -> weir.v1.PacingCounts.ReasonsEntry
 	20, // 25: weir.v1.ListPacingResponse.accounts:type_name -> weir.v1.AccountPacing
 	27, // 26: weir.v1.GetPacingStatusResponse.shards:type_name -> weir.v1.PacingShard
-	56, // 27: weir.v1.GetPacingStatusResponse.gaps:type_name -> weir.v1.Gap
+	59, // 27: weir.v1.GetPacingStatusResponse.gaps:type_name -> weir.v1.Gap
 	22, // 28: weir.v1.PacingShard.counts:type_name -> weir.v1.PacingCounts
-	41, // 29: weir.v1.PacingShard.as_of:type_name -> weir.v1.AsOf
-	86, // 30: weir.v1.PacingShard.shared_reasons:type_name -> weir.v1.PacingShard.SharedReasonsEntry
-	35, // 31: weir.v1.PacingShard.override:type_name -> weir.v1.LeaderOverride
-	35, // 32: weir.v1.OverrideLeaderResponse.override:type_name -> weir.v1.LeaderOverride
+	44, // 29: weir.v1.PacingShard.as_of:type_name -> weir.v1.AsOf
+	89, // 30: weir.v1.PacingShard.shared_reasons:type_name -> weir.v1.PacingShard.SharedReasonsEntry
+	38, // 31: weir.v1.PacingShard.override:type_name -> weir.v1.LeaderOverride
+	38, // 32: weir.v1.OverrideLeaderResponse.override:type_name -> weir.v1.LeaderOverride
 	32, // 33: weir.v1.OverrideCampaignResponse.override:type_name -> weir.v1.CampaignOverride
-	35, // 34: weir.v1.ListOverridesResponse.leaders:type_name -> weir.v1.LeaderOverride
+	38, // 34: weir.v1.ListOverridesResponse.leaders:type_name -> weir.v1.LeaderOverride
 	32, // 35: weir.v1.ListOverridesResponse.campaigns:type_name -> weir.v1.CampaignOverride
-	6,  // 36: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
-	41, // 37: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
-	38, // 38: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
-	87, // 39: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
-	42, // 40: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
-	48, // 41: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
-	6,  // 42: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
-	6,  // 43: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
-	47, // 44: weir.v1.GetParametersResponse.campaigns:type_name -> weir.v1.CampaignParameters
-	47, // 45: weir.v1.CampaignParameters.arms:type_name -> weir.v1.CampaignParameters
-	49, // 46: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
-	52, // 47: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
-	48, // 48: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
-	53, // 49: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
-	6,  // 50: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
-	57, // 51: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
-	56, // 52: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
-	58, // 53: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
-	61, // 54: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
-	67, // 55: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	66, // 56: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
-	88, // 57: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	74, // 58: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	73, // 59: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
-	71, // 60: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
-	69, // 61: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
-	68, // 62: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
-	70, // 63: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
-	77, // 64: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	41, // 65: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	77, // 66: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	41, // 67: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	82, // 68: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	41, // 69: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	83, // 70: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 71: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	2,  // 72: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
-	4,  // 73: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
-	36, // 74: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
-	54, // 75: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	43, // 76: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
-	50, // 77: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
-	45, // 78: weir.v1.SpendCacheService.GetParameters:input_type -> weir.v1.GetParametersRequest
-	7,  // 79: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
-	10, // 80: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
-	13, // 81: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
-	16, // 82: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
-	18, // 83: weir.v1.PacingService.GetPacing:input_type -> weir.v1.GetPacingRequest
-	23, // 84: weir.v1.PacingService.ListPacing:input_type -> weir.v1.ListPacingRequest
-	25, // 85: weir.v1.PacingService.GetPacingStatus:input_type -> weir.v1.GetPacingStatusRequest
-	28, // 86: weir.v1.PacingService.OverrideLeader:input_type -> weir.v1.OverrideLeaderRequest
-	30, // 87: weir.v1.PacingService.OverrideCampaign:input_type -> weir.v1.OverrideCampaignRequest
-	33, // 88: weir.v1.PacingService.ListOverrides:input_type -> weir.v1.ListOverridesRequest
-	59, // 89: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	62, // 90: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	64, // 91: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	75, // 92: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	78, // 93: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	80, // 94: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 95: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	3,  // 96: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
-	5,  // 97: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
-	37, // 98: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
-	55, // 99: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	44, // 100: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
-	51, // 101: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
-	46, // 102: weir.v1.SpendCacheService.GetParameters:output_type -> weir.v1.GetParametersResponse
-	8,  // 103: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
-	11, // 104: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
-	14, // 105: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
-	17, // 106: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
-	19, // 107: weir.v1.PacingService.GetPacing:output_type -> weir.v1.GetPacingResponse
-	24, // 108: weir.v1.PacingService.ListPacing:output_type -> weir.v1.ListPacingResponse
-	26, // 109: weir.v1.PacingService.GetPacingStatus:output_type -> weir.v1.GetPacingStatusResponse
-	29, // 110: weir.v1.PacingService.OverrideLeader:output_type -> weir.v1.OverrideLeaderResponse
-	31, // 111: weir.v1.PacingService.OverrideCampaign:output_type -> weir.v1.OverrideCampaignResponse
-	34, // 112: weir.v1.PacingService.ListOverrides:output_type -> weir.v1.ListOverridesResponse
-	60, // 113: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	63, // 114: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	65, // 115: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	76, // 116: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	79, // 117: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	81, // 118: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	95, // [95:119] is the sub-list for method output_type
-	71, // [71:95] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	37, // 36: weir.v1.ListOverridesResponse.writer:type_name -> weir.v1.WriterOverride
+	37, // 37: weir.v1.OverrideWriterResponse.override:type_name -> weir.v1.WriterOverride
+	6,  // 38: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
+	44, // 39: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
+	41, // 40: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
+	90, // 41: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	45, // 42: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
+	51, // 43: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
+	6,  // 44: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
+	6,  // 45: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
+	50, // 46: weir.v1.GetParametersResponse.campaigns:type_name -> weir.v1.CampaignParameters
+	50, // 47: weir.v1.CampaignParameters.arms:type_name -> weir.v1.CampaignParameters
+	52, // 48: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
+	55, // 49: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
+	51, // 50: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
+	56, // 51: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
+	6,  // 52: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
+	60, // 53: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
+	59, // 54: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
+	61, // 55: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
+	64, // 56: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
+	70, // 57: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	69, // 58: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
+	91, // 59: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	77, // 60: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	76, // 61: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	74, // 62: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	72, // 63: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
+	71, // 64: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
+	73, // 65: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
+	80, // 66: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	44, // 67: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	80, // 68: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	44, // 69: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	85, // 70: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	44, // 71: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	86, // 72: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,  // 73: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,  // 74: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,  // 75: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	39, // 76: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	57, // 77: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	46, // 78: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
+	53, // 79: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
+	48, // 80: weir.v1.SpendCacheService.GetParameters:input_type -> weir.v1.GetParametersRequest
+	7,  // 81: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	10, // 82: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
+	13, // 83: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
+	16, // 84: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
+	18, // 85: weir.v1.PacingService.GetPacing:input_type -> weir.v1.GetPacingRequest
+	23, // 86: weir.v1.PacingService.ListPacing:input_type -> weir.v1.ListPacingRequest
+	25, // 87: weir.v1.PacingService.GetPacingStatus:input_type -> weir.v1.GetPacingStatusRequest
+	28, // 88: weir.v1.PacingService.OverrideLeader:input_type -> weir.v1.OverrideLeaderRequest
+	30, // 89: weir.v1.PacingService.OverrideCampaign:input_type -> weir.v1.OverrideCampaignRequest
+	35, // 90: weir.v1.PacingService.OverrideWriter:input_type -> weir.v1.OverrideWriterRequest
+	33, // 91: weir.v1.PacingService.ListOverrides:input_type -> weir.v1.ListOverridesRequest
+	62, // 92: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	65, // 93: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	67, // 94: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	78, // 95: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	81, // 96: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	83, // 97: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,  // 98: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,  // 99: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,  // 100: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	40, // 101: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	58, // 102: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	47, // 103: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
+	54, // 104: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
+	49, // 105: weir.v1.SpendCacheService.GetParameters:output_type -> weir.v1.GetParametersResponse
+	8,  // 106: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	11, // 107: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
+	14, // 108: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
+	17, // 109: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
+	19, // 110: weir.v1.PacingService.GetPacing:output_type -> weir.v1.GetPacingResponse
+	24, // 111: weir.v1.PacingService.ListPacing:output_type -> weir.v1.ListPacingResponse
+	26, // 112: weir.v1.PacingService.GetPacingStatus:output_type -> weir.v1.GetPacingStatusResponse
+	29, // 113: weir.v1.PacingService.OverrideLeader:output_type -> weir.v1.OverrideLeaderResponse
+	31, // 114: weir.v1.PacingService.OverrideCampaign:output_type -> weir.v1.OverrideCampaignResponse
+	36, // 115: weir.v1.PacingService.OverrideWriter:output_type -> weir.v1.OverrideWriterResponse
+	34, // 116: weir.v1.PacingService.ListOverrides:output_type -> weir.v1.ListOverridesResponse
+	63, // 117: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	66, // 118: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	68, // 119: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	79, // 120: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	82, // 121: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	84, // 122: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	98, // [98:123] is the sub-list for method output_type
+	73, // [73:98] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -7391,19 +7611,19 @@ func file_weir_proto_init() {
 	file_weir_proto_msgTypes[21].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[25].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[30].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[36].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[47].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[67].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[75].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[39].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[50].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[70].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[78].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[80].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[81].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[83].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   89,
+			NumMessages:   92,
 			NumExtensions: 0,
 			NumServices:   7,
 		},

@@ -246,6 +246,11 @@ func TestPacingOverride(t *testing.T) {
 	expect(t, asked, cli.ExitUsage, "an override needs a leader and a time", append(shard, "0", "--leader", "b")...)
 	expect(t, asked, cli.ExitUsage, "shard 2 does not exist: use 0 to 1", append(shard, "2", "--leader", "b", "--for", "1m")...)
 	expect(t, asked, cli.ExitFailed, "there is nothing to withdraw", append(shard, "0", "--withdraw")...)
+	writer := []string{"pacing", "override", "writer"}
+	expect(t, asked, cli.ExitFailed, `do not serve the parameters of "us": use one of local`, append(writer, "us", "--for", "1m")...)
+	expect(t, asked, cli.ExitFailed, "there is nothing to withdraw", append(writer, "--withdraw")...)
+	expect(t, asked, cli.ExitUsage, "needs a datacentre and a time", append(writer, "us")...)
+	expect(t, asked, cli.ExitUsage, "--for 25h0m0s is out of range", append(writer, "us", "--for", "25h")...)
 	for _, n := range []string{"0", "1"} {
 		expect(t, asked, 0, "a test", append(shard, n, "--leader", "b", "--for", "1h", "--why", "a test")...)
 	}

@@ -51,6 +51,7 @@ func arguments() map[string]string {
 		"pacing notify":            "http://127.0.0.1:1",
 		"pacing override shard":    "0 --leader b --for 1m",
 		"pacing override campaign": "c --account a --stop --for 1m",
+		"pacing override writer":   "us --for 1m",
 		"pacing show":              "spring",
 		"pacing history":           "spring",
 		"partition skip":           "ads.events/0 --to 1 --why damaged",

@@ -1293,6 +1293,84 @@ func (x *LeaderOverride) GetUntilMs() int64 {
 	return 0
 }
 
+// WriterOverride is given by an operator: the ad servers of this datacentre have the parameters
+// that a datacentre writes, for a time. Topic pacing.overrides, with the key "writer".
+type WriterOverride struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Writer        string                 `protobuf:"bytes,1,opt,name=writer,proto3" json:"writer,omitempty"` // datacentre; this one: no other one takes its place
+	Who           string                 `protobuf:"bytes,2,opt,name=who,proto3" json:"who,omitempty"`       // has given it
+	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	AtMs          int64                  `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // when it was given
+	UntilMs       int64                  `protobuf:"varint,5,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // when it ends; at_ms: it withdraws the override before
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriterOverride) Reset() {
+	*x = WriterOverride{}
+	mi := &file_pacing_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriterOverride) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriterOverride) ProtoMessage() {}
+
+func (x *WriterOverride) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriterOverride.ProtoReflect.Descriptor instead.
+func (*WriterOverride) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *WriterOverride) GetWriter() string {
+	if x != nil {
+		return x.Writer
+	}
+	return ""
+}
+
+func (x *WriterOverride) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *WriterOverride) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *WriterOverride) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *WriterOverride) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
 // CampaignOverride is given by an operator: a campaign stops for a time, or takes part in auctions
 // with a fixed probability. Its gate and the budgets above it limit it as before. Topic
 // pacing.overrides, with the key "campaign/", the account, a zero byte and the campaign: the last
@@ -1312,7 +1390,7 @@ type CampaignOverride struct {
 
 func (x *CampaignOverride) Reset() {
 	*x = CampaignOverride{}
-	mi := &file_pacing_proto_msgTypes[10]
+	mi := &file_pacing_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1402,7 @@ func (x *CampaignOverride) String() string {
 func (*CampaignOverride) ProtoMessage() {}
 
 func (x *CampaignOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[10]
+	mi := &file_pacing_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1415,7 @@ func (x *CampaignOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignOverride.ProtoReflect.Descriptor instead.
 func (*CampaignOverride) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{10}
+	return file_pacing_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CampaignOverride) GetAccount() string {
@@ -1418,7 +1496,7 @@ type PaceState struct {
 
 func (x *PaceState) Reset() {
 	*x = PaceState{}
-	mi := &file_pacing_proto_msgTypes[11]
+	mi := &file_pacing_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1430,7 +1508,7 @@ func (x *PaceState) String() string {
 func (*PaceState) ProtoMessage() {}
 
 func (x *PaceState) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[11]
+	mi := &file_pacing_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1443,7 +1521,7 @@ func (x *PaceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PaceState.ProtoReflect.Descriptor instead.
 func (*PaceState) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{11}
+	return file_pacing_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PaceState) GetProbability() float64 {
@@ -1720,7 +1798,13 @@ const file_pacing_proto_rawDesc = "" +
 	"\x03who\x18\x03 \x01(\tR\x03who\x12\x10\n" +
 	"\x03why\x18\x04 \x01(\tR\x03why\x12\x13\n" +
 	"\x05at_ms\x18\x05 \x01(\x03R\x04atMs\x12\x19\n" +
-	"\buntil_ms\x18\x06 \x01(\x03R\auntilMs\"\xbe\x01\n" +
+	"\buntil_ms\x18\x06 \x01(\x03R\auntilMs\"|\n" +
+	"\x0eWriterOverride\x12\x16\n" +
+	"\x06writer\x18\x01 \x01(\tR\x06writer\x12\x10\n" +
+	"\x03who\x18\x02 \x01(\tR\x03who\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\x12\x13\n" +
+	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\x12\x19\n" +
+	"\buntil_ms\x18\x05 \x01(\x03R\auntilMs\"\xbe\x01\n" +
 	"\x10CampaignOverride\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
 	"\bcampaign\x18\x02 \x01(\tR\bcampaign\x12 \n" +
@@ -1776,7 +1860,7 @@ func file_pacing_proto_rawDescGZIP() []byte {
 }
 
 var file_pacing_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_pacing_proto_goTypes = []any{
 	(LimitedByKind)(0),       // 0: weir.events.v1.LimitedByKind
 	(NodeKind)(0),            // 1: weir.events.v1.NodeKind
@@ -1790,21 +1874,22 @@ var file_pacing_proto_goTypes = []any{
 	(*NodeName)(nil),         // 9: weir.events.v1.NodeName
 	(*NodeCondition)(nil),    // 10: weir.events.v1.NodeCondition
 	(*LeaderOverride)(nil),   // 11: weir.events.v1.LeaderOverride
-	(*CampaignOverride)(nil), // 12: weir.events.v1.CampaignOverride
-	(*PaceState)(nil),        // 13: weir.events.v1.PaceState
+	(*WriterOverride)(nil),   // 12: weir.events.v1.WriterOverride
+	(*CampaignOverride)(nil), // 13: weir.events.v1.CampaignOverride
+	(*PaceState)(nil),        // 14: weir.events.v1.PaceState
 }
 var file_pacing_proto_depIdxs = []int32{
 	3,  // 0: weir.events.v1.AccountPack.shared:type_name -> weir.events.v1.PacedNode
 	3,  // 1: weir.events.v1.AccountPack.campaigns:type_name -> weir.events.v1.PacedNode
-	13, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
+	14, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
 	3,  // 3: weir.events.v1.PacedNode.arms:type_name -> weir.events.v1.PacedNode
 	0,  // 4: weir.events.v1.PacedNode.limited_by_kind:type_name -> weir.events.v1.LimitedByKind
-	12, // 5: weir.events.v1.PacedNode.override:type_name -> weir.events.v1.CampaignOverride
+	13, // 5: weir.events.v1.PacedNode.override:type_name -> weir.events.v1.CampaignOverride
 	7,  // 6: weir.events.v1.PacingSignals.ticks:type_name -> weir.events.v1.AccountTick
 	8,  // 7: weir.events.v1.AccountTick.nodes:type_name -> weir.events.v1.NodeTick
 	9,  // 8: weir.events.v1.NodeTick.name:type_name -> weir.events.v1.NodeName
 	10, // 9: weir.events.v1.NodeTick.condition:type_name -> weir.events.v1.NodeCondition
-	13, // 10: weir.events.v1.NodeTick.state:type_name -> weir.events.v1.PaceState
+	14, // 10: weir.events.v1.NodeTick.state:type_name -> weir.events.v1.PaceState
 	1,  // 11: weir.events.v1.NodeName.kind:type_name -> weir.events.v1.NodeKind
 	12, // [12:12] is the sub-list for method output_type
 	12, // [12:12] is the sub-list for method input_type
@@ -1827,7 +1912,7 @@ func file_pacing_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pacing_proto_rawDesc), len(file_pacing_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

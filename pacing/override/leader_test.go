@@ -21,11 +21,11 @@ func example() *eventspb.LeaderOverride {
 // TestRecord: a record has the override, which ends at its time.
 func TestRecord(t *testing.T) {
 	o := example()
-	key, value, err := Record(o)
+	key, value, err := Leaders().Record(o)
 	if err != nil || string(key) != "leader/7" {
 		t.Fatalf("key %q, error %v", key, err)
 	}
-	got, err := Decode(key, value)
+	got, err := Leaders().Decode(key, value)
 	if err != nil || !proto.Equal(got, o) {
 		t.Fatalf("decoded %v, error %v", got, err)
 	}
@@ -33,13 +33,13 @@ func TestRecord(t *testing.T) {
 	if !InForce(o, at) || !InForce(o, at.Add(10*time.Minute-time.Millisecond)) || InForce(o, at.Add(10*time.Minute)) {
 		t.Error("the override does not hold for ten minutes")
 	}
-	if w := Withdraw(o, at); InForce(w, at) || Check(w) != nil {
+	if w := Leaders().Withdraw(o, at); InForce(w, at) || Leaders().Check(w) != nil {
 		t.Errorf("%v does not withdraw %v", w, o)
 	}
-	if got, err := Decode(key, nil); got != nil || err == nil || !strings.Contains(err.Error(), "withdraw it") {
+	if got, err := Leaders().Decode(key, nil); got != nil || err == nil || !strings.Contains(err.Error(), "withdraw it") {
 		t.Errorf("a tombstone gives %v and %v", got, err)
 	}
-	if got, err := Decode([]byte("writer/eu"), []byte{1}); got != nil || err != nil {
+	if got, err := Leaders().Decode([]byte("other/eu"), []byte{1}); got != nil || err != nil {
 		t.Errorf("a record of another kind gives %v and %v", got, err)
 	}
 }
@@ -47,17 +47,17 @@ func TestRecord(t *testing.T) {
 // TestCheck: an override that is not valid is refused with what is wrong, and so is its record.
 func TestCheck(t *testing.T) {
 	for want, change := range map[string]func(o *eventspb.LeaderOverride){
-		"shard -1":           func(o *eventspb.LeaderOverride) { o.Shard = -1 },
-		`leader "a b"`:       func(o *eventspb.LeaderOverride) { o.Leader = "a b" },
-		`leader ""`:          func(o *eventspb.LeaderOverride) { o.Leader = "" },
-		"begins at 0":        func(o *eventspb.LeaderOverride) { o.AtMs = 0 },
-		"holds for 86400001": func(o *eventspb.LeaderOverride) { o.UntilMs = o.AtMs + MaxFor.Milliseconds() + 1 },
-		"holds for 999 ms":   func(o *eventspb.LeaderOverride) { o.UntilMs = o.AtMs + 999 },
-		"ends at 5,":         func(o *eventspb.LeaderOverride) { o.UntilMs = 5 },
-		"ends at -92233":     func(o *eventspb.LeaderOverride) { o.UntilMs = math.MinInt64 },
-		"who has 501 bytes":  func(o *eventspb.LeaderOverride) { o.Who = strings.Repeat("x", MaxText+1) },
-		"why 501: use at":    func(o *eventspb.LeaderOverride) { o.Why = strings.Repeat("x", MaxText+1) },
-		"has the key of \"7": func(o *eventspb.LeaderOverride) { o.Shard = 8 },
+		"shard -1":                              func(o *eventspb.LeaderOverride) { o.Shard = -1 },
+		`leader "a b"`:                          func(o *eventspb.LeaderOverride) { o.Leader = "a b" },
+		`leader ""`:                             func(o *eventspb.LeaderOverride) { o.Leader = "" },
+		"begins at 0":                           func(o *eventspb.LeaderOverride) { o.AtMs = 0 },
+		"holds for 86400001":                    func(o *eventspb.LeaderOverride) { o.UntilMs = o.AtMs + MaxFor.Milliseconds() + 1 },
+		"holds for 999 ms":                      func(o *eventspb.LeaderOverride) { o.UntilMs = o.AtMs + 999 },
+		"ends at 5,":                            func(o *eventspb.LeaderOverride) { o.UntilMs = 5 },
+		"ends at -92233":                        func(o *eventspb.LeaderOverride) { o.UntilMs = math.MinInt64 },
+		"who has 501 bytes":                     func(o *eventspb.LeaderOverride) { o.Who = strings.Repeat("x", MaxText+1) },
+		"why 501: use at":                       func(o *eventspb.LeaderOverride) { o.Why = strings.Repeat("x", MaxText+1) },
+		`the key "leader/7" and not "leader/8"`: func(o *eventspb.LeaderOverride) { o.Shard = 8 },
 	} {
 		o := example()
 		change(o)
@@ -65,7 +65,7 @@ func TestCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Decode([]byte("leader/7"), value); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Leaders().Decode([]byte("leader/7"), value); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
@@ -82,17 +82,17 @@ func campaignExample() *eventspb.CampaignOverride {
 // is wrong.
 func TestCampaign(t *testing.T) {
 	o := campaignExample()
-	key, value, err := CampaignRecord(o)
+	key, value, err := Campaigns().Record(o)
 	if err != nil || string(key) != "campaign/acme\x00spring" {
 		t.Fatalf("key %q, error %v", key, err)
 	}
-	if got, err := DecodeCampaign(key, value); err != nil || !proto.Equal(got, o) {
+	if got, err := Campaigns().Decode(key, value); err != nil || !proto.Equal(got, o) {
 		t.Errorf("decoded %v, error %v", got, err)
 	}
-	if got, err := DecodeCampaign([]byte("leader/7"), value); got != nil || err != nil {
+	if got, err := Campaigns().Decode([]byte("leader/7"), value); got != nil || err != nil {
 		t.Errorf("another kind gives %v and %v", got, err)
 	}
-	if w := WithdrawCampaign(o, time.UnixMilli(o.AtMs)); InForce(w, time.UnixMilli(o.AtMs)) || CheckCampaign(w) != nil {
+	if w := Campaigns().Withdraw(o, time.UnixMilli(o.AtMs)); InForce(w, time.UnixMilli(o.AtMs)) || Campaigns().Check(w) != nil {
 		t.Errorf("%v does not withdraw %v", w, o)
 	}
 	for want, change := range map[string]func(o *eventspb.CampaignOverride){
@@ -111,29 +111,52 @@ func TestCampaign(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := DecodeCampaign(key, value); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Campaigns().Decode(key, value); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	if _, err := DecodeCampaign(key, nil); err == nil {
+	if _, err := Campaigns().Decode(key, nil); err == nil {
 		t.Error("a tombstone is an override")
+	}
+}
+
+// TestWriter: the same of an override of the writer.
+func TestWriter(t *testing.T) {
+	o := &eventspb.WriterOverride{Writer: "us", Who: "ana", AtMs: 1000, UntilMs: 60_000}
+	key, value, err := Writers().Record(o)
+	if err != nil || string(key) != "writer" {
+		t.Fatalf("key %q, error %v", key, err)
+	}
+	if got, err := Writers().Decode(key, value); err != nil || !proto.Equal(got, o) {
+		t.Errorf("decoded %v, error %v", got, err)
+	}
+	if w := Writers().Withdraw(o, time.UnixMilli(5000)); InForce(w, time.UnixMilli(5000)) || Writers().Check(w) != nil || w.GetWriter() != "us" {
+		t.Errorf("%v does not withdraw %v", w, o)
+	}
+	for key, want := range map[string]string{"writer": "writer:", "writer/us": "writer:"} {
+		if _, err := Writers().Decode([]byte(key), []byte{0x0a, 1, '/'}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("key %s: %v", key, err)
+		}
+	}
+	if _, err := Writers().Decode([]byte("writer/us"), value); err == nil || !strings.Contains(err.Error(), `and not "writer"`) {
+		t.Errorf("another key: %v", err)
 	}
 }
 
 // FuzzCampaign: what is decoded is a valid override, whose record gives it again.
 func FuzzCampaign(f *testing.F) {
-	key, value, err := CampaignRecord(campaignExample())
+	key, value, err := Campaigns().Record(campaignExample())
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(key, value)
 	f.Add([]byte("campaign/"), []byte{})
 	f.Fuzz(func(t *testing.T, key, value []byte) {
-		o, err := DecodeCampaign(key, value)
+		o, err := Campaigns().Decode(key, value)
 		if o == nil || err != nil {
 			return
 		}
-		again, _, err := CampaignRecord(o)
+		again, _, err := Campaigns().Record(o)
 		if err != nil || string(again) != string(key) {
 			t.Fatalf("key %q, error %v, want %q", again, err, key)
 		}
@@ -142,7 +165,7 @@ func FuzzCampaign(f *testing.F) {
 
 // FuzzDecode: what is decoded is a valid override, whose record gives it again.
 func FuzzDecode(f *testing.F) {
-	key, value, err := Record(example())
+	key, value, err := Leaders().Record(example())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -150,15 +173,15 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("leader/"), []byte{})
 	f.Add([]byte("leader/07"), value)
 	f.Fuzz(func(t *testing.T, key, value []byte) {
-		o, err := Decode(key, value)
+		o, err := Leaders().Decode(key, value)
 		if o == nil || err != nil {
 			return
 		}
-		again, bytes, err := Record(o)
+		again, bytes, err := Leaders().Record(o)
 		if err != nil || string(again) != string(key) {
 			t.Fatalf("key %q, error %v, want %q", again, err, key)
 		}
-		if got, err := Decode(again, bytes); err != nil || !proto.Equal(got, o) {
+		if got, err := Leaders().Decode(again, bytes); err != nil || !proto.Equal(got, o) {
 			t.Fatalf("%v, %v, want %v", got, err, o)
 		}
 	})

@@ -94,6 +94,9 @@ const (
 	// PacingServiceOverrideCampaignProcedure is the fully-qualified name of the PacingService's
 	// OverrideCampaign RPC.
 	PacingServiceOverrideCampaignProcedure = "/weir.v1.PacingService/OverrideCampaign"
+	// PacingServiceOverrideWriterProcedure is the fully-qualified name of the PacingService's
+	// OverrideWriter RPC.
+	PacingServiceOverrideWriterProcedure = "/weir.v1.PacingService/OverrideWriter"
 	// PacingServiceListOverridesProcedure is the fully-qualified name of the PacingService's
 	// ListOverrides RPC.
 	PacingServiceListOverridesProcedure = "/weir.v1.PacingService/ListOverrides"
@@ -740,6 +743,13 @@ type PacingServiceClient interface {
 	// no override to withdraw. Unavailable: it may be written, or the process has not read the
 	// overrides yet.
 	OverrideCampaign(context.Context, *connect.Request[weirpb.OverrideCampaignRequest]) (*connect.Response[weirpb.OverrideCampaignResponse], error)
+	// OverrideWriter lets the ad servers of this datacentre have the parameters that a datacentre
+	// writes, for a time, or withdraws the override. It returns when the override is written; it
+	// counts when the spend caches have read it, and the packs of that datacentre. It has no effect
+	// on a shard that no process paces there. FailedPrecondition: the spend caches do not follow such
+	// a datacentre; or there is no override to withdraw. Unavailable: it may be written, or the
+	// process has not read the overrides yet.
+	OverrideWriter(context.Context, *connect.Request[weirpb.OverrideWriterRequest]) (*connect.Response[weirpb.OverrideWriterResponse], error)
 	// ListOverrides returns the overrides in force. Unavailable: the process has not read them yet.
 	ListOverrides(context.Context, *connect.Request[weirpb.ListOverridesRequest]) (*connect.Response[weirpb.ListOverridesResponse], error)
 }
@@ -788,6 +798,12 @@ func NewPacingServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(pacingServiceMethods.ByName("OverrideCampaign")),
 			connect.WithClientOptions(opts...),
 		),
+		overrideWriter: connect.NewClient[weirpb.OverrideWriterRequest, weirpb.OverrideWriterResponse](
+			httpClient,
+			baseURL+PacingServiceOverrideWriterProcedure,
+			connect.WithSchema(pacingServiceMethods.ByName("OverrideWriter")),
+			connect.WithClientOptions(opts...),
+		),
 		listOverrides: connect.NewClient[weirpb.ListOverridesRequest, weirpb.ListOverridesResponse](
 			httpClient,
 			baseURL+PacingServiceListOverridesProcedure,
@@ -805,6 +821,7 @@ type pacingServiceClient struct {
 	getPacingStatus  *connect.Client[weirpb.GetPacingStatusRequest, weirpb.GetPacingStatusResponse]
 	overrideLeader   *connect.Client[weirpb.OverrideLeaderRequest, weirpb.OverrideLeaderResponse]
 	overrideCampaign *connect.Client[weirpb.OverrideCampaignRequest, weirpb.OverrideCampaignResponse]
+	overrideWriter   *connect.Client[weirpb.OverrideWriterRequest, weirpb.OverrideWriterResponse]
 	listOverrides    *connect.Client[weirpb.ListOverridesRequest, weirpb.ListOverridesResponse]
 }
 
@@ -831,6 +848,11 @@ func (c *pacingServiceClient) OverrideLeader(ctx context.Context, req *connect.R
 // OverrideCampaign calls weir.v1.PacingService.OverrideCampaign.
 func (c *pacingServiceClient) OverrideCampaign(ctx context.Context, req *connect.Request[weirpb.OverrideCampaignRequest]) (*connect.Response[weirpb.OverrideCampaignResponse], error) {
 	return c.overrideCampaign.CallUnary(ctx, req)
+}
+
+// OverrideWriter calls weir.v1.PacingService.OverrideWriter.
+func (c *pacingServiceClient) OverrideWriter(ctx context.Context, req *connect.Request[weirpb.OverrideWriterRequest]) (*connect.Response[weirpb.OverrideWriterResponse], error) {
+	return c.overrideWriter.CallUnary(ctx, req)
 }
 
 // ListOverrides calls weir.v1.PacingService.ListOverrides.
@@ -864,6 +886,13 @@ type PacingServiceHandler interface {
 	// no override to withdraw. Unavailable: it may be written, or the process has not read the
 	// overrides yet.
 	OverrideCampaign(context.Context, *connect.Request[weirpb.OverrideCampaignRequest]) (*connect.Response[weirpb.OverrideCampaignResponse], error)
+	// OverrideWriter lets the ad servers of this datacentre have the parameters that a datacentre
+	// writes, for a time, or withdraws the override. It returns when the override is written; it
+	// counts when the spend caches have read it, and the packs of that datacentre. It has no effect
+	// on a shard that no process paces there. FailedPrecondition: the spend caches do not follow such
+	// a datacentre; or there is no override to withdraw. Unavailable: it may be written, or the
+	// process has not read the overrides yet.
+	OverrideWriter(context.Context, *connect.Request[weirpb.OverrideWriterRequest]) (*connect.Response[weirpb.OverrideWriterResponse], error)
 	// ListOverrides returns the overrides in force. Unavailable: the process has not read them yet.
 	ListOverrides(context.Context, *connect.Request[weirpb.ListOverridesRequest]) (*connect.Response[weirpb.ListOverridesResponse], error)
 }
@@ -908,6 +937,12 @@ func NewPacingServiceHandler(svc PacingServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(pacingServiceMethods.ByName("OverrideCampaign")),
 		connect.WithHandlerOptions(opts...),
 	)
+	pacingServiceOverrideWriterHandler := connect.NewUnaryHandler(
+		PacingServiceOverrideWriterProcedure,
+		svc.OverrideWriter,
+		connect.WithSchema(pacingServiceMethods.ByName("OverrideWriter")),
+		connect.WithHandlerOptions(opts...),
+	)
 	pacingServiceListOverridesHandler := connect.NewUnaryHandler(
 		PacingServiceListOverridesProcedure,
 		svc.ListOverrides,
@@ -927,6 +962,8 @@ func NewPacingServiceHandler(svc PacingServiceHandler, opts ...connect.HandlerOp
 			pacingServiceOverrideLeaderHandler.ServeHTTP(w, r)
 		case PacingServiceOverrideCampaignProcedure:
 			pacingServiceOverrideCampaignHandler.ServeHTTP(w, r)
+		case PacingServiceOverrideWriterProcedure:
+			pacingServiceOverrideWriterHandler.ServeHTTP(w, r)
 		case PacingServiceListOverridesProcedure:
 			pacingServiceListOverridesHandler.ServeHTTP(w, r)
 		default:
@@ -956,6 +993,10 @@ func (UnimplementedPacingServiceHandler) OverrideLeader(context.Context, *connec
 
 func (UnimplementedPacingServiceHandler) OverrideCampaign(context.Context, *connect.Request[weirpb.OverrideCampaignRequest]) (*connect.Response[weirpb.OverrideCampaignResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.PacingService.OverrideCampaign is not implemented"))
+}
+
+func (UnimplementedPacingServiceHandler) OverrideWriter(context.Context, *connect.Request[weirpb.OverrideWriterRequest]) (*connect.Response[weirpb.OverrideWriterResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.PacingService.OverrideWriter is not implemented"))
 }
 
 func (UnimplementedPacingServiceHandler) ListOverrides(context.Context, *connect.Request[weirpb.ListOverridesRequest]) (*connect.Response[weirpb.ListOverridesResponse], error) {

@@ -30,6 +30,7 @@ type overrides struct {
 	topic    string
 	app      string // whose processes can lead
 	shards   int32
+	writers  []string // datacentres whose parameters can be served
 	log      zerolog.Logger
 	pins     processors.Pins
 	producer *requestProducer
@@ -39,6 +40,7 @@ type overrides struct {
 	read      bool                                    // the topic was read to its end once
 	leaders   map[int32]*eventspb.LeaderOverride      // the last one by shard
 	campaigns map[string][]*eventspb.CampaignOverride // the last ones by account, ordered by campaign
+	writer    *eventspb.WriterOverride                // the last one; nil: there was none
 	awaited   map[proto.Message]chan<- struct{}       // that were written: closed when they are in force
 }
 
@@ -93,11 +95,14 @@ func (o *overrides) follow(ctx context.Context) error {
 
 // decodeOverride returns the override of a record, nil for another kind.
 func decodeOverride(r *stream.Record) (proto.Message, error) {
-	if l, err := override.Decode(r.Key, r.Value); l != nil || err != nil {
+	if l, err := override.Leaders().Decode(r.Key, r.Value); l != nil || err != nil {
 		return l, err
 	}
-	if c, err := override.DecodeCampaign(r.Key, r.Value); c != nil || err != nil {
+	if c, err := override.Campaigns().Decode(r.Key, r.Value); c != nil || err != nil {
 		return c, err
+	}
+	if w, err := override.Writers().Decode(r.Key, r.Value); w != nil || err != nil {
+		return w, err
 	}
 	return nil, nil //nolint:nilnil // another kind
 }
@@ -111,6 +116,8 @@ func (o *overrides) take(m proto.Message) {
 		o.takeLeader(m)
 	case *eventspb.CampaignOverride:
 		o.takeCampaign(m)
+	case *eventspb.WriterOverride:
+		o.takeWriter(m)
 	}
 	for written, done := range o.awaited {
 		if proto.Equal(written, m) {
@@ -134,6 +141,15 @@ func (o *overrides) takeLeader(l *eventspb.LeaderOverride) {
 	o.pins.Set(processors.Pin{Partition: l.GetShard(), Instance: l.GetLeader(), At: time.UnixMilli(l.GetAtMs()), Until: until})
 	o.log.Info().Int32("shard", l.GetShard()).Str("leader", l.GetLeader()).Time("until", until).Str("who", l.GetWho()).
 		Str("why", l.GetWhy()).Msg("leader_override")
+}
+
+func (o *overrides) takeWriter(w *eventspb.WriterOverride) {
+	if proto.Equal(w, o.writer) {
+		return
+	}
+	o.writer = w
+	o.log.Info().Str("writer", w.GetWriter()).Time("until", atMost(w.GetUntilMs())).Str("who", w.GetWho()).Str("why", w.GetWhy()).
+		Msg("writer_override")
 }
 
 // lastOf returns where the last override of a campaign is among those of its account.
@@ -224,6 +240,34 @@ func (o *overrides) Campaigns() (list []*eventspb.CampaignOverride, err error) {
 	return list, nil
 }
 
+// Writer implements api.OverrideSource.
+func (o *overrides) Writer() (*eventspb.WriterOverride, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case !o.read:
+		return nil, fmt.Errorf("%w from %s", errOverridesUnread, o.topic)
+	case o.writer == nil || !override.InForce(o.writer, time.Now()):
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return o.writer, nil
+}
+
+// Writers implements api.OverrideSource.
+func (o *overrides) Writers() []string { return o.writers }
+
+// SetWriter implements api.OverrideSource.
+func (o *overrides) SetWriter(ctx context.Context, w *eventspb.WriterOverride) error {
+	key, value, err := override.Writers().Record(w)
+	if err != nil {
+		return err
+	}
+	return o.write(ctx, w, func(p *kafka.Producer) error { return p.Produce(ctx, writerPartition, key, value) })
+}
+
+// writerPartition is the partition of the override of the writer.
+const writerPartition = 0
+
 // Processes implements api.OverrideSource.
 func (o *overrides) Processes(ctx context.Context) (names []string, err error) {
 	members, err := processors.Members(ctx, o.kafka, o.app)
@@ -236,7 +280,7 @@ func (o *overrides) Processes(ctx context.Context) (names []string, err error) {
 
 // SetLeader implements api.OverrideSource.
 func (o *overrides) SetLeader(ctx context.Context, l *eventspb.LeaderOverride) error {
-	key, value, err := override.Record(l)
+	key, value, err := override.Leaders().Record(l)
 	if err != nil {
 		return err
 	}
@@ -252,7 +296,7 @@ func (o *overrides) SetCampaign(ctx context.Context, c *eventspb.CampaignOverrid
 		c.AtMs, c.UntilMs = c.GetAtMs()+later, c.GetUntilMs()+later
 	}
 	o.mu.Unlock()
-	key, value, err := override.CampaignRecord(c)
+	key, value, err := override.Campaigns().Record(c)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func TestOverrides(t *testing.T) {
 	if l := awaitRead(start()); len(l) != 1 || l[0].GetLeader() != "c" {
 		t.Errorf("overrides %v", l)
 	}
-	if err := a.SetLeader(t.Context(), override.Withdraw(awaitRead(a)[0], time.Now())); err != nil || len(awaitRead(a)) != 0 {
+	if err := a.SetLeader(t.Context(), override.Leaders().Withdraw(awaitRead(a)[0], time.Now())); err != nil || len(awaitRead(a)) != 0 {
 		t.Errorf("overrides %v, error %v", awaitRead(a), err)
 	}
 	if err := a.SetLeader(t.Context(), given("d", now, time.Hour)); err != nil {
@@ -121,7 +121,7 @@ func TestOverrides(t *testing.T) {
 	if list, err := later.Campaigns(); err != nil || len(list) != 1 || list[0].GetProbability() != 0.5 {
 		t.Errorf("overrides %v, error %v", list, err)
 	}
-	if err := a.SetCampaign(t.Context(), override.WithdrawCampaign(campaign(0.5, time.Hour), time.Now())); err != nil {
+	if err := a.SetCampaign(t.Context(), override.Campaigns().Withdraw(campaign(0.5, time.Hour), time.Now())); err != nil {
 		t.Fatal(err)
 	}
 	inForce, err := a.Campaigns()
@@ -136,6 +136,7 @@ func TestOverrides(t *testing.T) {
 	if list, err := a.Campaigns(); err != nil || len(list) != 1 || list[0].GetUntilMs()-list[0].GetAtMs() != time.Hour.Milliseconds() {
 		t.Errorf("overrides %v, error %v", list, err)
 	}
+	testWriterOverride(t, a, newWriterOverride(b.Kafka(), layout, zerolog.Nop()))
 	if err := a.SetCampaign(t.Context(), campaign(0.5, time.Hour+24*time.Hour)); err == nil {
 		t.Error("an override of 25 hours is written")
 	}
@@ -156,4 +157,47 @@ func TestOverrides(t *testing.T) {
 	if l, err := missing.Leaders(); !errors.Is(err, errOverridesUnread) {
 		t.Errorf("overrides %v, error %v", l, err)
 	}
+}
+
+// testWriterOverride: the override of the writer is in force in the process that writes it, and in
+// the spend caches, until it is withdrawn.
+func testWriterOverride(t *testing.T, a *overrides, cache *writerOverride) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		cache.run(ctx)
+	}()
+	defer func() {
+		stop()
+		<-ended
+	}()
+	await := func(want string) {
+		t.Helper()
+		for cache.writer(time.Now()) != want {
+			if !pause.Poll(t.Context()) {
+				t.Fatalf("the spend cache serves %q, want %q", cache.writer(time.Now()), want)
+			}
+		}
+	}
+	now := time.Now()
+	given := &eventspb.WriterOverride{Writer: "us", AtMs: now.UnixMilli(), UntilMs: now.Add(time.Hour).UnixMilli()}
+	if err := a.SetWriter(t.Context(), given); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := a.Writer(); err != nil || w.GetWriter() != "us" {
+		t.Errorf("%v, %v", w, err)
+	}
+	await("us")
+	if got := cache.writer(now.Add(time.Hour)); got != "" {
+		t.Errorf("after its end the override is %q", got)
+	}
+	if err := a.SetWriter(t.Context(), override.Writers().Withdraw(given, time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := a.Writer(); err != nil || w != nil {
+		t.Errorf("%v, %v after the withdrawal", w, err)
+	}
+	await("")
 }

@@ -194,6 +194,7 @@ func newPacingPart(s *Setup) (Part, error) {
 	}
 	cfg.OtherPacks = readOtherPacks(others)
 	operators := newOverrides(s.Kafka, cfg.Layout, s.Log)
+	operators.writers = servedWriters(s.Config)
 	cfg.Overrides = operators.ofAccount
 	proc, err := cfg.Processor()
 	if err != nil {

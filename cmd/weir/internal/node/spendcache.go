@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
@@ -62,6 +63,7 @@ func cacheACLs(c *config.Config) (lines []string, err error) {
 // cacheRoleACLs lists the rights of the role: also to follow how other datacentres pace campaigns.
 func cacheRoleACLs(c *config.Config) (lines []string, err error) {
 	lines, err = cacheACLs(c)
+	lines = append(lines, "--topic "+SpendCounter(c).Layout.Name(events.PacingOverridesTopic)+" --operation Read --operation Describe")
 	for _, d := range c.PushTargets() {
 		lines = append(lines, "at the Kafka of "+d.Name+":", readACL(SpendCounter(c).Layout.Name(events.PacingTopic(d.Name))))
 	}
@@ -105,7 +107,8 @@ func cacheMemory(_ *config.Config, share int64) Allocation {
 
 // cachePart is the spend cache of a process.
 type cachePart struct {
-	cache *spendcache.Cache
+	cache     *spendcache.Cache
+	operators *writerOverride
 }
 
 // sharedCache is the spend cache of the role spendcache, for the roles after it.
@@ -129,6 +132,8 @@ func newCachePart(s *Setup) (Part, error) {
 	if cfg.Others, err = s.otherPacing(); err != nil {
 		return nil, err
 	}
+	operators := newWriterOverride(s.Kafka, cfg.Layout, s.Log)
+	cfg.Writer = operators.writer
 	cache, err := s.newSpendCache(cfg, s.Memory)
 	if err != nil {
 		return nil, err
@@ -137,11 +142,19 @@ func newCachePart(s *Setup) (Part, error) {
 	s.API.SpendCache = cacheSource{cache}
 	layout := SpendCounter(s.Config).Layout
 	s.Cluster.DC, s.Cluster.Layout, s.Cluster.DCs = s.Config.DC, &layout, s.Config.Ring()
-	return cachePart{cache}, nil
+	return cachePart{cache, operators}, nil
 }
 
 // Run implements Part.
-func (p cachePart) Run(ctx context.Context) error { return p.cache.Run(ctx) }
+func (p cachePart) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var following sync.WaitGroup
+	following.Go(func() { p.operators.run(ctx) })
+	err := p.cache.Run(ctx)
+	cancel()
+	following.Wait()
+	return err
+}
 
 // Ready implements Part.
 func (p cachePart) Ready(context.Context) Readiness {

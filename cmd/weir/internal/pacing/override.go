@@ -13,22 +13,21 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
-	"github.com/weirhq/weir/internal/pause"
-	"github.com/weirhq/weir/pacing/override"
 )
 
 func newOverrideCmd(a *cli.App) *cobra.Command {
-	c := &cobra.Command{Use: "override", Short: "Stop a campaign, or let a process lead a shard, for a time"}
-	c.AddCommand(newOverrideCampaignCmd(a), newOverrideShardCmd(a), newOverrideListCmd(a))
+	c := &cobra.Command{
+		Use: "override", Short: "Stop a campaign, let a process lead a shard, or use the parameters of another datacentre, for a time",
+	}
+	c.AddCommand(newOverrideCampaignCmd(a), newOverrideShardCmd(a), newOverrideWriterCmd(a), newOverrideListCmd(a))
 	return c
 }
 
 // overriding is a run of `weir pacing override shard`.
 type overriding struct {
-	a        *cli.App
-	req      weirpb.OverrideLeaderRequest
-	lasts    time.Duration
-	withdraw bool
+	overrideFlags
+	a   *cli.App
+	req weirpb.OverrideLeaderRequest
 }
 
 // obeyWait is how long the command waits until the process leads the shard.
@@ -62,9 +61,7 @@ func newOverrideShardCmd(a *cli.App) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&r.req.Leader, "leader", "", "name of the process (instance in its configuration)")
-	f.DurationVar(&r.lasts, "for", 0, "time for which the override holds: 1s to 24h")
-	f.BoolVar(&r.withdraw, "withdraw", false, "end the override of the shard")
-	f.StringVar(&r.req.Why, "why", "", "reason, for those who read the override")
+	r.add(f, "the shard")
 	return c
 }
 
@@ -77,10 +74,12 @@ func (r *overriding) check(hasFor bool) error {
 	case r.req.Leader == "" || !hasFor:
 		return cli.UsageError("an override needs a leader and a time",
 			"add --leader PROCESS --for 10m, or --withdraw to end the override of the shard")
-	case r.lasts < override.MinFor || r.lasts > override.MaxFor:
-		return cli.UsageError(fmt.Sprintf("--for %s is out of range", r.lasts), "use 1s to 24h, such as 10m")
+	default:
+		if err := r.checkTime(); err != nil {
+			return err
+		}
 	}
-	r.req.DurationMs, r.req.Who = r.lasts.Milliseconds(), cli.UserName()
+	r.req.DurationMs, r.req.Who, r.req.Why = r.lasts.Milliseconds(), cli.UserName(), r.why
 	return nil
 }
 
@@ -94,7 +93,8 @@ func (r *overriding) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := cli.PrintRows(r.a, render.OverrideRows([]*weirpb.LeaderOverride{res.GetOverride()}, nil)); err != nil || r.withdraw {
+	list := &weirpb.ListOverridesResponse{Leaders: []*weirpb.LeaderOverride{res.GetOverride()}}
+	if err := cli.PrintRows(r.a, render.OverrideRows(list)); err != nil || r.withdraw {
 		return err
 	}
 	return r.await(ctx, client)
@@ -102,23 +102,19 @@ func (r *overriding) run(ctx context.Context) error {
 
 // await waits until the process leads the shard.
 func (r *overriding) await(ctx context.Context, client *api.Client) error {
-	wait, cancel := context.WithTimeout(ctx, obeyWait)
-	defer cancel()
 	owner := ""
-	for {
+	obeyed := await(ctx, obeyWait, func(ctx context.Context) bool {
 		// While the shard moves, it cannot be read.
-		res, err := client.GetPacingStatus(wait, &weirpb.GetPacingStatusRequest{Partition: &r.req.Shard})
+		res, err := client.GetPacingStatus(ctx, &weirpb.GetPacingStatusRequest{Partition: &r.req.Shard})
 		if err == nil && len(res.GetShards()) == 1 {
-			if owner = res.GetShards()[0].GetAsOf().GetServedBy().GetInstance(); owner == r.req.GetLeader() {
-				r.a.Notef("%s leads shard %d", owner, r.req.GetShard())
-				return nil
-			}
+			owner = res.GetShards()[0].GetAsOf().GetServedBy().GetInstance()
 		}
-		if !pause.For(wait, 200*time.Millisecond) {
-			break
-		}
-	}
-	if ctx.Err() == nil {
+		return owner == r.req.GetLeader()
+	})
+	switch {
+	case obeyed:
+		r.a.Notef("%s leads shard %d", owner, r.req.GetShard())
+	case ctx.Err() == nil:
 		r.a.Notef("the override is written, and after %s the leader of shard %d is %q: %s may catch up with it, or have gone away; "+
 			"`weir pacing status` shows the leaders", obeyWait, r.req.GetShard(), owner, r.req.GetLeader())
 	}
@@ -141,7 +137,7 @@ func newOverrideListCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.PrintRows(a, render.OverrideRows(res.GetLeaders(), res.GetCampaigns()))
+			return cli.PrintRows(a, render.OverrideRows(res))
 		},
 	}
 }

@@ -13,18 +13,16 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
-	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/pacing/control"
-	"github.com/weirhq/weir/pacing/override"
 )
 
 // campaignOverride is a run of `weir pacing override campaign`.
 type campaignOverride struct {
-	a              *cli.App
-	req            weirpb.OverrideCampaignRequest
-	probability    float64
-	lasts          time.Duration
-	stop, withdraw bool
+	overrideFlags
+	a           *cli.App
+	req         weirpb.OverrideCampaignRequest
+	probability float64
+	stop        bool
 }
 
 // followWait is how long the command waits until the campaign has the override: two ticks.
@@ -58,9 +56,7 @@ func newOverrideCampaignCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&r.req.Account, "account", "", "account of the campaign (default: the only one that has it)")
 	f.BoolVar(&r.stop, "stop", false, "the campaign takes part in no auction")
 	f.Float64Var(&r.probability, "probability", 0, "probability that the campaign takes part in an auction, 0.0001 to 1")
-	f.DurationVar(&r.lasts, "for", 0, "time for which the override holds: 1s to 24h")
-	f.BoolVar(&r.withdraw, "withdraw", false, "end the override of the campaign")
-	f.StringVar(&r.req.Why, "why", "", "reason, for those who read the override")
+	r.add(f, "the campaign")
 	return c
 }
 
@@ -75,11 +71,12 @@ func (r *campaignOverride) check(hasFor, hasProbability bool) error {
 			"add --stop --for 10m, or --withdraw to end the override of the campaign")
 	case hasProbability && !(p >= control.MinProbability && p <= 1):
 		return cli.UsageError(fmt.Sprintf("--probability %g is out of range", p), "use a number from 0.0001 to 1, or --stop")
-	case r.lasts < override.MinFor || r.lasts > override.MaxFor:
-		return cli.UsageError(fmt.Sprintf("--for %s is out of range", r.lasts), "use 1s to 24h, such as 10m")
 	}
-	r.req.Who = cli.UserName()
+	r.req.Who, r.req.Why = cli.UserName(), r.why
 	if !r.withdraw {
+		if err := r.checkTime(); err != nil {
+			return err
+		}
 		r.req.DurationMs, r.req.Probability = r.lasts.Milliseconds(), &r.probability
 	}
 	return nil
@@ -101,7 +98,8 @@ func (r *campaignOverride) run(ctx context.Context) error {
 		return err
 	}
 	o := res.GetOverride()
-	if err := cli.PrintRows(r.a, render.OverrideRows(nil, []*weirpb.CampaignOverride{o})); err != nil || r.withdraw {
+	list := &weirpb.ListOverridesResponse{Campaigns: []*weirpb.CampaignOverride{o}}
+	if err := cli.PrintRows(r.a, render.OverrideRows(list)); err != nil || r.withdraw {
 		return err
 	}
 	return r.await(ctx, client, o)
@@ -145,19 +143,15 @@ func (r *campaignOverride) find(ctx context.Context, client *api.Client) (string
 
 // await waits until the campaign has the override.
 func (r *campaignOverride) await(ctx context.Context, client *api.Client, o *weirpb.CampaignOverride) error {
-	wait, cancel := context.WithTimeout(ctx, followWait)
-	defer cancel()
-	for {
-		res, err := client.GetPacing(wait, &weirpb.GetPacingRequest{Account: o.GetAccount(), Campaign: o.GetCampaign()})
-		if list := res.GetPacing().GetCampaigns(); err == nil && len(list) == 1 && list[0].GetOverride().GetAtMs() == o.GetAtMs() {
-			r.a.Notef("%s of %s has the override", o.GetCampaign(), o.GetAccount())
-			return nil
-		}
-		if !pause.For(wait, 500*time.Millisecond) {
-			break
-		}
-	}
-	if ctx.Err() == nil {
+	obeyed := await(ctx, followWait, func(ctx context.Context) bool {
+		res, err := client.GetPacing(ctx, &weirpb.GetPacingRequest{Account: o.GetAccount(), Campaign: o.GetCampaign()})
+		list := res.GetPacing().GetCampaigns()
+		return err == nil && len(list) == 1 && list[0].GetOverride().GetAtMs() == o.GetAtMs()
+	})
+	switch {
+	case obeyed:
+		r.a.Notef("%s of %s has the override", o.GetCampaign(), o.GetAccount())
+	case ctx.Err() == nil:
 		r.a.Notef("the override is written, and %s of %s did not have it after %s: `weir pacing show` shows when it was paced last",
 			o.GetCampaign(), o.GetAccount(), followWait)
 	}
