@@ -22,6 +22,8 @@ type ShardDatasets struct {
 	Datasets []Dataset
 	// PacingDC is the datacentre whose packs are served; empty: Config.Pacing is not set.
 	PacingDC string
+	// PacingOverride means that an operator has decided that PacingDC is another datacentre.
+	PacingOverride bool
 }
 
 // Datasets returns the datasets of all shards, in order. It returns fewer while the cache has not
@@ -40,8 +42,9 @@ func (c *Cache) shardDatasets(choice *Choice) ShardDatasets {
 	for _, a := range choice.datasets {
 		s.Datasets = append(s.Datasets, Dataset{Assessment: a, Chosen: choice.Mode == selection.Normal && a.DC == choice.DC})
 	}
-	if by := c.others.serving[choice.Shard].by.Load(); by != nil {
-		s.PacingDC = by.dc
+	serving := &c.others.serving[choice.Shard]
+	if by := serving.by.Load(); by != nil {
+		s.PacingDC, s.PacingOverride = by.dc, serving.overridden.Load()
 	} else if c.cfg.Pacing {
 		s.PacingDC = c.cfg.DC
 	}

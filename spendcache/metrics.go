@@ -41,8 +41,8 @@ func (c *Cache) Collector() prometheus.Collector {
 		leaders: desc("pacing_leaders", "Processes that pace the accounts of a partition, by the rows that they write: 1; 0 if there was "+
 			"no row for more than 10 s; 2 if a former leader has written beside its successor in the last 30 s. Absent: it is not known.",
 			"dc", "partition"),
-		servedBy: desc("pacing_served_by", "Shards whose accounts have the parameters of another datacentre, because no process paces them here, "+
-			"by that datacentre.", "dc"),
+		servedBy: desc("pacing_served_by", "Shards whose accounts have the parameters of another datacentre, because no process paces them here "+
+			"or an override decides it, by that datacentre.", "dc"),
 	}
 }
 

@@ -42,14 +42,14 @@ type other struct {
 	leaders   []leader      // by shard
 	stop      func()        // nil: it is not followed now
 	ended     chan struct{} // closed when the last following has ended; nil: there was none
-	began     time.Time
-	reported  time.Time // that it cannot be read
+	reported  time.Time     // that it cannot be read
 }
 
 // serving is whose packs of a shard are served.
 type serving struct {
-	by    atomic.Pointer[other] // nil: those of this datacentre
-	since time.Time             // from when on the shard has had a leader; zero: it has none
+	by         atomic.Pointer[other] // nil: those of this datacentre
+	overridden atomic.Bool           // an operator has decided that it is by
+	since      time.Time             // from when on the shard has had a leader; zero: it has none
 }
 
 // substitutes decides whose packs are served. Its methods are called by one goroutine, unless they
@@ -130,8 +130,9 @@ func (s *substitutes) evaluate(ctx context.Context, now time.Time, own ownShards
 func (s *substitutes) choose(now time.Time, own ownShards, writer string) {
 	to, back := map[*other][]int32{}, []int32{}
 	for n := range s.serving {
-		v := &s.serving[n]
-		switch by := s.wanted(n, now, own, writer); {
+		v, by := &s.serving[n], s.wanted(n, now, own, writer)
+		v.overridden.Store(by != nil && by.dc == writer)
+		switch {
 		case by == v.by.Load():
 		case by == nil:
 			v.by.Store(nil)
@@ -178,7 +179,7 @@ func (s *substitutes) wanted(n int, now time.Time, own ownShards, writer string)
 	if o := first(func(o *other) bool { return o.leads(n, now) }); o != nil {
 		return o
 	}
-	return by // the newest parameters that there are
+	return by // the last parameters that were read
 }
 
 // served returns the number of shards that each other datacentre serves. Any goroutine may call it.
@@ -202,7 +203,7 @@ func (s *substitutes) follow(ctx context.Context, o *other, now time.Time) {
 	}
 	before, ended := o.ended, make(chan struct{})
 	ctx, o.stop = context.WithCancel(ctx)
-	o.ended, o.began, o.reported = ended, now, now
+	o.ended, o.reported = ended, now
 	for n := range o.leaders { // what was read is old
 		l := &o.leaders[n]
 		l.row, l.seen, l.twice, l.gone = nil, time.Time{}, time.Time{}, false

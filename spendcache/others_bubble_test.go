@@ -286,10 +286,12 @@ func TestWriter(t *testing.T) {
 	inThree(t, func(x *others) {
 		x.pass(70, 0, 1)
 		x.expect(0, "eu")
+		x.expectOverride(false)
 		writer.Store("ap")
 		x.pass(5, 0, 1)
 		x.expect(0, "ap")
 		x.expect(1, "ap")
+		x.expectOverride(true)
 		if x.follows(0) {
 			x.Errorf("us is followed, and nothing needs it")
 		}
@@ -309,7 +311,16 @@ func TestWriter(t *testing.T) {
 		writer.Store("")
 		x.pass(5, 1)
 		x.expect(0, "us")
+		x.expectOverride(false)
 	}, func(c *Config) { c.Writer = func(time.Time) string { return writer.Load().(string) } })
+}
+
+// expectOverride checks whether operators decide whose packs of shard 0 are served.
+func (x *others) expectOverride(want bool) {
+	x.Helper()
+	if got := x.cache.Datasets()[0].PacingOverride; got != want {
+		x.Errorf("an override decides: %t, want %t", got, want)
+	}
 }
 
 // TestOthersOverrides: a campaign has the overrides of this datacentre, below its shared budget,

@@ -4265,9 +4265,10 @@ type ShardDatasets struct {
 	Datasets []*Dataset             `protobuf:"bytes,2,rep,name=datasets,proto3" json:"datasets,omitempty"` // the own one, then as they follow it in the ring
 	// Datacentre whose parameters the accounts of the shard get: another one while no process paces
 	// them in this one. Empty: the spend cache does not follow how campaigns are paced.
-	PacingDc      string `protobuf:"bytes,3,opt,name=pacing_dc,json=pacingDc,proto3" json:"pacing_dc,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	PacingDc       string `protobuf:"bytes,3,opt,name=pacing_dc,json=pacingDc,proto3" json:"pacing_dc,omitempty"`
+	PacingOverride bool   `protobuf:"varint,4,opt,name=pacing_override,json=pacingOverride,proto3" json:"pacing_override,omitempty"` // an operator has decided that it is pacing_dc, another datacentre
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ShardDatasets) Reset() {
@@ -4319,6 +4320,13 @@ func (x *ShardDatasets) GetPacingDc() string {
 		return x.PacingDc
 	}
 	return ""
+}
+
+func (x *ShardDatasets) GetPacingOverride() bool {
+	if x != nil {
+		return x.PacingOverride
+	}
+	return false
 }
 
 // Dataset is the health of one dataset of a shard, compared with the others.
@@ -7094,11 +7102,12 @@ const file_weir_proto_rawDesc = "" +
 	"\bcampaign\x18\x02 \x01(\tR\bcampaign\"b\n" +
 	"\x14ListDatasetsResponse\x12.\n" +
 	"\x06shards\x18\x01 \x03(\v2\x16.weir.v1.ShardDatasetsR\x06shards\x12\x1a\n" +
-	"\bcampaign\x18\x02 \x01(\tR\bcampaign\"\x8a\x01\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\"\xb3\x01\n" +
 	"\rShardDatasets\x12.\n" +
 	"\x06choice\x18\x01 \x01(\v2\x16.weir.v1.DatasetChoiceR\x06choice\x12,\n" +
 	"\bdatasets\x18\x02 \x03(\v2\x10.weir.v1.DatasetR\bdatasets\x12\x1b\n" +
-	"\tpacing_dc\x18\x03 \x01(\tR\bpacingDc\"\xe8\x02\n" +
+	"\tpacing_dc\x18\x03 \x01(\tR\bpacingDc\x12'\n" +
+	"\x0fpacing_override\x18\x04 \x01(\bR\x0epacingOverride\"\xe8\x02\n" +
 	"\aDataset\x12\x0e\n" +
 	"\x02dc\x18\x01 \x01(\tR\x02dc\x12\x16\n" +
 	"\x06chosen\x18\x02 \x01(\bR\x06chosen\x12\x18\n" +

@@ -94,7 +94,10 @@ func describePacing(dc string, shards []*weirpb.ShardDatasets) (text, why string
 		if used[name] == 0 {
 			order = append(order, name)
 		}
-		if used[name]++; s.GetPacingDc() != dc {
+		switch used[name]++; {
+		case s.GetPacingOverride():
+			why = ", because an override decides it"
+		case s.GetPacingDc() != dc && why == "":
 			why = ", because no process paces their accounts in " + dc
 		}
 	}

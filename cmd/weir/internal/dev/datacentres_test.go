@@ -180,17 +180,16 @@ func TestChoiceReporter(t *testing.T) {
 
 func TestDescribePacing(t *testing.T) {
 	own, other := &weirpb.ShardDatasets{PacingDc: "eu"}, &weirpb.ShardDatasets{PacingDc: "us"}
+	decided := &weirpb.ShardDatasets{PacingDc: "us", PacingOverride: true}
+	const none = ", because no process paces their accounts in eu"
 	for want, shards := range map[string][]*weirpb.ShardDatasets{
-		"the ad servers of eu have no parameters yet":                                                                  nil,
-		"the ad servers of eu have the parameters of eu":                                                               {own, own},
-		"the ad servers of eu have the parameters of us|why":                                                           {other, other},
-		"the ad servers of eu have the parameters of eu for 1 of 2 shards, the parameters of us for 1 of 2 shards|why": {own, other},
+		"the ad servers of eu have no parameters yet":                                                                     nil,
+		"the ad servers of eu have the parameters of eu":                                                                  {own, own},
+		"the ad servers of eu have the parameters of us" + none:                                                           {other, other},
+		"the ad servers of eu have the parameters of eu for 1 of 2 shards, the parameters of us for 1 of 2 shards" + none: {own, other},
+		"the ad servers of eu have the parameters of us, because an override decides it":                                  {decided, other},
 	} {
-		text, why := describePacing("eu", shards)
-		if why != "" {
-			why = "|why"
-		}
-		if text+why != want {
+		if text, why := describePacing("eu", shards); text+why != want {
 			t.Errorf("%s%s, want %s", text, why, want)
 		}
 	}

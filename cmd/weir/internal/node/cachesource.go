@@ -62,7 +62,7 @@ func (s cacheSource) Rows(ctx context.Context, q api.CacheQuery) (*weirpb.ShardD
 }
 
 func shardDatasets(shard spendcache.ShardDatasets, now time.Time) *weirpb.ShardDatasets {
-	out := &weirpb.ShardDatasets{Choice: datasetChoice(shard.Choice, now), PacingDc: shard.PacingDC}
+	out := &weirpb.ShardDatasets{Choice: datasetChoice(shard.Choice, now), PacingDc: shard.PacingDC, PacingOverride: shard.PacingOverride}
 	for _, d := range shard.Datasets {
 		one := &weirpb.Dataset{
 			Dc: d.DC, Chosen: d.Chosen, Healthy: d.Healthy(), Problem: d.Problem(), AgeMs: -1, LagMs: d.Lag.Milliseconds(),

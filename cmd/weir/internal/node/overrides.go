@@ -248,7 +248,7 @@ func (o *overrides) Writer() (*eventspb.WriterOverride, error) {
 	case !o.read:
 		return nil, fmt.Errorf("%w from %s", errOverridesUnread, o.topic)
 	case o.writer == nil || !override.InForce(o.writer, time.Now()):
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // no override is in force
 	}
 	return o.writer, nil
 }

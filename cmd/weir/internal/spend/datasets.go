@@ -88,16 +88,21 @@ func noteModes(a *cli.App, shards []*weirpb.ShardDatasets) {
 
 // notePacing reports shards whose accounts have the parameters of another datacentre.
 func notePacing(a *cli.App, shards []*weirpb.ShardDatasets) {
-	count := map[string]int{}
+	count, why := map[string]int{}, map[string]string{}
 	for _, s := range shards {
-		count[s.GetPacingDc()]++
+		// The first dataset is that of the cache's own datacentre.
+		dc, own := s.GetPacingDc(), s.GetDatasets()
+		if dc == "" || len(own) == 0 || dc == own[0].GetDc() {
+			continue
+		}
+		if count[dc]++; s.GetPacingOverride() {
+			why[dc] = "an override decides it"
+		} else if why[dc] == "" {
+			why[dc] = "no process paces them in " + own[0].GetDc()
+		}
 	}
 	for _, dc := range slices.Sorted(maps.Keys(count)) {
-		// The first dataset is that of the cache's own datacentre.
-		if own := shards[0].GetDatasets(); dc != "" && len(own) > 0 && dc != own[0].GetDc() {
-			a.Notef("the accounts of %d of %d shards have the parameters of %s: no process paces them in %s", count[dc], len(shards), dc,
-				own[0].GetDc())
-		}
+		a.Notef("the accounts of %d of %d shards have the parameters of %s: %s", count[dc], len(shards), dc, why[dc])
 	}
 }
 
