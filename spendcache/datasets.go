@@ -22,7 +22,7 @@ type ShardDatasets struct {
 	Datasets []Dataset
 	// PacingDC is the datacentre whose packs are served; empty: Config.Pacing is not set.
 	PacingDC string
-	// PacingOverride means that an operator has decided that PacingDC is another datacentre.
+	// PacingOverride means that an operator has decided on PacingDC.
 	PacingOverride bool
 }
 
@@ -43,8 +43,9 @@ func (c *Cache) shardDatasets(choice *Choice) ShardDatasets {
 		s.Datasets = append(s.Datasets, Dataset{Assessment: a, Chosen: choice.Mode == selection.Normal && a.DC == choice.DC})
 	}
 	serving := &c.others.serving[choice.Shard]
+	s.PacingOverride = serving.overridden.Load()
 	if by := serving.by.Load(); by != nil {
-		s.PacingDC, s.PacingOverride = by.dc, serving.overridden.Load()
+		s.PacingDC = by.dc
 	} else if c.cfg.Pacing {
 		s.PacingDC = c.cfg.DC
 	}

@@ -52,7 +52,8 @@
 //   - CACHE-6: While no process paces the accounts of a shard, the packs of another datacentre that
 //     does are served, with the overrides of this one, and none that rest on spend that is minutes
 //     older. The own ones are served again when their leader has been back for a minute and has
-//     fresh spend.
+//     fresh spend. An override of the writer decides it until it ends, for shards that a process
+//     paces there.
 //
 // # Pacing
 //

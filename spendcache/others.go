@@ -48,7 +48,7 @@ type other struct {
 // serving is whose packs of a shard are served.
 type serving struct {
 	by         atomic.Pointer[other] // nil: those of this datacentre
-	overridden atomic.Bool           // an operator has decided that it is by
+	overridden atomic.Bool           // an operator has decided whose
 	since      time.Time             // from when on the shard has had a leader; zero: it has none
 }
 
@@ -88,7 +88,7 @@ func (s *substitutes) evaluate(ctx context.Context, now time.Time, own ownShards
 	if len(s.others) == 0 {
 		return
 	}
-	writer := s.cfg.Writer(now)
+	writer := s.writer(now)
 	alone := false // a shard has neither a leader nor another datacentre
 	for n := range s.serving {
 		v, led := &s.serving[n], own.led(n)
@@ -125,13 +125,28 @@ func (s *substitutes) evaluate(ctx context.Context, now time.Time, own ownShards
 	s.choose(now, own, writer)
 }
 
+// writer returns the datacentre that an operator has decided on, empty for none, or for one whose
+// packs cannot be served.
+func (s *substitutes) writer(now time.Time) string {
+	writer := s.cfg.Writer(now)
+	known := func(o *other) bool { return o.dc == writer }
+	if writer == s.cfg.DC || slices.ContainsFunc(s.others, known) {
+		return writer
+	}
+	return ""
+}
+
 // choose chooses whose packs of each shard are served. writer is the decision of an operator;
 // empty: none.
 func (s *substitutes) choose(now time.Time, own ownShards, writer string) {
 	to, back := map[*other][]int32{}, []int32{}
 	for n := range s.serving {
-		v, by := &s.serving[n], s.wanted(n, now, own, writer)
-		v.overridden.Store(by != nil && by.dc == writer)
+		v := &s.serving[n]
+		by, decided := s.decided(n, now, writer)
+		if !decided {
+			by = s.wanted(n, now, own)
+		}
+		v.overridden.Store(decided)
 		switch {
 		case by == v.by.Load():
 		case by == nil:
@@ -152,21 +167,25 @@ func (s *substitutes) choose(now time.Time, own ownShards, writer string) {
 	}
 }
 
-// wanted returns whose packs of a shard are to be served, nil for those of this datacentre.
-func (s *substitutes) wanted(n int, now time.Time, own ownShards, writer string) *other {
+// decided returns whose packs of a shard are to be served by the decision of an operator, which
+// holds for a shard that a process paces there. While the packs there cannot be read, the last ones
+// that were read are served.
+func (s *substitutes) decided(n int, now time.Time, writer string) (by *other, decided bool) {
+	for _, o := range s.others {
+		if o.dc == writer && (o.leads(n, now) || s.serving[n].by.Load() == o && o.unknown(n, now)) {
+			return o, true
+		}
+	}
+	return nil, writer == s.cfg.DC
+}
+
+// wanted returns whose packs of a shard are to be served without an operator, nil for those of this
+// datacentre.
+func (s *substitutes) wanted(n int, now time.Time, own ownShards) *other {
 	v := &s.serving[n]
 	by := v.by.Load()
-	first := func(leads func(o *other) bool) *other {
-		if i := slices.IndexFunc(s.others, leads); i >= 0 {
-			return s.others[i]
-		}
-		return nil
-	}
-	if o := first(func(o *other) bool { return o.dc == writer && o.leads(n, now) }); o != nil || writer == s.cfg.DC {
-		return o
-	}
 	switch led := own.led(n); {
-	case by == nil && led != noLeader:
+	case (by == nil || v.overridden.Load()) && led != noLeader:
 		return nil
 	case led == oneLeader || led == twoLeaders:
 		if now.Sub(v.since) >= backAfter && !own.stale(n) {
@@ -176,8 +195,10 @@ func (s *substitutes) wanted(n int, now time.Time, own ownShards, writer string)
 	case by != nil && by.leads(n, now):
 		return by
 	}
-	if o := first(func(o *other) bool { return o.leads(n, now) }); o != nil {
-		return o
+	for _, o := range s.others {
+		if o.leads(n, now) {
+			return o
+		}
 	}
 	return by // the last parameters that were read
 }
@@ -279,5 +300,16 @@ func (s *substitutes) observe(o *other, now time.Time) {
 func (o *other) leads(shard int, now time.Time) bool {
 	l := &o.leaders[shard]
 	state := leadership(l.state.Load())
-	return (state == oneLeader || state == twoLeaders) && now.Sub(time.UnixMilli(l.row.GetAtMs())) < pack.PeerAge
+	return (state == oneLeader || state == twoLeaders) && l.lately(now)
+}
+
+// unknown reports whether nothing can be read there since a leader wrote lately.
+func (o *other) unknown(shard int, now time.Time) bool {
+	l := &o.leaders[shard]
+	return leadership(l.state.Load()) == unknownLeaders && l.lately(now)
+}
+
+// lately reports whether the last row is not old.
+func (l *leader) lately(now time.Time) bool {
+	return now.Sub(time.UnixMilli(l.row.GetAtMs())) < pack.PeerAge
 }

@@ -301,18 +301,69 @@ func TestWriter(t *testing.T) {
 		x.ap.leads = true
 		x.pass(5, 0, 1)
 		x.expect(0, "ap")
+		x.ap.link.Cut()
+		x.pass(60, 0, 1)
+		x.expect(0, "ap")
+		x.pass(70, 0, 1) // nothing is known for more than two minutes
+		x.expect(0, "eu")
+		x.ap.link.Heal()
+		x.await("ap is read again", func() bool {
+			x.pass(1, 0, 1)
+			dc, _, _ := x.servedBy(0)
+			return dc == "ap"
+		})
+		x.own = func(m *eventspb.AccountPack) { m.Unread = true } // the end does not wait for fresh spend
+		x.pass(5, 0, 1)
 		writer.Store("")
 		x.pass(3, 0, 1)
 		x.expect(0, "eu")
+		x.own = nil
 
+		writer.Store("elsewhere") // has no effect
+		x.pass(3, 0, 1)
+		x.expect(0, "eu")
+		x.expectOverride(false)
 		writer.Store("eu")
 		x.pass(40, 1) // shard 0 has no leader
 		x.expect(0, "eu")
+		x.expectOverride(true)
 		writer.Store("")
 		x.pass(5, 1)
 		x.expect(0, "us")
 		x.expectOverride(false)
 	}, func(c *Config) { c.Writer = func(time.Time) string { return writer.Load().(string) } })
+}
+
+// TestWriterEnds: when the override ends, a shard that this datacentre has never led has the own
+// parameters again.
+func TestWriterEnds(t *testing.T) {
+	var writer atomic.Value
+	writer.Store("us")
+	inThree(t, func(x *others) {
+		x.pass(10, 1)
+		x.expect(0, "us")
+		writer.Store("")
+		x.pass(3, 1)
+		x.expect(0, "eu")
+	}, func(c *Config) { c.Writer = func(time.Time) string { return writer.Load().(string) } })
+}
+
+// TestUnpacedThere: an account that the other datacentre has no packs of keeps the own ones.
+func TestUnpacedThere(t *testing.T) {
+	inThree(t, func(x *others) {
+		account := "new"
+		for x.cache.Shard(account) != 0 {
+			account += "er"
+		}
+		m := newPack(account, "eu", 0.5)
+		m.Unread = true
+		x.commitPack(account, x.us.message(pacing.AppendPackKey([]byte{pacing.TablePacks}, account, 0), m))
+		x.pass(10, 0, 1)
+		x.expect(0, "us")
+		if list, err := x.cache.Packs(x.Context(), account); err != nil || len(list) != 1 {
+			t.Errorf("%v, %v", list, err)
+		}
+	}, func(c *Config) { c.Writer = func(time.Time) string { return "us" } })
 }
 
 // expectOverride checks whether operators decide whose packs of shard 0 are served.

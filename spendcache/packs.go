@@ -35,7 +35,7 @@ func (c *Cache) Packs(ctx context.Context, account string) ([]*eventspb.AccountP
 		return own, err
 	}
 	list, err := scanPacks(ctx, by.follower.Scan, packRange{by.topic, shard, prefix})
-	if err != nil || knownMs(list) < knownMs(own)-pack.PeerAge.Milliseconds() {
+	if err != nil || len(list) == 0 || knownMs(list) < knownMs(own)-pack.PeerAge.Milliseconds() {
 		return own, ctx.Err()
 	}
 	replaceOverrides(list, own, time.Now().UnixMilli())

@@ -4266,7 +4266,7 @@ type ShardDatasets struct {
 	// Datacentre whose parameters the accounts of the shard get: another one while no process paces
 	// them in this one. Empty: the spend cache does not follow how campaigns are paced.
 	PacingDc       string `protobuf:"bytes,3,opt,name=pacing_dc,json=pacingDc,proto3" json:"pacing_dc,omitempty"`
-	PacingOverride bool   `protobuf:"varint,4,opt,name=pacing_override,json=pacingOverride,proto3" json:"pacing_override,omitempty"` // an operator has decided that it is pacing_dc, another datacentre
+	PacingOverride bool   `protobuf:"varint,4,opt,name=pacing_override,json=pacingOverride,proto3" json:"pacing_override,omitempty"` // an operator has decided on pacing_dc
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }

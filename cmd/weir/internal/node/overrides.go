@@ -40,8 +40,8 @@ type overrides struct {
 	read      bool                                    // the topic was read to its end once
 	leaders   map[int32]*eventspb.LeaderOverride      // the last one by shard
 	campaigns map[string][]*eventspb.CampaignOverride // the last ones by account, ordered by campaign
-	writer    *eventspb.WriterOverride                // the last one; nil: there was none
-	awaited   map[proto.Message]chan<- struct{}       // that were written: closed when they are in force
+	writer    lastWriter
+	awaited   map[proto.Message]chan<- struct{} // that were written: closed when they are in force
 }
 
 func newOverrides(k kafka.Cluster, l events.Layout, log zerolog.Logger) *overrides {
@@ -144,12 +144,10 @@ func (o *overrides) takeLeader(l *eventspb.LeaderOverride) {
 }
 
 func (o *overrides) takeWriter(w *eventspb.WriterOverride) {
-	if proto.Equal(w, o.writer) {
-		return
+	if w = o.writer.take(w); w != nil {
+		o.log.Info().Str("writer", w.GetWriter()).Time("until", time.UnixMilli(w.GetUntilMs())).Str("who", w.GetWho()).
+			Str("why", w.GetWhy()).Msg("writer_override")
 	}
-	o.writer = w
-	o.log.Info().Str("writer", w.GetWriter()).Time("until", atMost(w.GetUntilMs())).Str("who", w.GetWho()).Str("why", w.GetWhy()).
-		Msg("writer_override")
 }
 
 // lastOf returns where the last override of a campaign is among those of its account.
@@ -244,13 +242,10 @@ func (o *overrides) Campaigns() (list []*eventspb.CampaignOverride, err error) {
 func (o *overrides) Writer() (*eventspb.WriterOverride, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case !o.read:
+	if !o.read {
 		return nil, fmt.Errorf("%w from %s", errOverridesUnread, o.topic)
-	case o.writer == nil || !override.InForce(o.writer, time.Now()):
-		return nil, nil //nolint:nilnil // no override is in force
 	}
-	return o.writer, nil
+	return o.writer.inForce(time.Now()), nil
 }
 
 // Writers implements api.OverrideSource.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
@@ -136,7 +137,7 @@ func TestOverrides(t *testing.T) {
 	if list, err := a.Campaigns(); err != nil || len(list) != 1 || list[0].GetUntilMs()-list[0].GetAtMs() != time.Hour.Milliseconds() {
 		t.Errorf("overrides %v, error %v", list, err)
 	}
-	testWriterOverride(t, a, newWriterOverride(b.Kafka(), layout, zerolog.Nop()))
+	testWriterOverride(t, a, start, func() *writerOverride { return newWriterOverride(b.Kafka(), layout, zerolog.Nop()) })
 	if err := a.SetCampaign(t.Context(), campaign(0.5, time.Hour+24*time.Hour)); err == nil {
 		t.Error("an override of 25 hours is written")
 	}
@@ -159,39 +160,42 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// testWriterOverride: the override of the writer is in force in the process that writes it, and in
-// the spend caches, until it is withdrawn.
-func testWriterOverride(t *testing.T, a *overrides, cache *writerOverride) {
+// testWriterOverride: the last override of the writer is in force in the process that writes it, in
+// the spend caches, and in those that start later, until it is withdrawn.
+func testWriterOverride(t *testing.T, a *overrides, start func() *overrides, cache func() *writerOverride) {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		cache.run(ctx)
-	}()
-	defer func() {
-		stop()
-		<-ended
-	}()
-	await := func(want string) {
+	running := runWriterOverride(t, cache())
+	await := func(c *writerOverride, want string) {
 		t.Helper()
-		for cache.writer(time.Now()) != want {
+		for c.writer(time.Now()) != want {
 			if !pause.Poll(t.Context()) {
-				t.Fatalf("the spend cache serves %q, want %q", cache.writer(time.Now()), want)
+				t.Fatalf("the spend cache serves %q, want %q", c.writer(time.Now()), want)
 			}
 		}
 	}
 	now := time.Now()
-	given := &eventspb.WriterOverride{Writer: "us", AtMs: now.UnixMilli(), UntilMs: now.Add(time.Hour).UnixMilli()}
-	if err := a.SetWriter(t.Context(), given); err != nil {
-		t.Fatal(err)
+	given := &eventspb.WriterOverride{AtMs: now.UnixMilli(), UntilMs: now.Add(time.Hour).UnixMilli()}
+	for _, writer := range []string{"us", "ap"} {
+		given = proto.CloneOf(given)
+		given.Writer = writer
+		if err := a.SetWriter(t.Context(), given); err != nil {
+			t.Fatal(err)
+		}
+		if w, err := a.Writer(); err != nil || w.GetWriter() != writer {
+			t.Errorf("%v, %v", w, err)
+		}
+		await(running, writer)
 	}
-	if w, err := a.Writer(); err != nil || w.GetWriter() != "us" {
-		t.Errorf("%v, %v", w, err)
-	}
-	await("us")
-	if got := cache.writer(now.Add(time.Hour)); got != "" {
+	if got := running.writer(now.Add(time.Hour)); got != "" {
 		t.Errorf("after its end the override is %q", got)
+	}
+	await(runWriterOverride(t, cache()), "ap")
+	later := start()
+	for _, err := later.Leaders(); errors.Is(err, errOverridesUnread) && pause.Poll(t.Context()); {
+		_, err = later.Leaders()
+	}
+	if w, err := later.Writer(); err != nil || w.GetWriter() != "ap" {
+		t.Errorf("%v, %v in a process that starts later", w, err)
 	}
 	if err := a.SetWriter(t.Context(), override.Writers().Withdraw(given, time.Now())); err != nil {
 		t.Fatal(err)
@@ -199,5 +203,44 @@ func testWriterOverride(t *testing.T, a *overrides, cache *writerOverride) {
 	if w, err := a.Writer(); err != nil || w != nil {
 		t.Errorf("%v, %v after the withdrawal", w, err)
 	}
-	await("")
+	await(running, "")
+}
+
+// runWriterOverride runs w until the end of the test.
+func runWriterOverride(t *testing.T, w *writerOverride) *writerOverride {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.run(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	return w
+}
+
+// TestLastWriter: a clock that is ahead makes an override no longer than a day, also if the topic
+// is read again.
+func TestLastWriter(t *testing.T) {
+	var last lastWriter
+	if w := last.inForce(time.Now()); w != nil {
+		t.Error(w)
+	}
+	now := time.Now()
+	ahead := &eventspb.WriterOverride{Writer: "us", AtMs: now.Add(48 * time.Hour).UnixMilli(), UntilMs: now.Add(50 * time.Hour).UnixMilli()}
+	if w := last.take(ahead); w.GetUntilMs() > time.Now().Add(override.MaxFor).UnixMilli() {
+		t.Errorf("%v", w)
+	}
+	if w := last.take(proto.CloneOf(ahead)); w != nil {
+		t.Errorf("%v is taken again", w)
+	}
+	if w := last.inForce(now.Add(23 * time.Hour)); w.GetWriter() != "us" {
+		t.Errorf("%v", w)
+	}
+	if w := last.inForce(now.Add(25 * time.Hour)); w != nil {
+		t.Errorf("%v after a day", w)
+	}
 }

@@ -2,10 +2,11 @@ package node
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
@@ -26,12 +27,41 @@ func servedWriters(c *config.Config) []string {
 	return list
 }
 
+// lastWriter is the last override of the writer. Its methods may be called concurrently.
+type lastWriter struct {
+	mu   sync.Mutex
+	read *eventspb.WriterOverride // nil: none
+	held *eventspb.WriterOverride // read, not longer than a day from when it was read first
+}
+
+// take takes an override, and returns it as it holds; nil if it is the last one already.
+func (l *lastWriter) take(w *eventspb.WriterOverride) *eventspb.WriterOverride {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if proto.Equal(w, l.read) { // the topic may be read again
+		return nil
+	}
+	l.read, l.held = w, proto.CloneOf(w)
+	l.held.UntilMs = atMost(w.GetUntilMs()).UnixMilli()
+	return l.held
+}
+
+// inForce returns the override that holds at a time, nil for none.
+func (l *lastWriter) inForce(at time.Time) *eventspb.WriterOverride {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held == nil || !override.InForce(l.held, at) {
+		return nil
+	}
+	return l.held
+}
+
 // writerOverride follows the override of the writer, for the spend cache.
 type writerOverride struct {
 	kafka kafka.Cluster
 	topic string
 	log   zerolog.Logger
-	last  atomic.Pointer[eventspb.WriterOverride] // nil: none
+	last  lastWriter
 }
 
 func newWriterOverride(k kafka.Cluster, l events.Layout, log zerolog.Logger) *writerOverride {
@@ -57,21 +87,17 @@ func (w *writerOverride) follow(ctx context.Context) error {
 		// The role pacing reports what cannot be decoded.
 		if o, err := override.Writers().Decode(r.Key, r.Value); o != nil && err == nil {
 			if last = o; atEnd {
-				w.last.Store(o)
+				w.last.take(o)
 			}
 		}
 	}
 	end := func() {
-		atEnd = true
-		w.last.Store(last)
+		if atEnd = true; last != nil {
+			w.last.take(last)
+		}
 	}
 	return kafka.TopicReader{Kafka: w.kafka, Topic: w.topic, Record: record, AtEnd: end}.Run(ctx)
 }
 
 // writer implements spendcache.Config.Writer.
-func (w *writerOverride) writer(now time.Time) string {
-	if o := w.last.Load(); o != nil && override.InForce(o, now) && now.Before(atMost(o.GetUntilMs())) {
-		return o.GetWriter()
-	}
-	return ""
-}
+func (w *writerOverride) writer(now time.Time) string { return w.last.inForce(now).GetWriter() }

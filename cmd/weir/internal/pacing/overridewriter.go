@@ -3,6 +3,7 @@ package pacing
 import (
 	"context"
 
+	rpc "connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/api"
@@ -27,9 +28,10 @@ func newOverrideWriterCmd(a *cli.App) *cobra.Command {
 		Long: "Let the ad servers of this datacentre have the parameters that another datacentre writes, for at\n" +
 			"most a day, such as while the budgets or the spend of this one are wrong. The spend caches read\n" +
 			"them there. It is this one or one of the next two of the ring. A shard that no process paces there\n" +
-			"keeps its parameters. With this datacentre, no other one takes its place.\n\n" +
+			"has the parameters of this one. With this datacentre, no other one takes its place.\n\n" +
 			"Without an override, the next datacentre takes the place of this one while no process paces a shard\n" +
-			"here. The override ends by itself, and --withdraw ends it before.",
+			"here. The override ends by itself, and --withdraw ends it before. Both need a process with the role\n" +
+			"pacing in this datacentre.",
 		Example: "  weir pacing override writer us --for 1h --why \"the budgets of eu are late\"\n" +
 			"  weir pacing override writer --withdraw",
 		Args: cobra.MaximumNArgs(1),
@@ -86,10 +88,12 @@ func (r *writerOverride) run(ctx context.Context) error {
 // await waits until the spend cache of the process serves the parameters.
 func (r *writerOverride) await(ctx context.Context, client *api.Client) {
 	served, shards := 0, 0
+	without := false // the process has no spend cache
 	obeyed := await(ctx, followWait, func(ctx context.Context) bool {
 		res, err := client.ListDatasets(ctx, &weirpb.ListDatasetsRequest{})
-		if err != nil { // the process may have no spend cache
-			return false
+		if err != nil {
+			without = rpc.CodeOf(err) == rpc.CodeFailedPrecondition
+			return without
 		}
 		served, shards = 0, len(res.GetShards())
 		for _, s := range res.GetShards() {
@@ -100,11 +104,14 @@ func (r *writerOverride) await(ctx context.Context, client *api.Client) {
 		return shards > 0 && served == shards
 	})
 	switch {
+	case without:
+		r.a.Notef("the override is written; this process has no spend cache, which obeys it: " +
+			"`weir spend datasets --shards -o wide` at a process with the role spendcache shows whose parameters it serves")
 	case obeyed:
-		r.a.Notef("the accounts of %d shards have the parameters of %s", served, r.req.GetWriter())
+		r.a.Notef("this process gives the accounts of %d shards the parameters of %s", served, r.req.GetWriter())
 	case ctx.Err() == nil:
-		r.a.Notef("the override is written, and after %s the accounts of %d of %d shards have the parameters of %s: "+
-			"`weir spend datasets --shards -o wide` at a process with the role spendcache shows them",
+		r.a.Notef("the override is written, and after %s this process gives the accounts of %d of %d shards the parameters of %s: "+
+			"`weir spend datasets --shards -o wide` shows them",
 			followWait, served, shards, r.req.GetWriter())
 	}
 }

@@ -86,13 +86,14 @@ func noteModes(a *cli.App, shards []*weirpb.ShardDatasets) {
 	}
 }
 
-// notePacing reports shards whose accounts have the parameters of another datacentre.
+// notePacing reports shards whose accounts have the parameters of another datacentre, or those that
+// an operator has decided on.
 func notePacing(a *cli.App, shards []*weirpb.ShardDatasets) {
 	count, why := map[string]int{}, map[string]string{}
 	for _, s := range shards {
 		// The first dataset is that of the cache's own datacentre.
 		dc, own := s.GetPacingDc(), s.GetDatasets()
-		if dc == "" || len(own) == 0 || dc == own[0].GetDc() {
+		if dc == "" || len(own) == 0 || dc == own[0].GetDc() && !s.GetPacingOverride() {
 			continue
 		}
 		if count[dc]++; s.GetPacingOverride() {
