@@ -6,8 +6,8 @@ import "github.com/weirhq/weir/pacing/control"
 type Contender struct {
 	Name string
 	control.Controller
-	Flight  bool // it knows the cost of the ads that were shown and not charged
-	Seconds int  // between two steps; 0: 10
+	Knows   Knowledge
+	Seconds int // between two steps; 0: 10
 }
 
 // Contenders returns the controllers that are compared. The first two spend as fast as they can,
@@ -15,20 +15,24 @@ type Contender struct {
 func Contenders() []Contender {
 	return []Contender{
 		{Name: "asap", Controller: control.ASAP{}},
-		{Name: "asap-flight", Controller: control.ASAP{}, Flight: true},
+		{Name: "asap-flight", Controller: control.ASAP{}, Knows: Flight},
 		{Name: "ptr-60s", Controller: control.PTR{}, Seconds: 60},
-		{Name: "ptr-flight", Controller: control.PTR{}, Flight: true},
-		{Name: "ratio-flight", Controller: control.Ratio{}, Flight: true},
+		{Name: "ptr-flight", Controller: control.PTR{}, Knows: Flight},
+		{Name: "ratio-charges", Controller: control.Ratio{}, Knows: Charges},
+		{Name: "ratio-reports", Controller: control.Ratio{}, Knows: Reports},
+		{Name: "ratio-flight", Controller: control.Ratio{}, Knows: Flight},
 		{Name: "pid", Controller: control.PID{}},
-		{Name: "pid-flight", Controller: control.PID{}, Flight: true},
-		{Name: "dual-flight", Controller: control.Dual{}, Flight: true},
+		{Name: "pid-reports", Controller: control.PID{}, Knows: Reports},
+		{Name: "pid-flight", Controller: control.PID{}, Knows: Flight},
+		{Name: "dual-reports", Controller: control.Dual{}, Knows: Reports},
+		{Name: "dual-flight", Controller: control.Dual{}, Knows: Flight},
 	}
 }
 
 // Mean returns the mean result of a contender in markets.
 func Mean(markets []*Market, c Contender, sc Scenario) (mean Result) {
 	for _, w := range markets {
-		mean.add(Simulate(w, Run{Controller: c.Controller, Seconds: c.Seconds, Flight: c.Flight, Scenario: sc}), 1/float64(len(markets)))
+		mean.add(Simulate(w, Run{Controller: c.Controller, Seconds: c.Seconds, Knows: c.Knows, Scenario: sc}), 1/float64(len(markets)))
 	}
 	return mean
 }

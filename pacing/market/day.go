@@ -3,17 +3,30 @@ package market
 import (
 	"math"
 	"math/rand/v2"
+	"time"
 
 	"github.com/weirhq/weir/pacing/control"
+	"github.com/weirhq/weir/pacing/inflight"
 )
 
 // Run is a day of a market with one controller.
 type Run struct {
 	Controller control.Controller
-	Seconds    int  // between two steps of the controller. Defaults to 10
-	Flight     bool // the pacers know the cost of the ads that were shown and not charged
+	Seconds    int // between two steps of the controller. Defaults to 10
+	Knows      Knowledge
 	Scenario   Scenario
 }
+
+// Knowledge is what the pacers know of the ads that were shown.
+type Knowledge int
+
+// What pacers may know.
+const (
+	Shown   Knowledge = iota // the expected cost of those of each tick
+	Charges                  // nothing: what was charged stands for their cost
+	Reports                  // their expected cost, by which they estimate what is in flight
+	Flight                   // what is in flight, too
+)
 
 // state is a campaign during a day. Money is in micros.
 type state struct {
@@ -26,6 +39,8 @@ type state struct {
 	flight  float64 // expected cost of the ads that were shown and not charged
 	cost    float64 // of the ads since the last tick
 	value   float64 // of the ads that were bought
+	shown   float64 // expected cost of the ads since the pacers have seen the campaign
+	reports inflight.Estimate
 
 	seen    seen
 	seenAt  int // step of seen
@@ -135,16 +150,13 @@ func (d *day) control(step int) {
 		}
 		switch {
 		case !d.isBlind:
-			s.seen, s.seenAt = seen{s.known, s.flight, s.cost}, step
+			s.seen, s.seenAt = d.look(s, step), step
 		case d.Scenario.unaware:
 			s.seen = seen{known: s.known}
 		default:
 			o.AgeMs = int64(step-s.seenAt) * stepSeconds * 1000
 		}
-		o.Spent, o.Cost = s.seen.known, s.seen.cost
-		if d.Flight {
-			o.Flight = s.seen.flight
-		}
+		o.Spent, o.Flight, o.Cost = s.seen.known, s.seen.flight, s.seen.cost
 		before := s.params
 		s.pace, s.params, _ = d.pacer.Step(s.pace, o)
 		if step > 0 {
@@ -157,6 +169,25 @@ func (d *day) control(step int) {
 	}
 }
 
+// look returns what a pacer sees. s.seen is what it has seen before.
+func (d *day) look(s *state, step int) seen {
+	charged, shown := s.known-s.seen.known, s.shown
+	s.shown = 0
+	took := time.Duration(max(1, step-s.seenAt)) * stepSeconds * time.Second
+	tick := min(1, float64(d.Seconds)/took.Seconds()) // the cost is that of a tick
+	switch d.Knows {
+	case Charges:
+		return seen{s.known, 0, charged * tick}
+	case Reports:
+		flight, cost := s.reports.Step(shown, charged, took)
+		return seen{s.known, flight, cost * tick}
+	case Flight:
+		return seen{s.known, s.flight, s.cost}
+	case Shown:
+	}
+	return seen{s.known, 0, s.cost}
+}
+
 // open reports whether a campaign may take part in an auction, by what is known at this step.
 func (d *day) open(s *state, step int) bool {
 	if d.unlimited {
@@ -164,10 +195,10 @@ func (d *day) open(s *state, step int) bool {
 	}
 	spent := s.known
 	switch {
+	case !d.isBlind && d.Knows == Flight:
+		spent += s.flight
 	case !d.isBlind:
-		if d.Flight {
-			spent += s.flight
-		}
+		spent += s.seen.flight
 	case !d.Scenario.unaware:
 		spent = s.seen.known + s.seen.flight + s.pace.Rate*float64(step-s.seenAt)*stepSeconds/control.Tick.Seconds()
 	}
@@ -200,6 +231,7 @@ func (d *day) auction(step int) {
 	s, c := &d.states[winner], &d.campaigns[winner]
 	s.value += value
 	s.cost += price
+	s.shown += price
 	s.flight += price
 	at := min(step+1+int(c.delay*d.rng.ExpFloat64()/stepSeconds), steps-1)
 	if at <= step {

@@ -32,10 +32,10 @@ func scenario(t *testing.T, name string) Scenario {
 }
 
 // TestGoals: the controllers reach their goals in two markets, and the ways in which a controller
-// may be wrong miss them in one. It simulates fifteen days, of a third of a second each.
+// may be wrong miss them in one. It simulates seventeen days, of a third of a second each.
 func TestGoals(t *testing.T) {
 	if testing.Short() {
-		t.Skip("simulates fifteen days")
+		t.Skip("simulates seventeen days")
 	}
 	first, second := []*Market{New(1)}, []*Market{New(2)}
 	run := func(markets []*Market, name, of string) Result {
@@ -64,13 +64,18 @@ func TestGoals(t *testing.T) {
 	if without := run(first, "pid", "ordinary"); without.Overspend < 1.5*pid.Overspend {
 		t.Errorf("overspend of %.5f without the cost in flight, %.5f with it", without.Overspend, pid.Overspend)
 	}
+	// What ad servers report is worth as much as to know what is in flight.
+	charges, reports := run(first, "ratio-charges", "ordinary"), run(first, "ratio-reports", "ordinary")
+	if reports.Overspend > 0.25*charges.Overspend || reports.Overspend > 1.2*ratio.Overspend || reports.AvgErr > 1.1*ratio.AvgErr {
+		t.Errorf("by charges %+v, by reports %+v, by what is in flight %+v", charges, reports, ratio)
+	}
 	for _, name := range []string{"pid-flight", "ratio-flight"} {
 		if hold, blind := run(first, name, "hold"), run(first, name, "blind"); hold.Overspend > 0.0009 || blind.Overspend < 0.003 {
 			t.Errorf("%s: overspend of %.5f where it holds, %.5f where it continues", name, hold.Overspend, blind.Overspend)
 		}
 	}
 	// A mean of ratios is dominated by the ticks that cost little: the budget is spent too early.
-	if wrong := Mean(first, Contender{Controller: meanOfRatios{}, Flight: true}, scenario(t, "ordinary")); wrong.KS < 5*ratio.KS {
+	if wrong := Mean(first, Contender{Controller: meanOfRatios{}, Knows: Flight}, scenario(t, "ordinary")); wrong.KS < 5*ratio.KS {
 		t.Errorf("%.3f of the budget away from the plan, and %.3f with a mean of ratios", ratio.KS, wrong.KS)
 	}
 }
@@ -90,7 +95,7 @@ func (meanOfRatios) Step(s control.State, sig control.Signals) control.State {
 
 // TestSeed: a day depends on the seed and on nothing else. Two hours of it show that.
 func TestSeed(t *testing.T) {
-	run := Run{Controller: control.PID{}, Flight: true}
+	run := Run{Controller: control.PID{}, Knows: Flight}
 	const twoHours = steps / 12
 	a, b, c := newMarket(1, twoHours), newMarket(1, twoHours), newMarket(2, twoHours)
 	first, again, other := Simulate(a, run), Simulate(b, run), Simulate(c, run)
