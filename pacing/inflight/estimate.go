@@ -19,7 +19,7 @@ const (
 	Filters = 8
 	// shortest is the mean delay of the first filter. The last one has 128 times of it.
 	shortest = 10 * time.Second
-	// MostRatio is the greatest ratio of charges to expected costs, and the inverse of the least one.
+	// MostRatio is the greatest ratio of charges to expected costs. The least one is its inverse.
 	MostRatio = 10
 	// memory is the time after which an observation counts a third.
 	memory = 24 * time.Hour

@@ -13,7 +13,7 @@ type campaign struct {
 	name     string
 	delay    float64 // mean, seconds
 	chance   float64 // that an ad is charged
-	reported float64 // expected cost of an ad that servers report, as a share of the true one
+	reported float64 // expected cost of an ad that servers report, share of the true one
 	perTick  float64 // mean number of ads
 }
 
@@ -22,8 +22,8 @@ const (
 	tick  = 10 * time.Second
 )
 
-// play lets a campaign run for some hours, and calls look after each tick of the last one, with what
-// is in flight in truth.
+// play lets a campaign run for some hours, and calls look after each tick of the last one, with
+// what is in flight in truth.
 func (c campaign) play(e *Estimate, rng *rand.Rand, hours int, look func(flight, cost, truth, shown float64)) {
 	due := map[int]float64{} // charges by tick
 	truth := 0.0             // expected cost of the ads that are not charged
@@ -51,8 +51,8 @@ func (c campaign) play(e *Estimate, rng *rand.Rand, hours int, look func(flight,
 	}
 }
 
-// TestLearns: after some hours of traffic that changes, the estimate is near to what is in flight in
-// truth: also of clicks, of expected costs that are wrong, and if most servers do not report.
+// TestLearns: after some hours of traffic that changes, the estimate is near to what is in flight
+// in truth: also of clicks, of expected costs that are wrong, and if most servers do not report.
 func TestLearns(t *testing.T) {
 	for n, c := range []campaign{
 		{"impressions", 15, 1, 1, 40},
