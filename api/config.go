@@ -85,6 +85,9 @@ type Config struct {
 	Overrides OverrideSource
 	// SpendCache is the source of SpendCacheService. Defaults to none: its calls are refused.
 	SpendCache SpendCacheSource
+	// Insertions is the sink of SpendCacheService, beside SpendCache. Defaults to none: reports of
+	// ads are refused.
+	Insertions InsertionSink
 	// SpendApp is the application whose state Spend reads. Lists of spend read its State, and
 	// errors name it. Defaults to none: there are no lists.
 	SpendApp string

@@ -87,6 +87,9 @@ func newPacedBudget(n *eventspb.PacedNode) *weirpb.PacedBudget {
 		LimitedBy: n.GetLimitedBy(), SpentMicros: n.GetSpentMicros(), NoBudget: n.GetNoBudget(),
 		Override: newCampaignOverride(n.GetOverride()),
 	}
+	if f := n.GetInFlight(); f != nil {
+		out.InFlight = &weirpb.InFlight{Micros: roundMicros(f.GetMicros()), DelayMs: f.GetDelayMs(), Ratio: f.GetRatio()}
+	}
 	if day := n.GetNextFlight(); day != 0 {
 		out.NextFlight = dayText(day)
 	}

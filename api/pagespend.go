@@ -116,7 +116,7 @@ func (p *pages) datasetsOf(ctx context.Context, s *page.Spend, account string) *
 		return d
 	}
 	m := &weirpb.ListDatasetsRequest{Account: account, Campaign: d.Campaign}
-	res, err := (&spendCacheService{p.cfg.SpendCache}).datasets(ctx, m)
+	res, err := (&spendCacheService{source: p.cfg.SpendCache}).datasets(ctx, m)
 	if err != nil {
 		d.Err = message(err)
 		return d

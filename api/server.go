@@ -261,7 +261,7 @@ func (s *Server) dataHandler() http.Handler {
 		mux.Handle(weirpbconnect.NewBudgetServiceHandler(budgets, opts...))
 		pacing := &pacingService{packs: s.cfg.Packs, budgets: s.cfg.Budgets, overrides: s.cfg.Overrides, apps: s.apps, most: listBytes}
 		mux.Handle(weirpbconnect.NewPacingServiceHandler(pacing, opts...))
-		mux.Handle(weirpbconnect.NewSpendCacheServiceHandler(&spendCacheService{s.cfg.SpendCache}, opts...))
+		mux.Handle(weirpbconnect.NewSpendCacheServiceHandler(&spendCacheService{s.cfg.SpendCache, s.cfg.Insertions}, opts...))
 		s.addPages(mux)
 	}
 	a.next = s.guarded(s.dataLimiter, nil, sameOrigin(s.withQueries(mux)))

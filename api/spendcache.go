@@ -70,7 +70,8 @@ const (
 
 // spendCacheService implements weir.v1.SpendCacheService.
 type spendCacheService struct {
-	source SpendCacheSource // nil: this process has no spend cache
+	source     SpendCacheSource // nil: this process has no spend cache
+	insertions InsertionSink    // nil: as without a spend cache
 }
 
 // GetAccount returns the spend of an account. weir.proto lists its errors.

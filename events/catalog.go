@@ -116,6 +116,10 @@ func PacingCatalog(dc string, l Layout) []stream.Topic {
 			Doc:    "AccountBudgets: a version of the budgets of an account; partition = Shard(account)",
 		},
 		{
+			Name: l.Name(InsertionsTopic), Key: "account", Partitions: shards, Cleanup: stream.CleanupDelete, Retention: day,
+			Doc: "InsertionSums: ads of an account that an ad server has shown in some seconds; partition = Shard(account)",
+		},
+		{
 			Name: l.Name(PacingTopic(dc)), Key: "state table and key", Partitions: shards, Cleanup: stream.CleanupCompact,
 			Config: datasetConfig(),
 			Doc: "AccountPack: how the campaigns of an account are paced; the versions of budgets that were in force, are, or will be; " +

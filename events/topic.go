@@ -28,6 +28,10 @@ const BudgetsTopic = "ads.budgets"
 // datacentre dc. dc must pass ValidateDC.
 func CopiedBudgetsTopic(dc string) string { return BudgetsTopic + ".from." + dc }
 
+// InsertionsTopic is the topic, in generation 1, of the ads that ad servers of a datacentre have
+// shown.
+const InsertionsTopic = "ads.insertions.sums"
+
 // Application and topics of pacing, in generation 1.
 const (
 	PacingApp            = "pacing"

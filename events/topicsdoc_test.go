@@ -19,7 +19,10 @@ import (
 func topicRow(t stream.Topic) string {
 	keeps := "compacted"
 	if t.Cleanup == stream.CleanupDelete {
-		keeps = fmt.Sprintf("%d days", t.Retention/(24*time.Hour))
+		keeps = strings.TrimSuffix(fmt.Sprintf("%d days", t.Retention/(24*time.Hour)), "s")
+		if t.Retention >= 48*time.Hour {
+			keeps += "s"
+		}
 	}
 	return fmt.Sprintf("| `%s` | %s | %s | %s |", t.Name, t.Key, strings.ReplaceAll(t.Doc, "<", "&lt;"), keeps)
 }

@@ -4,8 +4,8 @@
 //	ads.budgets ─────────────┐                    ┌─▶ pacing.by.<dc>  packs, versions of budgets,
 //	ads.budgets.from.<dc> ───┴─▶ fold ─▶ accounts ┤                   leaders (changelog)
 //	spend of the accounts ─────▶ tick ──────┤     ├─▶ pacing.alerts   alerts of budgets
-//	packs of other datacentres ─────────────┘     ├─▶ pacing.signals  what the controllers saw
-//	                                              └─▶ pacing.dlq      refused records
+//	packs of other datacentres ─────────────┤     ├─▶ pacing.signals  what the controllers saw
+//	ads.insertions.sums, of all datacentres ┘     └─▶ pacing.dlq      refused records
 //
 // # Budgets
 //
@@ -37,6 +37,12 @@
 // other datacentres: an owner that takes over knows them a minute later, when all packs were
 // written again. So the pacing of a datacentre does not wait for another one.
 //
+// # Ads that were shown
+//
+// Ad servers report what they show, in each datacentre. The owner of a partition reads these
+// records in all of them, from then on, and package pack estimates what is in flight. A report is
+// repeated until it is acknowledged, and known by its number.
+//
 // # Leaders
 //
 // The owner of a partition leads the shard of its accounts. It writes a row with its name and its
@@ -48,12 +54,18 @@
 //
 //   - PACE-15: The versions of an account do not depend on the order in which the records of the
 //     inputs are folded, nor on repetitions, crashes and takeovers.
+//
 //   - PACE-16: A record that is not valid as a whole changes nothing. It is a dead letter with its
 //     problems.
+//
 //   - PACE-22: An account has a tick each control.Tick, or fewer. No two ticks of it wait at the
 //     same time.
+//
 //   - PACE-29: A shard whose owner commits has a row of its leader that is a few seconds old. The
 //     rows of a later owner have a greater pair of incarnation and epoch.
+//
+//   - PACE-34: An owner counts each report of ads once, also if it is repeated or comes late. A
+//     takeover may count those of ten seconds twice, or not at all.
 //
 // Package pack has those of the campaigns.
 //

@@ -24,6 +24,10 @@ type ProcessorConfig struct {
 	// OtherPacks calls fn for each pack that another datacentre writes from then on in a partition,
 	// until ctx ends. Defaults to none: controllers know nothing of those of other datacentres.
 	OtherPacks func(ctx context.Context, partition int32, fn func(*eventspb.AccountPack))
+	// Insertions calls fn for each record of ads.insertions.sums that is written from then on in a
+	// partition, in this datacentre and in others, until ctx ends. Defaults to none: controllers
+	// know what was charged alone.
+	Insertions func(ctx context.Context, partition int32, fn func(*eventspb.InsertionSums))
 	// Overrides returns the last overrides of campaigns of an account that were read, see
 	// pack.Account.SetOverrides. Defaults to none.
 	Overrides func(account string) []*eventspb.CampaignOverride

@@ -35,6 +35,7 @@ const (
 	countPacks  = "packs"         // that were written
 	countAlerts = "alerts"        // of budgets
 	countPeers  = "peer_packs"    // packs of other datacentres that were read
+	countShown  = "insertions"    // records of ads that were shown
 )
 
 // SpendQuery is the spend that a SpendReader reads: rows of an account from a budget day on.
@@ -77,6 +78,7 @@ type task struct {
 	busy     [Buckets]bool  // a tick of the bucket waits for its Flush
 	counts   map[string]int // not handed over yet
 	signals  signalLog
+	reported reports
 }
 
 // tick is the tick of one account.
@@ -167,6 +169,19 @@ func (x *task) observe(m *eventspb.AccountPack) {
 	}
 }
 
+// shown takes ads that an ad server has shown.
+func (x *task) shown(m *eventspb.InsertionSums) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.reported.first(m, time.Now()) {
+		return
+	}
+	x.counts[countShown]++
+	if a := x.accounts[m.GetAccount()]; a != nil {
+		a.Shown(m)
+	}
+}
+
 // Bucket returns the bucket of an account: the second, modulo Buckets, of its ticks.
 func Bucket(account string) int64 { return int64(xxhash.Sum64String(account) % uint64(Buckets)) }
 
@@ -180,6 +195,9 @@ func (x *task) Read(ctx context.Context, q *stream.SourceQueue) error {
 	leading.Go(func() { x.lead(ctx, q) })
 	if x.cfg.OtherPacks != nil {
 		leading.Go(func() { x.cfg.OtherPacks(ctx, x.Partition, x.observe) })
+	}
+	if x.cfg.Insertions != nil {
+		leading.Go(func() { x.cfg.Insertions(ctx, x.Partition, x.shown) })
 	}
 	err := x.tickAll(ctx, q)
 	cancel()

@@ -425,6 +425,45 @@ func TestPeers(t *testing.T) {
 	})
 }
 
+// TestShown: ads that were shown are in flight in the packs, each report once, also after a crash.
+func TestShown(t *testing.T) {
+	var shown func(*eventspb.InsertionSums)
+	cfg := ProcessorConfig{Insertions: func(ctx context.Context, _ int32, fn func(*eventspb.InsertionSums)) {
+		shown = fn
+		<-ctx.Done()
+	}}
+	inBubbleWith(t, cfg, []string{"acme", "other"}, func(x *pacedTask) {
+		x.run(60)
+		flight := func(account string) float64 { return x.pack(account).GetCampaigns()[0].GetInFlight().GetMicros() }
+		campaign := x.pack("acme").GetCampaigns()[0].GetId()
+		report := func(account string, sequence uint64) {
+			shown(&eventspb.InsertionSums{
+				Account: account, Reporter: "r", Sequence: sequence, AtMs: time.Now().UnixMilli(),
+				Campaigns: []*eventspb.CampaignInsertions{{Campaign: campaign, ExpectedMicros: 1e6}},
+			})
+		}
+		for sequence := range uint64(10) {
+			for _, account := range []string{"acme", "acme", "gone"} { // a report that is repeated counts once
+				report(account, sequence+1)
+			}
+			if sequence > 0 {
+				report("acme", sequence) // and so does one that comes late
+			}
+			x.run(10)
+		}
+		x.run(65) // packs are written once a minute
+		acme, other := flight("acme"), flight("other")
+		if acme < 1e6 || acme > 10e6 || other != 0 || x.Count(countShown) != 20 {
+			t.Errorf("%g are in flight, of another account %g; %g reports counted", acme, other, x.Count(countShown))
+		}
+		x.Crash()
+		x.run(65)
+		if after := flight("acme"); after < acme/4 || after > acme {
+			t.Errorf("%g are in flight after a crash, before %g", after, acme)
+		}
+	})
+}
+
 // TestOverrides: a campaign that an operator has stopped stays so in a process that takes over and
 // has not read the override, until it reads that the override was withdrawn.
 func TestOverrides(t *testing.T) {

@@ -42,7 +42,9 @@ type PacingRow struct {
 	AgeMs         int64   `json:"age_ms"`
 	Dataset       string  `json:"dataset"`
 	SpendAgeMs    int64   `json:"spend_age_ms"`
-	Unread        bool    `json:"unread"` // the spend was never read, and has no age
+	Unread        bool    `json:"unread"`           // the spend was never read, and has no age
+	InFlight      *int64  `json:"in_flight_micros"` // nil: no ad server has reported ads of it
+	ChargeDelayMs *int64  `json:"charge_delay_ms"`  // mean time from an ad to its known charge
 	Explanation   string  `json:"explanation"`
 }
 
@@ -79,6 +81,9 @@ func pacingRow(t pacedText) PacingRow {
 		BudgetVersion: p.GetBudgetVersion(), PlannedShare: p.GetPlannedShare(), WriterDC: p.GetWriterDc(), TickMs: p.GetTickMs(),
 		AgeMs: p.GetAgeMs(), Dataset: p.GetDataset(), SpendAgeMs: p.GetSpendAgeMs(), Unread: p.GetUnread(),
 		Explanation: strings.Join(t.sentences(), " "),
+	}
+	if f := r.GetInFlight(); f != nil {
+		row.InFlight, row.ChargeDelayMs = new(f.GetMicros()), new(f.GetDelayMs())
 	}
 	if r.GetBudgeted() {
 		row.BudgetMicros, row.PlannedMicros = new(r.GetBudgetMicros()), new(r.GetPlannedMicros())

@@ -52,6 +52,13 @@ func TestPacingSentences(t *testing.T) {
 		"ahead, in flight": {paced("ahead_of_plan", 37_000_000, 37_500_000, 0.125), "takes part in 12.5 % of auctions with full bids. " +
 			"It has spent 37.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): with the ads that were shown and are not charged yet, " +
 			"it is ahead of its plan, and its probability follows the rest of the budget."},
+		"ahead, reported": {
+			with(paced("ahead_of_plan", 41_200_000, 37_500_000, 0.125), func(b *weirpb.PacedBudget) {
+				b.InFlight = &weirpb.InFlight{Micros: 1_234_567, DelayMs: 115_000, Ratio: 0.9}
+			}),
+			"takes part in 12.5 % of auctions with full bids. It has spent 41.20 of 100.00 EUR today, 1.23 more is in flight (charged after " +
+				"115s on average), and the plan is 37.50 (37.5 %): it is ahead of its plan, and its probability follows the rest of the budget.",
+		},
 		"behind": {paced("behind_plan", 30_000_001, 37_512_345, 0.0001), "takes part in 0.01 % of auctions with full bids. " +
 			"It has spent 30.000001 of 100.00 EUR today, and the plan is 37.51 (37.5 %): it is behind its plan, and its probability follows the rest of the budget."},
 		"behind, full": {paced("behind_plan", 30_000_000, 37_500_000, 1), "takes part in every auction with full bids. " +

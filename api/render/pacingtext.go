@@ -157,6 +157,9 @@ func (t pacedText) why() string {
 			rest = fmt.Sprintf(" The rest is for ads that were shown and are not charged yet, or is a refund of less than %s "+
 				"of the budget.", PercentText(control.ReopenShare))
 		}
+		if t.r.GetInFlight().GetMicros() >= leastInFlight {
+			return t.spent() + "." + rest + " The gate opens again when less is in flight, on the next day with a budget, or with a higher budget."
+		}
 		return t.spent() + "." + rest + " The gate opens again on the next day with a budget, or with a higher budget."
 	case control.NoBudget:
 		return t.noBudget()
@@ -233,8 +236,16 @@ func (t pacedText) noBudget() string {
 
 // spent returns the begin of a sentence: It has spent 41.20 of 100.00 EUR today.
 func (t pacedText) spent() string {
-	return fmt.Sprintf("It has spent %s of %s today", budget.FormatAmount(t.r.GetSpentMicros()), t.money(t.r.GetBudgetMicros()))
+	text := fmt.Sprintf("It has spent %s of %s today", budget.FormatAmount(t.r.GetSpentMicros()), t.money(t.r.GetBudgetMicros()))
+	if f := t.r.GetInFlight(); f.GetMicros() >= leastInFlight {
+		text += fmt.Sprintf(", %s more is in flight (charged after %s on average)", budget.FormatAmount(RoundCents(f.GetMicros())),
+			msText(f.GetDelayMs()))
+	}
+	return text
 }
+
+// leastInFlight is the least amount in flight that is written, in micros.
+const leastInFlight = 10_000
 
 // plan returns the planned spend: 37.50 (37.5 %).
 func (t pacedText) plan() string {

@@ -1772,6 +1772,7 @@ type PacedBudget struct {
 	Arms          []*PacedBudget    `protobuf:"bytes,14,rep,name=arms,proto3" json:"arms,omitempty"`                                          // of a campaign, ordered by id
 	LimitedByKind string            `protobuf:"bytes,15,opt,name=limited_by_kind,json=limitedByKind,proto3" json:"limited_by_kind,omitempty"` // shared_budget or campaign: what limited_by is the id of; empty: nothing limits it
 	Override      *CampaignOverride `protobuf:"bytes,16,opt,name=override,proto3" json:"override,omitempty"`                                  // of a campaign, in force at the tick; absent: none
+	InFlight      *InFlight         `protobuf:"bytes,17,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`                  // absent: no ad server has reported ads of it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1918,6 +1919,74 @@ func (x *PacedBudget) GetOverride() *CampaignOverride {
 	return nil
 }
 
+func (x *PacedBudget) GetInFlight() *InFlight {
+	if x != nil {
+		return x.InFlight
+	}
+	return nil
+}
+
+// InFlight is an estimate of the ads that were shown and are not charged yet.
+type InFlight struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Micros        int64                  `protobuf:"varint,1,opt,name=micros,proto3" json:"micros,omitempty"`                  // what they will cost
+	DelayMs       int64                  `protobuf:"varint,2,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"` // mean time from an ad to its known charge
+	Ratio         float64                `protobuf:"fixed64,3,opt,name=ratio,proto3" json:"ratio,omitempty"`                   // what is charged for an expected cost of 1, as ad servers report it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InFlight) Reset() {
+	*x = InFlight{}
+	mi := &file_weir_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InFlight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InFlight) ProtoMessage() {}
+
+func (x *InFlight) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InFlight.ProtoReflect.Descriptor instead.
+func (*InFlight) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *InFlight) GetMicros() int64 {
+	if x != nil {
+		return x.Micros
+	}
+	return 0
+}
+
+func (x *InFlight) GetDelayMs() int64 {
+	if x != nil {
+		return x.DelayMs
+	}
+	return 0
+}
+
+func (x *InFlight) GetRatio() float64 {
+	if x != nil {
+		return x.Ratio
+	}
+	return 0
+}
+
 // PacingCounts counts campaigns. The arms of a campaign count as one campaign.
 type PacingCounts struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1931,7 +2000,7 @@ type PacingCounts struct {
 
 func (x *PacingCounts) Reset() {
 	*x = PacingCounts{}
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1943,7 +2012,7 @@ func (x *PacingCounts) String() string {
 func (*PacingCounts) ProtoMessage() {}
 
 func (x *PacingCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[22]
+	mi := &file_weir_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1956,7 +2025,7 @@ func (x *PacingCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PacingCounts.ProtoReflect.Descriptor instead.
 func (*PacingCounts) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{22}
+	return file_weir_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PacingCounts) GetCampaigns() int64 {
@@ -1999,7 +2068,7 @@ type ListPacingRequest struct {
 
 func (x *ListPacingRequest) Reset() {
 	*x = ListPacingRequest{}
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2011,7 +2080,7 @@ func (x *ListPacingRequest) String() string {
 func (*ListPacingRequest) ProtoMessage() {}
 
 func (x *ListPacingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[23]
+	mi := &file_weir_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2024,7 +2093,7 @@ func (x *ListPacingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPacingRequest.ProtoReflect.Descriptor instead.
 func (*ListPacingRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{23}
+	return file_weir_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListPacingRequest) GetCampaign() string {
@@ -2065,7 +2134,7 @@ type ListPacingResponse struct {
 
 func (x *ListPacingResponse) Reset() {
 	*x = ListPacingResponse{}
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2077,7 +2146,7 @@ func (x *ListPacingResponse) String() string {
 func (*ListPacingResponse) ProtoMessage() {}
 
 func (x *ListPacingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[24]
+	mi := &file_weir_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2090,7 +2159,7 @@ func (x *ListPacingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPacingResponse.ProtoReflect.Descriptor instead.
 func (*ListPacingResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{24}
+	return file_weir_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListPacingResponse) GetAccounts() []*AccountPacing {
@@ -2117,7 +2186,7 @@ type GetPacingStatusRequest struct {
 
 func (x *GetPacingStatusRequest) Reset() {
 	*x = GetPacingStatusRequest{}
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2129,7 +2198,7 @@ func (x *GetPacingStatusRequest) String() string {
 func (*GetPacingStatusRequest) ProtoMessage() {}
 
 func (x *GetPacingStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[25]
+	mi := &file_weir_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2142,7 +2211,7 @@ func (x *GetPacingStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetPacingStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetPacingStatusRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{25}
+	return file_weir_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetPacingStatusRequest) GetPartition() int32 {
@@ -2169,7 +2238,7 @@ type GetPacingStatusResponse struct {
 
 func (x *GetPacingStatusResponse) Reset() {
 	*x = GetPacingStatusResponse{}
-	mi := &file_weir_proto_msgTypes[26]
+	mi := &file_weir_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2181,7 +2250,7 @@ func (x *GetPacingStatusResponse) String() string {
 func (*GetPacingStatusResponse) ProtoMessage() {}
 
 func (x *GetPacingStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[26]
+	mi := &file_weir_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2194,7 +2263,7 @@ func (x *GetPacingStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetPacingStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetPacingStatusResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{26}
+	return file_weir_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetPacingStatusResponse) GetShards() []*PacingShard {
@@ -2238,7 +2307,7 @@ type PacingShard struct {
 
 func (x *PacingShard) Reset() {
 	*x = PacingShard{}
-	mi := &file_weir_proto_msgTypes[27]
+	mi := &file_weir_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2319,7 @@ func (x *PacingShard) String() string {
 func (*PacingShard) ProtoMessage() {}
 
 func (x *PacingShard) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[27]
+	mi := &file_weir_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2332,7 @@ func (x *PacingShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PacingShard.ProtoReflect.Descriptor instead.
 func (*PacingShard) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{27}
+	return file_weir_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PacingShard) GetPartition() int32 {
@@ -2377,7 +2446,7 @@ type OverrideLeaderRequest struct {
 
 func (x *OverrideLeaderRequest) Reset() {
 	*x = OverrideLeaderRequest{}
-	mi := &file_weir_proto_msgTypes[28]
+	mi := &file_weir_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2389,7 +2458,7 @@ func (x *OverrideLeaderRequest) String() string {
 func (*OverrideLeaderRequest) ProtoMessage() {}
 
 func (x *OverrideLeaderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[28]
+	mi := &file_weir_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2402,7 +2471,7 @@ func (x *OverrideLeaderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverrideLeaderRequest.ProtoReflect.Descriptor instead.
 func (*OverrideLeaderRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{28}
+	return file_weir_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *OverrideLeaderRequest) GetShard() int32 {
@@ -2449,7 +2518,7 @@ type OverrideLeaderResponse struct {
 
 func (x *OverrideLeaderResponse) Reset() {
 	*x = OverrideLeaderResponse{}
-	mi := &file_weir_proto_msgTypes[29]
+	mi := &file_weir_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2461,7 +2530,7 @@ func (x *OverrideLeaderResponse) String() string {
 func (*OverrideLeaderResponse) ProtoMessage() {}
 
 func (x *OverrideLeaderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[29]
+	mi := &file_weir_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2474,7 +2543,7 @@ func (x *OverrideLeaderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverrideLeaderResponse.ProtoReflect.Descriptor instead.
 func (*OverrideLeaderResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{29}
+	return file_weir_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *OverrideLeaderResponse) GetOverride() *LeaderOverride {
@@ -2500,7 +2569,7 @@ type OverrideCampaignRequest struct {
 
 func (x *OverrideCampaignRequest) Reset() {
 	*x = OverrideCampaignRequest{}
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2581,7 @@ func (x *OverrideCampaignRequest) String() string {
 func (*OverrideCampaignRequest) ProtoMessage() {}
 
 func (x *OverrideCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[30]
+	mi := &file_weir_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2594,7 @@ func (x *OverrideCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverrideCampaignRequest.ProtoReflect.Descriptor instead.
 func (*OverrideCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{30}
+	return file_weir_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *OverrideCampaignRequest) GetAccount() string {
@@ -2579,7 +2648,7 @@ type OverrideCampaignResponse struct {
 
 func (x *OverrideCampaignResponse) Reset() {
 	*x = OverrideCampaignResponse{}
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +2660,7 @@ func (x *OverrideCampaignResponse) String() string {
 func (*OverrideCampaignResponse) ProtoMessage() {}
 
 func (x *OverrideCampaignResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[31]
+	mi := &file_weir_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +2673,7 @@ func (x *OverrideCampaignResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverrideCampaignResponse.ProtoReflect.Descriptor instead.
 func (*OverrideCampaignResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{31}
+	return file_weir_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *OverrideCampaignResponse) GetOverride() *CampaignOverride {
@@ -2631,7 +2700,7 @@ type CampaignOverride struct {
 
 func (x *CampaignOverride) Reset() {
 	*x = CampaignOverride{}
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2643,7 +2712,7 @@ func (x *CampaignOverride) String() string {
 func (*CampaignOverride) ProtoMessage() {}
 
 func (x *CampaignOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[32]
+	mi := &file_weir_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2656,7 +2725,7 @@ func (x *CampaignOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignOverride.ProtoReflect.Descriptor instead.
 func (*CampaignOverride) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{32}
+	return file_weir_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CampaignOverride) GetAccount() string {
@@ -2716,7 +2785,7 @@ type ListOverridesRequest struct {
 
 func (x *ListOverridesRequest) Reset() {
 	*x = ListOverridesRequest{}
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2728,7 +2797,7 @@ func (x *ListOverridesRequest) String() string {
 func (*ListOverridesRequest) ProtoMessage() {}
 
 func (x *ListOverridesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[33]
+	mi := &file_weir_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +2810,7 @@ func (x *ListOverridesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOverridesRequest.ProtoReflect.Descriptor instead.
 func (*ListOverridesRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{33}
+	return file_weir_proto_rawDescGZIP(), []int{34}
 }
 
 type ListOverridesResponse struct {
@@ -2755,7 +2824,7 @@ type ListOverridesResponse struct {
 
 func (x *ListOverridesResponse) Reset() {
 	*x = ListOverridesResponse{}
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2767,7 +2836,7 @@ func (x *ListOverridesResponse) String() string {
 func (*ListOverridesResponse) ProtoMessage() {}
 
 func (x *ListOverridesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[34]
+	mi := &file_weir_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2780,7 +2849,7 @@ func (x *ListOverridesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOverridesResponse.ProtoReflect.Descriptor instead.
 func (*ListOverridesResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{34}
+	return file_weir_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListOverridesResponse) GetLeaders() []*LeaderOverride {
@@ -2816,7 +2885,7 @@ type OverrideWriterRequest struct {
 
 func (x *OverrideWriterRequest) Reset() {
 	*x = OverrideWriterRequest{}
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +2897,7 @@ func (x *OverrideWriterRequest) String() string {
 func (*OverrideWriterRequest) ProtoMessage() {}
 
 func (x *OverrideWriterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[35]
+	mi := &file_weir_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +2910,7 @@ func (x *OverrideWriterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverrideWriterRequest.ProtoReflect.Descriptor instead.
 func (*OverrideWriterRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{35}
+	return file_weir_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *OverrideWriterRequest) GetWriter() string {
@@ -2881,7 +2950,7 @@ type OverrideWriterResponse struct {
 
 func (x *OverrideWriterResponse) Reset() {
 	*x = OverrideWriterResponse{}
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2893,7 +2962,7 @@ func (x *OverrideWriterResponse) String() string {
 func (*OverrideWriterResponse) ProtoMessage() {}
 
 func (x *OverrideWriterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[36]
+	mi := &file_weir_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2906,7 +2975,7 @@ func (x *OverrideWriterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OverrideWriterResponse.ProtoReflect.Descriptor instead.
 func (*OverrideWriterResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{36}
+	return file_weir_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *OverrideWriterResponse) GetOverride() *WriterOverride {
@@ -2930,7 +2999,7 @@ type WriterOverride struct {
 
 func (x *WriterOverride) Reset() {
 	*x = WriterOverride{}
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2942,7 +3011,7 @@ func (x *WriterOverride) String() string {
 func (*WriterOverride) ProtoMessage() {}
 
 func (x *WriterOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[37]
+	mi := &file_weir_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2955,7 +3024,7 @@ func (x *WriterOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriterOverride.ProtoReflect.Descriptor instead.
 func (*WriterOverride) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{37}
+	return file_weir_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WriterOverride) GetWriter() string {
@@ -3008,7 +3077,7 @@ type LeaderOverride struct {
 
 func (x *LeaderOverride) Reset() {
 	*x = LeaderOverride{}
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3089,7 @@ func (x *LeaderOverride) String() string {
 func (*LeaderOverride) ProtoMessage() {}
 
 func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[38]
+	mi := &file_weir_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3102,7 @@ func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderOverride.ProtoReflect.Descriptor instead.
 func (*LeaderOverride) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{38}
+	return file_weir_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LeaderOverride) GetShard() int32 {
@@ -3099,7 +3168,7 @@ type TopSpendRequest struct {
 
 func (x *TopSpendRequest) Reset() {
 	*x = TopSpendRequest{}
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3111,7 +3180,7 @@ func (x *TopSpendRequest) String() string {
 func (*TopSpendRequest) ProtoMessage() {}
 
 func (x *TopSpendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[39]
+	mi := &file_weir_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3124,7 +3193,7 @@ func (x *TopSpendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopSpendRequest.ProtoReflect.Descriptor instead.
 func (*TopSpendRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{39}
+	return file_weir_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TopSpendRequest) GetDay() string {
@@ -3203,7 +3272,7 @@ type TopSpendResponse struct {
 
 func (x *TopSpendResponse) Reset() {
 	*x = TopSpendResponse{}
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3215,7 +3284,7 @@ func (x *TopSpendResponse) String() string {
 func (*TopSpendResponse) ProtoMessage() {}
 
 func (x *TopSpendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[40]
+	mi := &file_weir_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3228,7 +3297,7 @@ func (x *TopSpendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopSpendResponse.ProtoReflect.Descriptor instead.
 func (*TopSpendResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{40}
+	return file_weir_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TopSpendResponse) GetRows() []*SpendRow {
@@ -3264,7 +3333,7 @@ type CurrencyTotal struct {
 
 func (x *CurrencyTotal) Reset() {
 	*x = CurrencyTotal{}
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3276,7 +3345,7 @@ func (x *CurrencyTotal) String() string {
 func (*CurrencyTotal) ProtoMessage() {}
 
 func (x *CurrencyTotal) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[41]
+	mi := &file_weir_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3289,7 +3358,7 @@ func (x *CurrencyTotal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CurrencyTotal.ProtoReflect.Descriptor instead.
 func (*CurrencyTotal) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{41}
+	return file_weir_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CurrencyTotal) GetCurrency() string {
@@ -3334,7 +3403,7 @@ type DaySpend struct {
 
 func (x *DaySpend) Reset() {
 	*x = DaySpend{}
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3346,7 +3415,7 @@ func (x *DaySpend) String() string {
 func (*DaySpend) ProtoMessage() {}
 
 func (x *DaySpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[42]
+	mi := &file_weir_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3359,7 +3428,7 @@ func (x *DaySpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaySpend.ProtoReflect.Descriptor instead.
 func (*DaySpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{42}
+	return file_weir_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DaySpend) GetDay() string {
@@ -3416,7 +3485,7 @@ type DcSpend struct {
 
 func (x *DcSpend) Reset() {
 	*x = DcSpend{}
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3428,7 +3497,7 @@ func (x *DcSpend) String() string {
 func (*DcSpend) ProtoMessage() {}
 
 func (x *DcSpend) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[43]
+	mi := &file_weir_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3441,7 +3510,7 @@ func (x *DcSpend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DcSpend.ProtoReflect.Descriptor instead.
 func (*DcSpend) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{43}
+	return file_weir_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DcSpend) GetServingDc() string {
@@ -3488,7 +3557,7 @@ type AsOf struct {
 
 func (x *AsOf) Reset() {
 	*x = AsOf{}
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3500,7 +3569,7 @@ func (x *AsOf) String() string {
 func (*AsOf) ProtoMessage() {}
 
 func (x *AsOf) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[44]
+	mi := &file_weir_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3513,7 +3582,7 @@ func (x *AsOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsOf.ProtoReflect.Descriptor instead.
 func (*AsOf) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{44}
+	return file_weir_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AsOf) GetPartition() int32 {
@@ -3580,7 +3649,7 @@ type ServedBy struct {
 
 func (x *ServedBy) Reset() {
 	*x = ServedBy{}
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3592,7 +3661,7 @@ func (x *ServedBy) String() string {
 func (*ServedBy) ProtoMessage() {}
 
 func (x *ServedBy) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[45]
+	mi := &file_weir_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3605,7 +3674,7 @@ func (x *ServedBy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServedBy.ProtoReflect.Descriptor instead.
 func (*ServedBy) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{45}
+	return file_weir_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ServedBy) GetInstance() string {
@@ -3650,7 +3719,7 @@ type GetAccountRequest struct {
 
 func (x *GetAccountRequest) Reset() {
 	*x = GetAccountRequest{}
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3662,7 +3731,7 @@ func (x *GetAccountRequest) String() string {
 func (*GetAccountRequest) ProtoMessage() {}
 
 func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[46]
+	mi := &file_weir_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3675,7 +3744,7 @@ func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountRequest.ProtoReflect.Descriptor instead.
 func (*GetAccountRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{46}
+	return file_weir_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetAccountRequest) GetAccount() string {
@@ -3718,7 +3787,7 @@ type GetAccountResponse struct {
 
 func (x *GetAccountResponse) Reset() {
 	*x = GetAccountResponse{}
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3730,7 +3799,7 @@ func (x *GetAccountResponse) String() string {
 func (*GetAccountResponse) ProtoMessage() {}
 
 func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[47]
+	mi := &file_weir_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3743,7 +3812,7 @@ func (x *GetAccountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountResponse.ProtoReflect.Descriptor instead.
 func (*GetAccountResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{47}
+	return file_weir_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *GetAccountResponse) GetAccount() string {
@@ -3783,7 +3852,7 @@ type GetParametersRequest struct {
 
 func (x *GetParametersRequest) Reset() {
 	*x = GetParametersRequest{}
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3795,7 +3864,7 @@ func (x *GetParametersRequest) String() string {
 func (*GetParametersRequest) ProtoMessage() {}
 
 func (x *GetParametersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[48]
+	mi := &file_weir_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3808,7 +3877,7 @@ func (x *GetParametersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetParametersRequest.ProtoReflect.Descriptor instead.
 func (*GetParametersRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{48}
+	return file_weir_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *GetParametersRequest) GetAccount() string {
@@ -3831,7 +3900,7 @@ type GetParametersResponse struct {
 
 func (x *GetParametersResponse) Reset() {
 	*x = GetParametersResponse{}
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3843,7 +3912,7 @@ func (x *GetParametersResponse) String() string {
 func (*GetParametersResponse) ProtoMessage() {}
 
 func (x *GetParametersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[49]
+	mi := &file_weir_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3856,7 +3925,7 @@ func (x *GetParametersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetParametersResponse.ProtoReflect.Descriptor instead.
 func (*GetParametersResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{49}
+	return file_weir_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *GetParametersResponse) GetAccount() string {
@@ -3894,6 +3963,231 @@ func (x *GetParametersResponse) GetCampaigns() []*CampaignParameters {
 	return nil
 }
 
+type ReportInsertionsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reporter      string                 `protobuf:"bytes,1,opt,name=reporter,proto3" json:"reporter,omitempty"`  // id of the process of the ad server, up to 100 bytes: another one after each start
+	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"` // another one in each report of the process, and the same in a repetition; >= 1
+	Accounts      []*AccountInsertions   `protobuf:"bytes,3,rep,name=accounts,proto3" json:"accounts,omitempty"`  // each account once, with at most 10,000 campaigns in all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportInsertionsRequest) Reset() {
+	*x = ReportInsertionsRequest{}
+	mi := &file_weir_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportInsertionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportInsertionsRequest) ProtoMessage() {}
+
+func (x *ReportInsertionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportInsertionsRequest.ProtoReflect.Descriptor instead.
+func (*ReportInsertionsRequest) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *ReportInsertionsRequest) GetReporter() string {
+	if x != nil {
+		return x.Reporter
+	}
+	return ""
+}
+
+func (x *ReportInsertionsRequest) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *ReportInsertionsRequest) GetAccounts() []*AccountInsertions {
+	if x != nil {
+		return x.Accounts
+	}
+	return nil
+}
+
+type AccountInsertions struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Campaigns     []*CampaignInsertions  `protobuf:"bytes,2,rep,name=campaigns,proto3" json:"campaigns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountInsertions) Reset() {
+	*x = AccountInsertions{}
+	mi := &file_weir_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountInsertions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountInsertions) ProtoMessage() {}
+
+func (x *AccountInsertions) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountInsertions.ProtoReflect.Descriptor instead.
+func (*AccountInsertions) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *AccountInsertions) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *AccountInsertions) GetCampaigns() []*CampaignInsertions {
+	if x != nil {
+		return x.Campaigns
+	}
+	return nil
+}
+
+// CampaignInsertions are ads of a campaign, or of an arm of it.
+type CampaignInsertions struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Campaign       string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	Arm            string                 `protobuf:"bytes,2,opt,name=arm,proto3" json:"arm,omitempty"`                                              // empty: of the campaign as a whole
+	ExpectedMicros int64                  `protobuf:"varint,3,opt,name=expected_micros,json=expectedMicros,proto3" json:"expected_micros,omitempty"` // sum of price and probability of a charge; >= 0
+	Ads            uint64                 `protobuf:"varint,4,opt,name=ads,proto3" json:"ads,omitempty"`                                             // number of them
+	Currency       string                 `protobuf:"bytes,5,opt,name=currency,proto3" json:"currency,omitempty"`                                    // ISO 4217 code; empty: that of the account's budgets
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *CampaignInsertions) Reset() {
+	*x = CampaignInsertions{}
+	mi := &file_weir_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CampaignInsertions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CampaignInsertions) ProtoMessage() {}
+
+func (x *CampaignInsertions) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CampaignInsertions.ProtoReflect.Descriptor instead.
+func (*CampaignInsertions) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *CampaignInsertions) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *CampaignInsertions) GetArm() string {
+	if x != nil {
+		return x.Arm
+	}
+	return ""
+}
+
+func (x *CampaignInsertions) GetExpectedMicros() int64 {
+	if x != nil {
+		return x.ExpectedMicros
+	}
+	return 0
+}
+
+func (x *CampaignInsertions) GetAds() uint64 {
+	if x != nil {
+		return x.Ads
+	}
+	return 0
+}
+
+func (x *CampaignInsertions) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+type ReportInsertionsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportInsertionsResponse) Reset() {
+	*x = ReportInsertionsResponse{}
+	mi := &file_weir_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportInsertionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportInsertionsResponse) ProtoMessage() {}
+
+func (x *ReportInsertionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_weir_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportInsertionsResponse.ProtoReflect.Descriptor instead.
+func (*ReportInsertionsResponse) Descriptor() ([]byte, []int) {
+	return file_weir_proto_rawDescGZIP(), []int{54}
+}
+
 // CampaignParameters are how a campaign, or an arm of a campaign, takes part in auctions.
 type CampaignParameters struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -3912,7 +4206,7 @@ type CampaignParameters struct {
 
 func (x *CampaignParameters) Reset() {
 	*x = CampaignParameters{}
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3924,7 +4218,7 @@ func (x *CampaignParameters) String() string {
 func (*CampaignParameters) ProtoMessage() {}
 
 func (x *CampaignParameters) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[50]
+	mi := &file_weir_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3937,7 +4231,7 @@ func (x *CampaignParameters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignParameters.ProtoReflect.Descriptor instead.
 func (*CampaignParameters) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{50}
+	return file_weir_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CampaignParameters) GetId() string {
@@ -4018,7 +4312,7 @@ type DatasetChoice struct {
 
 func (x *DatasetChoice) Reset() {
 	*x = DatasetChoice{}
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4030,7 +4324,7 @@ func (x *DatasetChoice) String() string {
 func (*DatasetChoice) ProtoMessage() {}
 
 func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[51]
+	mi := &file_weir_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4043,7 +4337,7 @@ func (x *DatasetChoice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatasetChoice.ProtoReflect.Descriptor instead.
 func (*DatasetChoice) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{51}
+	return file_weir_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DatasetChoice) GetShard() int32 {
@@ -4113,7 +4407,7 @@ type OriginTime struct {
 
 func (x *OriginTime) Reset() {
 	*x = OriginTime{}
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4125,7 +4419,7 @@ func (x *OriginTime) String() string {
 func (*OriginTime) ProtoMessage() {}
 
 func (x *OriginTime) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[52]
+	mi := &file_weir_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4138,7 +4432,7 @@ func (x *OriginTime) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginTime.ProtoReflect.Descriptor instead.
 func (*OriginTime) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{52}
+	return file_weir_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *OriginTime) GetDc() string {
@@ -4165,7 +4459,7 @@ type ListDatasetsRequest struct {
 
 func (x *ListDatasetsRequest) Reset() {
 	*x = ListDatasetsRequest{}
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4177,7 +4471,7 @@ func (x *ListDatasetsRequest) String() string {
 func (*ListDatasetsRequest) ProtoMessage() {}
 
 func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[53]
+	mi := &file_weir_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4190,7 +4484,7 @@ func (x *ListDatasetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsRequest.ProtoReflect.Descriptor instead.
 func (*ListDatasetsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{53}
+	return file_weir_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ListDatasetsRequest) GetAccount() string {
@@ -4217,7 +4511,7 @@ type ListDatasetsResponse struct {
 
 func (x *ListDatasetsResponse) Reset() {
 	*x = ListDatasetsResponse{}
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4229,7 +4523,7 @@ func (x *ListDatasetsResponse) String() string {
 func (*ListDatasetsResponse) ProtoMessage() {}
 
 func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[54]
+	mi := &file_weir_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4242,7 +4536,7 @@ func (x *ListDatasetsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDatasetsResponse.ProtoReflect.Descriptor instead.
 func (*ListDatasetsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{54}
+	return file_weir_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ListDatasetsResponse) GetShards() []*ShardDatasets {
@@ -4273,7 +4567,7 @@ type ShardDatasets struct {
 
 func (x *ShardDatasets) Reset() {
 	*x = ShardDatasets{}
-	mi := &file_weir_proto_msgTypes[55]
+	mi := &file_weir_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4285,7 +4579,7 @@ func (x *ShardDatasets) String() string {
 func (*ShardDatasets) ProtoMessage() {}
 
 func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[55]
+	mi := &file_weir_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4298,7 +4592,7 @@ func (x *ShardDatasets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDatasets.ProtoReflect.Descriptor instead.
 func (*ShardDatasets) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{55}
+	return file_weir_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ShardDatasets) GetChoice() *DatasetChoice {
@@ -4354,7 +4648,7 @@ type Dataset struct {
 
 func (x *Dataset) Reset() {
 	*x = Dataset{}
-	mi := &file_weir_proto_msgTypes[56]
+	mi := &file_weir_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4366,7 +4660,7 @@ func (x *Dataset) String() string {
 func (*Dataset) ProtoMessage() {}
 
 func (x *Dataset) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[56]
+	mi := &file_weir_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4379,7 +4673,7 @@ func (x *Dataset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dataset.ProtoReflect.Descriptor instead.
 func (*Dataset) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{56}
+	return file_weir_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Dataset) GetDc() string {
@@ -4488,7 +4782,7 @@ type ListHealthRequest struct {
 
 func (x *ListHealthRequest) Reset() {
 	*x = ListHealthRequest{}
-	mi := &file_weir_proto_msgTypes[57]
+	mi := &file_weir_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4500,7 +4794,7 @@ func (x *ListHealthRequest) String() string {
 func (*ListHealthRequest) ProtoMessage() {}
 
 func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[57]
+	mi := &file_weir_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4513,7 +4807,7 @@ func (x *ListHealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthRequest.ProtoReflect.Descriptor instead.
 func (*ListHealthRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{57}
+	return file_weir_proto_rawDescGZIP(), []int{62}
 }
 
 type ListHealthResponse struct {
@@ -4526,7 +4820,7 @@ type ListHealthResponse struct {
 
 func (x *ListHealthResponse) Reset() {
 	*x = ListHealthResponse{}
-	mi := &file_weir_proto_msgTypes[58]
+	mi := &file_weir_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4538,7 +4832,7 @@ func (x *ListHealthResponse) String() string {
 func (*ListHealthResponse) ProtoMessage() {}
 
 func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[58]
+	mi := &file_weir_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4551,7 +4845,7 @@ func (x *ListHealthResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListHealthResponse.ProtoReflect.Descriptor instead.
 func (*ListHealthResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{58}
+	return file_weir_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ListHealthResponse) GetShards() []*ShardHealth {
@@ -4580,7 +4874,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_weir_proto_msgTypes[59]
+	mi := &file_weir_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4592,7 +4886,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[59]
+	mi := &file_weir_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4605,7 +4899,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{59}
+	return file_weir_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Gap) GetPartition() int32 {
@@ -4651,7 +4945,7 @@ type ShardHealth struct {
 
 func (x *ShardHealth) Reset() {
 	*x = ShardHealth{}
-	mi := &file_weir_proto_msgTypes[60]
+	mi := &file_weir_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4663,7 +4957,7 @@ func (x *ShardHealth) String() string {
 func (*ShardHealth) ProtoMessage() {}
 
 func (x *ShardHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[60]
+	mi := &file_weir_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4676,7 +4970,7 @@ func (x *ShardHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardHealth.ProtoReflect.Descriptor instead.
 func (*ShardHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{60}
+	return file_weir_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ShardHealth) GetWriterDc() string {
@@ -4794,7 +5088,7 @@ type OriginHealth struct {
 
 func (x *OriginHealth) Reset() {
 	*x = OriginHealth{}
-	mi := &file_weir_proto_msgTypes[61]
+	mi := &file_weir_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4806,7 +5100,7 @@ func (x *OriginHealth) String() string {
 func (*OriginHealth) ProtoMessage() {}
 
 func (x *OriginHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[61]
+	mi := &file_weir_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4819,7 +5113,7 @@ func (x *OriginHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OriginHealth.ProtoReflect.Descriptor instead.
 func (*OriginHealth) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{61}
+	return file_weir_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *OriginHealth) GetDc() string {
@@ -4886,7 +5180,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_weir_proto_msgTypes[62]
+	mi := &file_weir_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4898,7 +5192,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[62]
+	mi := &file_weir_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4911,7 +5205,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{62}
+	return file_weir_proto_rawDescGZIP(), []int{67}
 }
 
 // GetClusterResponse has dc, dcs, topics, partitions and generation of the spend counter. All are
@@ -4933,7 +5227,7 @@ type GetClusterResponse struct {
 
 func (x *GetClusterResponse) Reset() {
 	*x = GetClusterResponse{}
-	mi := &file_weir_proto_msgTypes[63]
+	mi := &file_weir_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4945,7 +5239,7 @@ func (x *GetClusterResponse) String() string {
 func (*GetClusterResponse) ProtoMessage() {}
 
 func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[63]
+	mi := &file_weir_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4958,7 +5252,7 @@ func (x *GetClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterResponse.ProtoReflect.Descriptor instead.
 func (*GetClusterResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{63}
+	return file_weir_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *GetClusterResponse) GetBrokers() []string {
@@ -5039,7 +5333,7 @@ type LeaseSettings struct {
 
 func (x *LeaseSettings) Reset() {
 	*x = LeaseSettings{}
-	mi := &file_weir_proto_msgTypes[64]
+	mi := &file_weir_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5051,7 +5345,7 @@ func (x *LeaseSettings) String() string {
 func (*LeaseSettings) ProtoMessage() {}
 
 func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[64]
+	mi := &file_weir_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5064,7 +5358,7 @@ func (x *LeaseSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseSettings.ProtoReflect.Descriptor instead.
 func (*LeaseSettings) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{64}
+	return file_weir_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *LeaseSettings) GetTable() string {
@@ -5112,7 +5406,7 @@ type CreateSavepointRequest struct {
 
 func (x *CreateSavepointRequest) Reset() {
 	*x = CreateSavepointRequest{}
-	mi := &file_weir_proto_msgTypes[65]
+	mi := &file_weir_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5124,7 +5418,7 @@ func (x *CreateSavepointRequest) String() string {
 func (*CreateSavepointRequest) ProtoMessage() {}
 
 func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[65]
+	mi := &file_weir_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5137,7 +5431,7 @@ func (x *CreateSavepointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointRequest.ProtoReflect.Descriptor instead.
 func (*CreateSavepointRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{65}
+	return file_weir_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CreateSavepointRequest) GetName() string {
@@ -5168,7 +5462,7 @@ type CreateSavepointResponse struct {
 
 func (x *CreateSavepointResponse) Reset() {
 	*x = CreateSavepointResponse{}
-	mi := &file_weir_proto_msgTypes[66]
+	mi := &file_weir_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5180,7 +5474,7 @@ func (x *CreateSavepointResponse) String() string {
 func (*CreateSavepointResponse) ProtoMessage() {}
 
 func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[66]
+	mi := &file_weir_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5193,7 +5487,7 @@ func (x *CreateSavepointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSavepointResponse.ProtoReflect.Descriptor instead.
 func (*CreateSavepointResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{66}
+	return file_weir_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *CreateSavepointResponse) GetApp() string {
@@ -5247,7 +5541,7 @@ type ListPartitionsRequest struct {
 
 func (x *ListPartitionsRequest) Reset() {
 	*x = ListPartitionsRequest{}
-	mi := &file_weir_proto_msgTypes[67]
+	mi := &file_weir_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5259,7 +5553,7 @@ func (x *ListPartitionsRequest) String() string {
 func (*ListPartitionsRequest) ProtoMessage() {}
 
 func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[67]
+	mi := &file_weir_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5272,7 +5566,7 @@ func (x *ListPartitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsRequest.ProtoReflect.Descriptor instead.
 func (*ListPartitionsRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{67}
+	return file_weir_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ListPartitionsRequest) GetApp() string {
@@ -5292,7 +5586,7 @@ type ListPartitionsResponse struct {
 
 func (x *ListPartitionsResponse) Reset() {
 	*x = ListPartitionsResponse{}
-	mi := &file_weir_proto_msgTypes[68]
+	mi := &file_weir_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5304,7 +5598,7 @@ func (x *ListPartitionsResponse) String() string {
 func (*ListPartitionsResponse) ProtoMessage() {}
 
 func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[68]
+	mi := &file_weir_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5317,7 +5611,7 @@ func (x *ListPartitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListPartitionsResponse.ProtoReflect.Descriptor instead.
 func (*ListPartitionsResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{68}
+	return file_weir_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ListPartitionsResponse) GetPartitions() []*Partition {
@@ -5345,7 +5639,7 @@ type WaitingRole struct {
 
 func (x *WaitingRole) Reset() {
 	*x = WaitingRole{}
-	mi := &file_weir_proto_msgTypes[69]
+	mi := &file_weir_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5357,7 +5651,7 @@ func (x *WaitingRole) String() string {
 func (*WaitingRole) ProtoMessage() {}
 
 func (x *WaitingRole) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[69]
+	mi := &file_weir_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5370,7 +5664,7 @@ func (x *WaitingRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingRole.ProtoReflect.Descriptor instead.
 func (*WaitingRole) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{69}
+	return file_weir_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *WaitingRole) GetInstance() string {
@@ -5413,7 +5707,7 @@ type Partition struct {
 
 func (x *Partition) Reset() {
 	*x = Partition{}
-	mi := &file_weir_proto_msgTypes[70]
+	mi := &file_weir_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5425,7 +5719,7 @@ func (x *Partition) String() string {
 func (*Partition) ProtoMessage() {}
 
 func (x *Partition) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[70]
+	mi := &file_weir_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5438,7 +5732,7 @@ func (x *Partition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partition.ProtoReflect.Descriptor instead.
 func (*Partition) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{70}
+	return file_weir_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Partition) GetApp() string {
@@ -5564,7 +5858,7 @@ type PushStatus struct {
 
 func (x *PushStatus) Reset() {
 	*x = PushStatus{}
-	mi := &file_weir_proto_msgTypes[71]
+	mi := &file_weir_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5576,7 +5870,7 @@ func (x *PushStatus) String() string {
 func (*PushStatus) ProtoMessage() {}
 
 func (x *PushStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[71]
+	mi := &file_weir_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5589,7 +5883,7 @@ func (x *PushStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PushStatus.ProtoReflect.Descriptor instead.
 func (*PushStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{71}
+	return file_weir_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *PushStatus) GetTarget() string {
@@ -5675,7 +5969,7 @@ type CopyStatus struct {
 
 func (x *CopyStatus) Reset() {
 	*x = CopyStatus{}
-	mi := &file_weir_proto_msgTypes[72]
+	mi := &file_weir_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5687,7 +5981,7 @@ func (x *CopyStatus) String() string {
 func (*CopyStatus) ProtoMessage() {}
 
 func (x *CopyStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[72]
+	mi := &file_weir_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5700,7 +5994,7 @@ func (x *CopyStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyStatus.ProtoReflect.Descriptor instead.
 func (*CopyStatus) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{72}
+	return file_weir_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *CopyStatus) GetDc() string {
@@ -5792,7 +6086,7 @@ type CopyResume struct {
 
 func (x *CopyResume) Reset() {
 	*x = CopyResume{}
-	mi := &file_weir_proto_msgTypes[73]
+	mi := &file_weir_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5804,7 +6098,7 @@ func (x *CopyResume) String() string {
 func (*CopyResume) ProtoMessage() {}
 
 func (x *CopyResume) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[73]
+	mi := &file_weir_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5817,7 +6111,7 @@ func (x *CopyResume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResume.ProtoReflect.Descriptor instead.
 func (*CopyResume) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{73}
+	return file_weir_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *CopyResume) GetNext() int64 {
@@ -5853,7 +6147,7 @@ type UnreadableInput struct {
 
 func (x *UnreadableInput) Reset() {
 	*x = UnreadableInput{}
-	mi := &file_weir_proto_msgTypes[74]
+	mi := &file_weir_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5865,7 +6159,7 @@ func (x *UnreadableInput) String() string {
 func (*UnreadableInput) ProtoMessage() {}
 
 func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[74]
+	mi := &file_weir_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5878,7 +6172,7 @@ func (x *UnreadableInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreadableInput.ProtoReflect.Descriptor instead.
 func (*UnreadableInput) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{74}
+	return file_weir_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *UnreadableInput) GetTopic() string {
@@ -5913,7 +6207,7 @@ type AppNotRunning struct {
 
 func (x *AppNotRunning) Reset() {
 	*x = AppNotRunning{}
-	mi := &file_weir_proto_msgTypes[75]
+	mi := &file_weir_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5925,7 +6219,7 @@ func (x *AppNotRunning) String() string {
 func (*AppNotRunning) ProtoMessage() {}
 
 func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[75]
+	mi := &file_weir_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5938,7 +6232,7 @@ func (x *AppNotRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppNotRunning.ProtoReflect.Descriptor instead.
 func (*AppNotRunning) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{75}
+	return file_weir_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *AppNotRunning) GetApp() string {
@@ -5964,7 +6258,7 @@ type SkippedRange struct {
 
 func (x *SkippedRange) Reset() {
 	*x = SkippedRange{}
-	mi := &file_weir_proto_msgTypes[76]
+	mi := &file_weir_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5976,7 +6270,7 @@ func (x *SkippedRange) String() string {
 func (*SkippedRange) ProtoMessage() {}
 
 func (x *SkippedRange) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[76]
+	mi := &file_weir_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5989,7 +6283,7 @@ func (x *SkippedRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedRange.ProtoReflect.Descriptor instead.
 func (*SkippedRange) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{76}
+	return file_weir_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *SkippedRange) GetTopic() string {
@@ -6046,7 +6340,7 @@ type RestoreLeft struct {
 
 func (x *RestoreLeft) Reset() {
 	*x = RestoreLeft{}
-	mi := &file_weir_proto_msgTypes[77]
+	mi := &file_weir_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6058,7 +6352,7 @@ func (x *RestoreLeft) String() string {
 func (*RestoreLeft) ProtoMessage() {}
 
 func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[77]
+	mi := &file_weir_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6071,7 +6365,7 @@ func (x *RestoreLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreLeft.ProtoReflect.Descriptor instead.
 func (*RestoreLeft) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{77}
+	return file_weir_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *RestoreLeft) GetRecords() int64 {
@@ -6110,7 +6404,7 @@ type GetStateRequest struct {
 
 func (x *GetStateRequest) Reset() {
 	*x = GetStateRequest{}
-	mi := &file_weir_proto_msgTypes[78]
+	mi := &file_weir_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6122,7 +6416,7 @@ func (x *GetStateRequest) String() string {
 func (*GetStateRequest) ProtoMessage() {}
 
 func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[78]
+	mi := &file_weir_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6135,7 +6429,7 @@ func (x *GetStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateRequest.ProtoReflect.Descriptor instead.
 func (*GetStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{78}
+	return file_weir_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *GetStateRequest) GetApp() string {
@@ -6183,7 +6477,7 @@ type GetStateResponse struct {
 
 func (x *GetStateResponse) Reset() {
 	*x = GetStateResponse{}
-	mi := &file_weir_proto_msgTypes[79]
+	mi := &file_weir_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6195,7 +6489,7 @@ func (x *GetStateResponse) String() string {
 func (*GetStateResponse) ProtoMessage() {}
 
 func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[79]
+	mi := &file_weir_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6208,7 +6502,7 @@ func (x *GetStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStateResponse.ProtoReflect.Descriptor instead.
 func (*GetStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{79}
+	return file_weir_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *GetStateResponse) GetEntry() *StateEntry {
@@ -6239,7 +6533,7 @@ type StateEntry struct {
 
 func (x *StateEntry) Reset() {
 	*x = StateEntry{}
-	mi := &file_weir_proto_msgTypes[80]
+	mi := &file_weir_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6251,7 +6545,7 @@ func (x *StateEntry) String() string {
 func (*StateEntry) ProtoMessage() {}
 
 func (x *StateEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[80]
+	mi := &file_weir_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6264,7 +6558,7 @@ func (x *StateEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEntry.ProtoReflect.Descriptor instead.
 func (*StateEntry) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{80}
+	return file_weir_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *StateEntry) GetPartition() int32 {
@@ -6326,7 +6620,7 @@ type ScanStateRequest struct {
 
 func (x *ScanStateRequest) Reset() {
 	*x = ScanStateRequest{}
-	mi := &file_weir_proto_msgTypes[81]
+	mi := &file_weir_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6338,7 +6632,7 @@ func (x *ScanStateRequest) String() string {
 func (*ScanStateRequest) ProtoMessage() {}
 
 func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[81]
+	mi := &file_weir_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6351,7 +6645,7 @@ func (x *ScanStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateRequest.ProtoReflect.Descriptor instead.
 func (*ScanStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{81}
+	return file_weir_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ScanStateRequest) GetApp() string {
@@ -6428,7 +6722,7 @@ type ScanStateResponse struct {
 
 func (x *ScanStateResponse) Reset() {
 	*x = ScanStateResponse{}
-	mi := &file_weir_proto_msgTypes[82]
+	mi := &file_weir_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6440,7 +6734,7 @@ func (x *ScanStateResponse) String() string {
 func (*ScanStateResponse) ProtoMessage() {}
 
 func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[82]
+	mi := &file_weir_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6453,7 +6747,7 @@ func (x *ScanStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanStateResponse.ProtoReflect.Descriptor instead.
 func (*ScanStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{82}
+	return file_weir_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ScanStateResponse) GetEntries() []*StateEntry {
@@ -6488,7 +6782,7 @@ type HashStateRequest struct {
 
 func (x *HashStateRequest) Reset() {
 	*x = HashStateRequest{}
-	mi := &file_weir_proto_msgTypes[83]
+	mi := &file_weir_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6500,7 +6794,7 @@ func (x *HashStateRequest) String() string {
 func (*HashStateRequest) ProtoMessage() {}
 
 func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[83]
+	mi := &file_weir_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6513,7 +6807,7 @@ func (x *HashStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateRequest.ProtoReflect.Descriptor instead.
 func (*HashStateRequest) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{83}
+	return file_weir_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *HashStateRequest) GetApp() string {
@@ -6546,7 +6840,7 @@ type HashStateResponse struct {
 
 func (x *HashStateResponse) Reset() {
 	*x = HashStateResponse{}
-	mi := &file_weir_proto_msgTypes[84]
+	mi := &file_weir_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6558,7 +6852,7 @@ func (x *HashStateResponse) String() string {
 func (*HashStateResponse) ProtoMessage() {}
 
 func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[84]
+	mi := &file_weir_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6571,7 +6865,7 @@ func (x *HashStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashStateResponse.ProtoReflect.Descriptor instead.
 func (*HashStateResponse) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{84}
+	return file_weir_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *HashStateResponse) GetPartitions() []*PartitionHash {
@@ -6591,7 +6885,7 @@ type PartitionHash struct {
 
 func (x *PartitionHash) Reset() {
 	*x = PartitionHash{}
-	mi := &file_weir_proto_msgTypes[85]
+	mi := &file_weir_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6603,7 +6897,7 @@ func (x *PartitionHash) String() string {
 func (*PartitionHash) ProtoMessage() {}
 
 func (x *PartitionHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[85]
+	mi := &file_weir_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6616,7 +6910,7 @@ func (x *PartitionHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionHash.ProtoReflect.Descriptor instead.
 func (*PartitionHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{85}
+	return file_weir_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *PartitionHash) GetAsOf() *AsOf {
@@ -6646,7 +6940,7 @@ type TableHash struct {
 
 func (x *TableHash) Reset() {
 	*x = TableHash{}
-	mi := &file_weir_proto_msgTypes[86]
+	mi := &file_weir_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6658,7 +6952,7 @@ func (x *TableHash) String() string {
 func (*TableHash) ProtoMessage() {}
 
 func (x *TableHash) ProtoReflect() protoreflect.Message {
-	mi := &file_weir_proto_msgTypes[86]
+	mi := &file_weir_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6671,7 +6965,7 @@ func (x *TableHash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableHash.ProtoReflect.Descriptor instead.
 func (*TableHash) Descriptor() ([]byte, []int) {
-	return file_weir_proto_rawDescGZIP(), []int{86}
+	return file_weir_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *TableHash) GetTable() uint32 {
@@ -6875,7 +7169,7 @@ const file_weir_proto_rawDesc = "" +
 	"\x06shared\x18\x10 \x03(\v2\x14.weir.v1.PacedBudgetR\x06shared\x12\x1d\n" +
 	"\n" +
 	"other_days\x18\x12 \x03(\tR\totherDays\x12\x16\n" +
-	"\x06unread\x18\x11 \x01(\bR\x06unread\"\xc1\x04\n" +
+	"\x06unread\x18\x11 \x01(\bR\x06unread\"\xf1\x04\n" +
 	"\vPacedBudget\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -6897,8 +7191,13 @@ const file_weir_proto_rawDesc = "" +
 	"nextFlight\x12(\n" +
 	"\x04arms\x18\x0e \x03(\v2\x14.weir.v1.PacedBudgetR\x04arms\x12&\n" +
 	"\x0flimited_by_kind\x18\x0f \x01(\tR\rlimitedByKind\x125\n" +
-	"\boverride\x18\x10 \x01(\v2\x19.weir.v1.CampaignOverrideR\boverrideB\x13\n" +
-	"\x11_allowance_micros\"\xd4\x01\n" +
+	"\boverride\x18\x10 \x01(\v2\x19.weir.v1.CampaignOverrideR\boverride\x12.\n" +
+	"\tin_flight\x18\x11 \x01(\v2\x11.weir.v1.InFlightR\binFlightB\x13\n" +
+	"\x11_allowance_micros\"S\n" +
+	"\bInFlight\x12\x16\n" +
+	"\x06micros\x18\x01 \x01(\x03R\x06micros\x12\x19\n" +
+	"\bdelay_ms\x18\x02 \x01(\x03R\adelayMs\x12\x14\n" +
+	"\x05ratio\x18\x03 \x01(\x01R\x05ratio\"\xd4\x01\n" +
 	"\fPacingCounts\x12\x1c\n" +
 	"\tcampaigns\x18\x01 \x01(\x03R\tcampaigns\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\x03R\x04open\x12\x18\n" +
@@ -7070,7 +7369,21 @@ const file_weir_proto_rawDesc = "" +
 	"\twriter_dc\x18\x02 \x01(\tR\bwriterDc\x12\x17\n" +
 	"\atick_ms\x18\x03 \x01(\x03R\x06tickMs\x12\x15\n" +
 	"\x06age_ms\x18\x04 \x01(\x03R\x05ageMs\x129\n" +
-	"\tcampaigns\x18\x05 \x03(\v2\x1b.weir.v1.CampaignParametersR\tcampaigns\"\x87\x02\n" +
+	"\tcampaigns\x18\x05 \x03(\v2\x1b.weir.v1.CampaignParametersR\tcampaigns\"\x89\x01\n" +
+	"\x17ReportInsertionsRequest\x12\x1a\n" +
+	"\breporter\x18\x01 \x01(\tR\breporter\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x126\n" +
+	"\baccounts\x18\x03 \x03(\v2\x1a.weir.v1.AccountInsertionsR\baccounts\"h\n" +
+	"\x11AccountInsertions\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x129\n" +
+	"\tcampaigns\x18\x02 \x03(\v2\x1b.weir.v1.CampaignInsertionsR\tcampaigns\"\x99\x01\n" +
+	"\x12CampaignInsertions\x12\x1a\n" +
+	"\bcampaign\x18\x01 \x01(\tR\bcampaign\x12\x10\n" +
+	"\x03arm\x18\x02 \x01(\tR\x03arm\x12'\n" +
+	"\x0fexpected_micros\x18\x03 \x01(\x03R\x0eexpectedMicros\x12\x10\n" +
+	"\x03ads\x18\x04 \x01(\x04R\x03ads\x12\x1a\n" +
+	"\bcurrency\x18\x05 \x01(\tR\bcurrency\"\x1a\n" +
+	"\x18ReportInsertionsResponse\"\x87\x02\n" +
 	"\x12CampaignParameters\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -7340,12 +7653,13 @@ const file_weir_proto_rawDesc = "" +
 	"\tListSpend\x12\x19.weir.v1.ListSpendRequest\x1a\x1a.weir.v1.ListSpendResponse\"\x03\x90\x02\x01\x12D\n" +
 	"\bTopSpend\x12\x18.weir.v1.TopSpendRequest\x1a\x19.weir.v1.TopSpendResponse\"\x03\x90\x02\x01\x12J\n" +
 	"\n" +
-	"ListHealth\x12\x1a.weir.v1.ListHealthRequest\x1a\x1b.weir.v1.ListHealthResponse\"\x03\x90\x02\x012\x86\x02\n" +
+	"ListHealth\x12\x1a.weir.v1.ListHealthRequest\x1a\x1b.weir.v1.ListHealthResponse\"\x03\x90\x02\x012\xe4\x02\n" +
 	"\x11SpendCacheService\x12J\n" +
 	"\n" +
 	"GetAccount\x12\x1a.weir.v1.GetAccountRequest\x1a\x1b.weir.v1.GetAccountResponse\"\x03\x90\x02\x01\x12P\n" +
 	"\fListDatasets\x12\x1c.weir.v1.ListDatasetsRequest\x1a\x1d.weir.v1.ListDatasetsResponse\"\x03\x90\x02\x01\x12S\n" +
-	"\rGetParameters\x12\x1d.weir.v1.GetParametersRequest\x1a\x1e.weir.v1.GetParametersResponse\"\x03\x90\x02\x012n\n" +
+	"\rGetParameters\x12\x1d.weir.v1.GetParametersRequest\x1a\x1e.weir.v1.GetParametersResponse\"\x03\x90\x02\x01\x12\\\n" +
+	"\x10ReportInsertions\x12 .weir.v1.ReportInsertionsRequest\x1a!.weir.v1.ReportInsertionsResponse\"\x03\x90\x02\x022n\n" +
 	"\x11AdjustmentService\x12Y\n" +
 	"\x0fListAdjustments\x12\x1f.weir.v1.ListAdjustmentsRequest\x1a .weir.v1.ListAdjustmentsResponse\"\x03\x90\x02\x012\xf1\x01\n" +
 	"\rBudgetService\x12E\n" +
@@ -7385,7 +7699,7 @@ func file_weir_proto_rawDescGZIP() []byte {
 	return file_weir_proto_rawDescData
 }
 
-var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 92)
+var file_weir_proto_msgTypes = make([]protoimpl.MessageInfo, 97)
 var file_weir_proto_goTypes = []any{
 	(*GetSpendRequest)(nil),          // 0: weir.v1.GetSpendRequest
 	(*GetSpendResponse)(nil),         // 1: weir.v1.GetSpendResponse
@@ -7409,207 +7723,217 @@ var file_weir_proto_goTypes = []any{
 	(*GetPacingResponse)(nil),        // 19: weir.v1.GetPacingResponse
 	(*AccountPacing)(nil),            // 20: weir.v1.AccountPacing
 	(*PacedBudget)(nil),              // 21: weir.v1.PacedBudget
-	(*PacingCounts)(nil),             // 22: weir.v1.PacingCounts
-	(*ListPacingRequest)(nil),        // 23: weir.v1.ListPacingRequest
-	(*ListPacingResponse)(nil),       // 24: weir.v1.ListPacingResponse
-	(*GetPacingStatusRequest)(nil),   // 25: weir.v1.GetPacingStatusRequest
-	(*GetPacingStatusResponse)(nil),  // 26: weir.v1.GetPacingStatusResponse
-	(*PacingShard)(nil),              // 27: weir.v1.PacingShard
-	(*OverrideLeaderRequest)(nil),    // 28: weir.v1.OverrideLeaderRequest
-	(*OverrideLeaderResponse)(nil),   // 29: weir.v1.OverrideLeaderResponse
-	(*OverrideCampaignRequest)(nil),  // 30: weir.v1.OverrideCampaignRequest
-	(*OverrideCampaignResponse)(nil), // 31: weir.v1.OverrideCampaignResponse
-	(*CampaignOverride)(nil),         // 32: weir.v1.CampaignOverride
-	(*ListOverridesRequest)(nil),     // 33: weir.v1.ListOverridesRequest
-	(*ListOverridesResponse)(nil),    // 34: weir.v1.ListOverridesResponse
-	(*OverrideWriterRequest)(nil),    // 35: weir.v1.OverrideWriterRequest
-	(*OverrideWriterResponse)(nil),   // 36: weir.v1.OverrideWriterResponse
-	(*WriterOverride)(nil),           // 37: weir.v1.WriterOverride
-	(*LeaderOverride)(nil),           // 38: weir.v1.LeaderOverride
-	(*TopSpendRequest)(nil),          // 39: weir.v1.TopSpendRequest
-	(*TopSpendResponse)(nil),         // 40: weir.v1.TopSpendResponse
-	(*CurrencyTotal)(nil),            // 41: weir.v1.CurrencyTotal
-	(*DaySpend)(nil),                 // 42: weir.v1.DaySpend
-	(*DcSpend)(nil),                  // 43: weir.v1.DcSpend
-	(*AsOf)(nil),                     // 44: weir.v1.AsOf
-	(*ServedBy)(nil),                 // 45: weir.v1.ServedBy
-	(*GetAccountRequest)(nil),        // 46: weir.v1.GetAccountRequest
-	(*GetAccountResponse)(nil),       // 47: weir.v1.GetAccountResponse
-	(*GetParametersRequest)(nil),     // 48: weir.v1.GetParametersRequest
-	(*GetParametersResponse)(nil),    // 49: weir.v1.GetParametersResponse
-	(*CampaignParameters)(nil),       // 50: weir.v1.CampaignParameters
-	(*DatasetChoice)(nil),            // 51: weir.v1.DatasetChoice
-	(*OriginTime)(nil),               // 52: weir.v1.OriginTime
-	(*ListDatasetsRequest)(nil),      // 53: weir.v1.ListDatasetsRequest
-	(*ListDatasetsResponse)(nil),     // 54: weir.v1.ListDatasetsResponse
-	(*ShardDatasets)(nil),            // 55: weir.v1.ShardDatasets
-	(*Dataset)(nil),                  // 56: weir.v1.Dataset
-	(*ListHealthRequest)(nil),        // 57: weir.v1.ListHealthRequest
-	(*ListHealthResponse)(nil),       // 58: weir.v1.ListHealthResponse
-	(*Gap)(nil),                      // 59: weir.v1.Gap
-	(*ShardHealth)(nil),              // 60: weir.v1.ShardHealth
-	(*OriginHealth)(nil),             // 61: weir.v1.OriginHealth
-	(*GetClusterRequest)(nil),        // 62: weir.v1.GetClusterRequest
-	(*GetClusterResponse)(nil),       // 63: weir.v1.GetClusterResponse
-	(*LeaseSettings)(nil),            // 64: weir.v1.LeaseSettings
-	(*CreateSavepointRequest)(nil),   // 65: weir.v1.CreateSavepointRequest
-	(*CreateSavepointResponse)(nil),  // 66: weir.v1.CreateSavepointResponse
-	(*ListPartitionsRequest)(nil),    // 67: weir.v1.ListPartitionsRequest
-	(*ListPartitionsResponse)(nil),   // 68: weir.v1.ListPartitionsResponse
-	(*WaitingRole)(nil),              // 69: weir.v1.WaitingRole
-	(*Partition)(nil),                // 70: weir.v1.Partition
-	(*PushStatus)(nil),               // 71: weir.v1.PushStatus
-	(*CopyStatus)(nil),               // 72: weir.v1.CopyStatus
-	(*CopyResume)(nil),               // 73: weir.v1.CopyResume
-	(*UnreadableInput)(nil),          // 74: weir.v1.UnreadableInput
-	(*AppNotRunning)(nil),            // 75: weir.v1.AppNotRunning
-	(*SkippedRange)(nil),             // 76: weir.v1.SkippedRange
-	(*RestoreLeft)(nil),              // 77: weir.v1.RestoreLeft
-	(*GetStateRequest)(nil),          // 78: weir.v1.GetStateRequest
-	(*GetStateResponse)(nil),         // 79: weir.v1.GetStateResponse
-	(*StateEntry)(nil),               // 80: weir.v1.StateEntry
-	(*ScanStateRequest)(nil),         // 81: weir.v1.ScanStateRequest
-	(*ScanStateResponse)(nil),        // 82: weir.v1.ScanStateResponse
-	(*HashStateRequest)(nil),         // 83: weir.v1.HashStateRequest
-	(*HashStateResponse)(nil),        // 84: weir.v1.HashStateResponse
-	(*PartitionHash)(nil),            // 85: weir.v1.PartitionHash
-	(*TableHash)(nil),                // 86: weir.v1.TableHash
-	nil,                              // 87: weir.v1.GetSpendResponse.EventsByTypeEntry
-	nil,                              // 88: weir.v1.PacingCounts.ReasonsEntry
-	nil,                              // 89: weir.v1.PacingShard.SharedReasonsEntry
-	nil,                              // 90: weir.v1.AsOf.NextOffsetsEntry
-	nil,                              // 91: weir.v1.Partition.NextOffsetsEntry
-	(*structpb.Struct)(nil),          // 92: google.protobuf.Struct
+	(*InFlight)(nil),                 // 22: weir.v1.InFlight
+	(*PacingCounts)(nil),             // 23: weir.v1.PacingCounts
+	(*ListPacingRequest)(nil),        // 24: weir.v1.ListPacingRequest
+	(*ListPacingResponse)(nil),       // 25: weir.v1.ListPacingResponse
+	(*GetPacingStatusRequest)(nil),   // 26: weir.v1.GetPacingStatusRequest
+	(*GetPacingStatusResponse)(nil),  // 27: weir.v1.GetPacingStatusResponse
+	(*PacingShard)(nil),              // 28: weir.v1.PacingShard
+	(*OverrideLeaderRequest)(nil),    // 29: weir.v1.OverrideLeaderRequest
+	(*OverrideLeaderResponse)(nil),   // 30: weir.v1.OverrideLeaderResponse
+	(*OverrideCampaignRequest)(nil),  // 31: weir.v1.OverrideCampaignRequest
+	(*OverrideCampaignResponse)(nil), // 32: weir.v1.OverrideCampaignResponse
+	(*CampaignOverride)(nil),         // 33: weir.v1.CampaignOverride
+	(*ListOverridesRequest)(nil),     // 34: weir.v1.ListOverridesRequest
+	(*ListOverridesResponse)(nil),    // 35: weir.v1.ListOverridesResponse
+	(*OverrideWriterRequest)(nil),    // 36: weir.v1.OverrideWriterRequest
+	(*OverrideWriterResponse)(nil),   // 37: weir.v1.OverrideWriterResponse
+	(*WriterOverride)(nil),           // 38: weir.v1.WriterOverride
+	(*LeaderOverride)(nil),           // 39: weir.v1.LeaderOverride
+	(*TopSpendRequest)(nil),          // 40: weir.v1.TopSpendRequest
+	(*TopSpendResponse)(nil),         // 41: weir.v1.TopSpendResponse
+	(*CurrencyTotal)(nil),            // 42: weir.v1.CurrencyTotal
+	(*DaySpend)(nil),                 // 43: weir.v1.DaySpend
+	(*DcSpend)(nil),                  // 44: weir.v1.DcSpend
+	(*AsOf)(nil),                     // 45: weir.v1.AsOf
+	(*ServedBy)(nil),                 // 46: weir.v1.ServedBy
+	(*GetAccountRequest)(nil),        // 47: weir.v1.GetAccountRequest
+	(*GetAccountResponse)(nil),       // 48: weir.v1.GetAccountResponse
+	(*GetParametersRequest)(nil),     // 49: weir.v1.GetParametersRequest
+	(*GetParametersResponse)(nil),    // 50: weir.v1.GetParametersResponse
+	(*ReportInsertionsRequest)(nil),  // 51: weir.v1.ReportInsertionsRequest
+	(*AccountInsertions)(nil),        // 52: weir.v1.AccountInsertions
+	(*CampaignInsertions)(nil),       // 53: weir.v1.CampaignInsertions
+	(*ReportInsertionsResponse)(nil), // 54: weir.v1.ReportInsertionsResponse
+	(*CampaignParameters)(nil),       // 55: weir.v1.CampaignParameters
+	(*DatasetChoice)(nil),            // 56: weir.v1.DatasetChoice
+	(*OriginTime)(nil),               // 57: weir.v1.OriginTime
+	(*ListDatasetsRequest)(nil),      // 58: weir.v1.ListDatasetsRequest
+	(*ListDatasetsResponse)(nil),     // 59: weir.v1.ListDatasetsResponse
+	(*ShardDatasets)(nil),            // 60: weir.v1.ShardDatasets
+	(*Dataset)(nil),                  // 61: weir.v1.Dataset
+	(*ListHealthRequest)(nil),        // 62: weir.v1.ListHealthRequest
+	(*ListHealthResponse)(nil),       // 63: weir.v1.ListHealthResponse
+	(*Gap)(nil),                      // 64: weir.v1.Gap
+	(*ShardHealth)(nil),              // 65: weir.v1.ShardHealth
+	(*OriginHealth)(nil),             // 66: weir.v1.OriginHealth
+	(*GetClusterRequest)(nil),        // 67: weir.v1.GetClusterRequest
+	(*GetClusterResponse)(nil),       // 68: weir.v1.GetClusterResponse
+	(*LeaseSettings)(nil),            // 69: weir.v1.LeaseSettings
+	(*CreateSavepointRequest)(nil),   // 70: weir.v1.CreateSavepointRequest
+	(*CreateSavepointResponse)(nil),  // 71: weir.v1.CreateSavepointResponse
+	(*ListPartitionsRequest)(nil),    // 72: weir.v1.ListPartitionsRequest
+	(*ListPartitionsResponse)(nil),   // 73: weir.v1.ListPartitionsResponse
+	(*WaitingRole)(nil),              // 74: weir.v1.WaitingRole
+	(*Partition)(nil),                // 75: weir.v1.Partition
+	(*PushStatus)(nil),               // 76: weir.v1.PushStatus
+	(*CopyStatus)(nil),               // 77: weir.v1.CopyStatus
+	(*CopyResume)(nil),               // 78: weir.v1.CopyResume
+	(*UnreadableInput)(nil),          // 79: weir.v1.UnreadableInput
+	(*AppNotRunning)(nil),            // 80: weir.v1.AppNotRunning
+	(*SkippedRange)(nil),             // 81: weir.v1.SkippedRange
+	(*RestoreLeft)(nil),              // 82: weir.v1.RestoreLeft
+	(*GetStateRequest)(nil),          // 83: weir.v1.GetStateRequest
+	(*GetStateResponse)(nil),         // 84: weir.v1.GetStateResponse
+	(*StateEntry)(nil),               // 85: weir.v1.StateEntry
+	(*ScanStateRequest)(nil),         // 86: weir.v1.ScanStateRequest
+	(*ScanStateResponse)(nil),        // 87: weir.v1.ScanStateResponse
+	(*HashStateRequest)(nil),         // 88: weir.v1.HashStateRequest
+	(*HashStateResponse)(nil),        // 89: weir.v1.HashStateResponse
+	(*PartitionHash)(nil),            // 90: weir.v1.PartitionHash
+	(*TableHash)(nil),                // 91: weir.v1.TableHash
+	nil,                              // 92: weir.v1.GetSpendResponse.EventsByTypeEntry
+	nil,                              // 93: weir.v1.PacingCounts.ReasonsEntry
+	nil,                              // 94: weir.v1.PacingShard.SharedReasonsEntry
+	nil,                              // 95: weir.v1.AsOf.NextOffsetsEntry
+	nil,                              // 96: weir.v1.Partition.NextOffsetsEntry
+	(*structpb.Struct)(nil),          // 97: google.protobuf.Struct
 }
 var file_weir_proto_depIdxs = []int32{
-	44, // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
-	42, // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
-	87, // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
-	43, // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
-	51, // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
-	0,  // 5: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
-	1,  // 6: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
-	6,  // 7: weir.v1.ListSpendResponse.rows:type_name -> weir.v1.SpendRow
-	44, // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
-	9,  // 9: weir.v1.ListAdjustmentsResponse.adjustments:type_name -> weir.v1.Adjustment
-	44, // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
-	92, // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
-	12, // 12: weir.v1.SetBudgetsResponse.results:type_name -> weir.v1.BudgetResult
-	15, // 13: weir.v1.GetBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
-	44, // 14: weir.v1.GetBudgetsResponse.as_of:type_name -> weir.v1.AsOf
-	92, // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
-	15, // 16: weir.v1.ListBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
-	20, // 17: weir.v1.GetPacingResponse.pacing:type_name -> weir.v1.AccountPacing
-	44, // 18: weir.v1.GetPacingResponse.as_of:type_name -> weir.v1.AsOf
-	22, // 19: weir.v1.AccountPacing.counts:type_name -> weir.v1.PacingCounts
-	21, // 20: weir.v1.AccountPacing.campaigns:type_name -> weir.v1.PacedBudget
-	21, // 21: weir.v1.AccountPacing.shared:type_name -> weir.v1.PacedBudget
-	21, // 22: weir.v1.PacedBudget.arms:type_name -> weir.v1.PacedBudget
-	32, // 23: weir.v1.PacedBudget.override:type_name -> weir.v1.CampaignOverride
-	88, // 24: weir.v1.PacingCounts.reasons:type_name -> weir.v1.PacingCounts.ReasonsEntry
-	20, // 25: weir.v1.ListPacingResponse.accounts:type_name -> weir.v1.AccountPacing
-	27, // 26: weir.v1.GetPacingStatusResponse.shards:type_name -> weir.v1.PacingShard
-	59, // 27: weir.v1.GetPacingStatusResponse.gaps:type_name -> weir.v1.Gap
-	22, // 28: weir.v1.PacingShard.counts:type_name -> weir.v1.PacingCounts
-	44, // 29: weir.v1.PacingShard.as_of:type_name -> weir.v1.AsOf
-	89, // 30: weir.v1.PacingShard.shared_reasons:type_name -> weir.v1.PacingShard.SharedReasonsEntry
-	38, // 31: weir.v1.PacingShard.override:type_name -> weir.v1.LeaderOverride
-	38, // 32: weir.v1.OverrideLeaderResponse.override:type_name -> weir.v1.LeaderOverride
-	32, // 33: weir.v1.OverrideCampaignResponse.override:type_name -> weir.v1.CampaignOverride
-	38, // 34: weir.v1.ListOverridesResponse.leaders:type_name -> weir.v1.LeaderOverride
-	32, // 35: weir.v1.ListOverridesResponse.campaigns:type_name -> weir.v1.CampaignOverride
-	37, // 36: weir.v1.ListOverridesResponse.writer:type_name -> weir.v1.WriterOverride
-	37, // 37: weir.v1.OverrideWriterResponse.override:type_name -> weir.v1.WriterOverride
-	6,  // 38: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
-	44, // 39: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
-	41, // 40: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
-	90, // 41: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
-	45, // 42: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
-	51, // 43: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
-	6,  // 44: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
-	6,  // 45: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
-	50, // 46: weir.v1.GetParametersResponse.campaigns:type_name -> weir.v1.CampaignParameters
-	50, // 47: weir.v1.CampaignParameters.arms:type_name -> weir.v1.CampaignParameters
-	52, // 48: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
-	55, // 49: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
-	51, // 50: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
-	56, // 51: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
-	6,  // 52: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
-	60, // 53: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
-	59, // 54: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
-	61, // 55: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
-	64, // 56: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
-	70, // 57: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
-	69, // 58: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
-	91, // 59: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
-	77, // 60: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
-	76, // 61: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
-	74, // 62: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
-	72, // 63: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
-	71, // 64: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
-	73, // 65: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
-	80, // 66: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
-	44, // 67: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
-	80, // 68: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
-	44, // 69: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
-	85, // 70: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
-	44, // 71: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
-	86, // 72: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
-	0,  // 73: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
-	2,  // 74: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
-	4,  // 75: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
-	39, // 76: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
-	57, // 77: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
-	46, // 78: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
-	53, // 79: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
-	48, // 80: weir.v1.SpendCacheService.GetParameters:input_type -> weir.v1.GetParametersRequest
-	7,  // 81: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
-	10, // 82: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
-	13, // 83: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
-	16, // 84: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
-	18, // 85: weir.v1.PacingService.GetPacing:input_type -> weir.v1.GetPacingRequest
-	23, // 86: weir.v1.PacingService.ListPacing:input_type -> weir.v1.ListPacingRequest
-	25, // 87: weir.v1.PacingService.GetPacingStatus:input_type -> weir.v1.GetPacingStatusRequest
-	28, // 88: weir.v1.PacingService.OverrideLeader:input_type -> weir.v1.OverrideLeaderRequest
-	30, // 89: weir.v1.PacingService.OverrideCampaign:input_type -> weir.v1.OverrideCampaignRequest
-	35, // 90: weir.v1.PacingService.OverrideWriter:input_type -> weir.v1.OverrideWriterRequest
-	33, // 91: weir.v1.PacingService.ListOverrides:input_type -> weir.v1.ListOverridesRequest
-	62, // 92: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
-	65, // 93: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
-	67, // 94: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
-	78, // 95: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
-	81, // 96: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
-	83, // 97: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
-	1,  // 98: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
-	3,  // 99: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
-	5,  // 100: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
-	40, // 101: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
-	58, // 102: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
-	47, // 103: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
-	54, // 104: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
-	49, // 105: weir.v1.SpendCacheService.GetParameters:output_type -> weir.v1.GetParametersResponse
-	8,  // 106: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
-	11, // 107: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
-	14, // 108: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
-	17, // 109: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
-	19, // 110: weir.v1.PacingService.GetPacing:output_type -> weir.v1.GetPacingResponse
-	24, // 111: weir.v1.PacingService.ListPacing:output_type -> weir.v1.ListPacingResponse
-	26, // 112: weir.v1.PacingService.GetPacingStatus:output_type -> weir.v1.GetPacingStatusResponse
-	29, // 113: weir.v1.PacingService.OverrideLeader:output_type -> weir.v1.OverrideLeaderResponse
-	31, // 114: weir.v1.PacingService.OverrideCampaign:output_type -> weir.v1.OverrideCampaignResponse
-	36, // 115: weir.v1.PacingService.OverrideWriter:output_type -> weir.v1.OverrideWriterResponse
-	34, // 116: weir.v1.PacingService.ListOverrides:output_type -> weir.v1.ListOverridesResponse
-	63, // 117: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
-	66, // 118: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
-	68, // 119: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
-	79, // 120: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
-	82, // 121: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
-	84, // 122: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
-	98, // [98:123] is the sub-list for method output_type
-	73, // [73:98] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	45,  // 0: weir.v1.GetSpendResponse.as_of:type_name -> weir.v1.AsOf
+	43,  // 1: weir.v1.GetSpendResponse.days:type_name -> weir.v1.DaySpend
+	92,  // 2: weir.v1.GetSpendResponse.events_by_type:type_name -> weir.v1.GetSpendResponse.EventsByTypeEntry
+	44,  // 3: weir.v1.GetSpendResponse.by_dc:type_name -> weir.v1.DcSpend
+	56,  // 4: weir.v1.GetSpendResponse.choice:type_name -> weir.v1.DatasetChoice
+	0,   // 5: weir.v1.PollSpendRequest.spend:type_name -> weir.v1.GetSpendRequest
+	1,   // 6: weir.v1.PollSpendResponse.spend:type_name -> weir.v1.GetSpendResponse
+	6,   // 7: weir.v1.ListSpendResponse.rows:type_name -> weir.v1.SpendRow
+	45,  // 8: weir.v1.ListSpendResponse.as_of:type_name -> weir.v1.AsOf
+	9,   // 9: weir.v1.ListAdjustmentsResponse.adjustments:type_name -> weir.v1.Adjustment
+	45,  // 10: weir.v1.ListAdjustmentsResponse.as_of:type_name -> weir.v1.AsOf
+	97,  // 11: weir.v1.SetBudgetsRequest.documents:type_name -> google.protobuf.Struct
+	12,  // 12: weir.v1.SetBudgetsResponse.results:type_name -> weir.v1.BudgetResult
+	15,  // 13: weir.v1.GetBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
+	45,  // 14: weir.v1.GetBudgetsResponse.as_of:type_name -> weir.v1.AsOf
+	97,  // 15: weir.v1.BudgetVersion.document:type_name -> google.protobuf.Struct
+	15,  // 16: weir.v1.ListBudgetsResponse.versions:type_name -> weir.v1.BudgetVersion
+	20,  // 17: weir.v1.GetPacingResponse.pacing:type_name -> weir.v1.AccountPacing
+	45,  // 18: weir.v1.GetPacingResponse.as_of:type_name -> weir.v1.AsOf
+	23,  // 19: weir.v1.AccountPacing.counts:type_name -> weir.v1.PacingCounts
+	21,  // 20: weir.v1.AccountPacing.campaigns:type_name -> weir.v1.PacedBudget
+	21,  // 21: weir.v1.AccountPacing.shared:type_name -> weir.v1.PacedBudget
+	21,  // 22: weir.v1.PacedBudget.arms:type_name -> weir.v1.PacedBudget
+	33,  // 23: weir.v1.PacedBudget.override:type_name -> weir.v1.CampaignOverride
+	22,  // 24: weir.v1.PacedBudget.in_flight:type_name -> weir.v1.InFlight
+	93,  // 25: weir.v1.PacingCounts.reasons:type_name -> weir.v1.PacingCounts.ReasonsEntry
+	20,  // 26: weir.v1.ListPacingResponse.accounts:type_name -> weir.v1.AccountPacing
+	28,  // 27: weir.v1.GetPacingStatusResponse.shards:type_name -> weir.v1.PacingShard
+	64,  // 28: weir.v1.GetPacingStatusResponse.gaps:type_name -> weir.v1.Gap
+	23,  // 29: weir.v1.PacingShard.counts:type_name -> weir.v1.PacingCounts
+	45,  // 30: weir.v1.PacingShard.as_of:type_name -> weir.v1.AsOf
+	94,  // 31: weir.v1.PacingShard.shared_reasons:type_name -> weir.v1.PacingShard.SharedReasonsEntry
+	39,  // 32: weir.v1.PacingShard.override:type_name -> weir.v1.LeaderOverride
+	39,  // 33: weir.v1.OverrideLeaderResponse.override:type_name -> weir.v1.LeaderOverride
+	33,  // 34: weir.v1.OverrideCampaignResponse.override:type_name -> weir.v1.CampaignOverride
+	39,  // 35: weir.v1.ListOverridesResponse.leaders:type_name -> weir.v1.LeaderOverride
+	33,  // 36: weir.v1.ListOverridesResponse.campaigns:type_name -> weir.v1.CampaignOverride
+	38,  // 37: weir.v1.ListOverridesResponse.writer:type_name -> weir.v1.WriterOverride
+	38,  // 38: weir.v1.OverrideWriterResponse.override:type_name -> weir.v1.WriterOverride
+	6,   // 39: weir.v1.TopSpendResponse.rows:type_name -> weir.v1.SpendRow
+	45,  // 40: weir.v1.TopSpendResponse.as_of:type_name -> weir.v1.AsOf
+	42,  // 41: weir.v1.TopSpendResponse.totals:type_name -> weir.v1.CurrencyTotal
+	95,  // 42: weir.v1.AsOf.next_offsets:type_name -> weir.v1.AsOf.NextOffsetsEntry
+	46,  // 43: weir.v1.AsOf.served_by:type_name -> weir.v1.ServedBy
+	56,  // 44: weir.v1.GetAccountResponse.choice:type_name -> weir.v1.DatasetChoice
+	6,   // 45: weir.v1.GetAccountResponse.rows:type_name -> weir.v1.SpendRow
+	6,   // 46: weir.v1.GetAccountResponse.parts:type_name -> weir.v1.SpendRow
+	55,  // 47: weir.v1.GetParametersResponse.campaigns:type_name -> weir.v1.CampaignParameters
+	52,  // 48: weir.v1.ReportInsertionsRequest.accounts:type_name -> weir.v1.AccountInsertions
+	53,  // 49: weir.v1.AccountInsertions.campaigns:type_name -> weir.v1.CampaignInsertions
+	55,  // 50: weir.v1.CampaignParameters.arms:type_name -> weir.v1.CampaignParameters
+	57,  // 51: weir.v1.DatasetChoice.origins:type_name -> weir.v1.OriginTime
+	60,  // 52: weir.v1.ListDatasetsResponse.shards:type_name -> weir.v1.ShardDatasets
+	56,  // 53: weir.v1.ShardDatasets.choice:type_name -> weir.v1.DatasetChoice
+	61,  // 54: weir.v1.ShardDatasets.datasets:type_name -> weir.v1.Dataset
+	6,   // 55: weir.v1.Dataset.rows:type_name -> weir.v1.SpendRow
+	65,  // 56: weir.v1.ListHealthResponse.shards:type_name -> weir.v1.ShardHealth
+	64,  // 57: weir.v1.ListHealthResponse.gaps:type_name -> weir.v1.Gap
+	66,  // 58: weir.v1.ShardHealth.origins:type_name -> weir.v1.OriginHealth
+	69,  // 59: weir.v1.GetClusterResponse.leases:type_name -> weir.v1.LeaseSettings
+	75,  // 60: weir.v1.ListPartitionsResponse.partitions:type_name -> weir.v1.Partition
+	74,  // 61: weir.v1.ListPartitionsResponse.waiting:type_name -> weir.v1.WaitingRole
+	96,  // 62: weir.v1.Partition.next_offsets:type_name -> weir.v1.Partition.NextOffsetsEntry
+	82,  // 63: weir.v1.Partition.restore:type_name -> weir.v1.RestoreLeft
+	81,  // 64: weir.v1.Partition.skipped:type_name -> weir.v1.SkippedRange
+	79,  // 65: weir.v1.Partition.unreadable:type_name -> weir.v1.UnreadableInput
+	77,  // 66: weir.v1.Partition.copies:type_name -> weir.v1.CopyStatus
+	76,  // 67: weir.v1.Partition.push:type_name -> weir.v1.PushStatus
+	78,  // 68: weir.v1.CopyStatus.resume:type_name -> weir.v1.CopyResume
+	85,  // 69: weir.v1.GetStateResponse.entry:type_name -> weir.v1.StateEntry
+	45,  // 70: weir.v1.GetStateResponse.as_of:type_name -> weir.v1.AsOf
+	85,  // 71: weir.v1.ScanStateResponse.entries:type_name -> weir.v1.StateEntry
+	45,  // 72: weir.v1.ScanStateResponse.as_of:type_name -> weir.v1.AsOf
+	90,  // 73: weir.v1.HashStateResponse.partitions:type_name -> weir.v1.PartitionHash
+	45,  // 74: weir.v1.PartitionHash.as_of:type_name -> weir.v1.AsOf
+	91,  // 75: weir.v1.PartitionHash.tables:type_name -> weir.v1.TableHash
+	0,   // 76: weir.v1.SpendService.GetSpend:input_type -> weir.v1.GetSpendRequest
+	2,   // 77: weir.v1.SpendService.PollSpend:input_type -> weir.v1.PollSpendRequest
+	4,   // 78: weir.v1.SpendService.ListSpend:input_type -> weir.v1.ListSpendRequest
+	40,  // 79: weir.v1.SpendService.TopSpend:input_type -> weir.v1.TopSpendRequest
+	62,  // 80: weir.v1.SpendService.ListHealth:input_type -> weir.v1.ListHealthRequest
+	47,  // 81: weir.v1.SpendCacheService.GetAccount:input_type -> weir.v1.GetAccountRequest
+	58,  // 82: weir.v1.SpendCacheService.ListDatasets:input_type -> weir.v1.ListDatasetsRequest
+	49,  // 83: weir.v1.SpendCacheService.GetParameters:input_type -> weir.v1.GetParametersRequest
+	51,  // 84: weir.v1.SpendCacheService.ReportInsertions:input_type -> weir.v1.ReportInsertionsRequest
+	7,   // 85: weir.v1.AdjustmentService.ListAdjustments:input_type -> weir.v1.ListAdjustmentsRequest
+	10,  // 86: weir.v1.BudgetService.SetBudgets:input_type -> weir.v1.SetBudgetsRequest
+	13,  // 87: weir.v1.BudgetService.GetBudgets:input_type -> weir.v1.GetBudgetsRequest
+	16,  // 88: weir.v1.BudgetService.ListBudgets:input_type -> weir.v1.ListBudgetsRequest
+	18,  // 89: weir.v1.PacingService.GetPacing:input_type -> weir.v1.GetPacingRequest
+	24,  // 90: weir.v1.PacingService.ListPacing:input_type -> weir.v1.ListPacingRequest
+	26,  // 91: weir.v1.PacingService.GetPacingStatus:input_type -> weir.v1.GetPacingStatusRequest
+	29,  // 92: weir.v1.PacingService.OverrideLeader:input_type -> weir.v1.OverrideLeaderRequest
+	31,  // 93: weir.v1.PacingService.OverrideCampaign:input_type -> weir.v1.OverrideCampaignRequest
+	36,  // 94: weir.v1.PacingService.OverrideWriter:input_type -> weir.v1.OverrideWriterRequest
+	34,  // 95: weir.v1.PacingService.ListOverrides:input_type -> weir.v1.ListOverridesRequest
+	67,  // 96: weir.v1.ClusterService.GetCluster:input_type -> weir.v1.GetClusterRequest
+	70,  // 97: weir.v1.ClusterService.CreateSavepoint:input_type -> weir.v1.CreateSavepointRequest
+	72,  // 98: weir.v1.ClusterService.ListPartitions:input_type -> weir.v1.ListPartitionsRequest
+	83,  // 99: weir.v1.StateService.GetState:input_type -> weir.v1.GetStateRequest
+	86,  // 100: weir.v1.StateService.ScanState:input_type -> weir.v1.ScanStateRequest
+	88,  // 101: weir.v1.StateService.HashState:input_type -> weir.v1.HashStateRequest
+	1,   // 102: weir.v1.SpendService.GetSpend:output_type -> weir.v1.GetSpendResponse
+	3,   // 103: weir.v1.SpendService.PollSpend:output_type -> weir.v1.PollSpendResponse
+	5,   // 104: weir.v1.SpendService.ListSpend:output_type -> weir.v1.ListSpendResponse
+	41,  // 105: weir.v1.SpendService.TopSpend:output_type -> weir.v1.TopSpendResponse
+	63,  // 106: weir.v1.SpendService.ListHealth:output_type -> weir.v1.ListHealthResponse
+	48,  // 107: weir.v1.SpendCacheService.GetAccount:output_type -> weir.v1.GetAccountResponse
+	59,  // 108: weir.v1.SpendCacheService.ListDatasets:output_type -> weir.v1.ListDatasetsResponse
+	50,  // 109: weir.v1.SpendCacheService.GetParameters:output_type -> weir.v1.GetParametersResponse
+	54,  // 110: weir.v1.SpendCacheService.ReportInsertions:output_type -> weir.v1.ReportInsertionsResponse
+	8,   // 111: weir.v1.AdjustmentService.ListAdjustments:output_type -> weir.v1.ListAdjustmentsResponse
+	11,  // 112: weir.v1.BudgetService.SetBudgets:output_type -> weir.v1.SetBudgetsResponse
+	14,  // 113: weir.v1.BudgetService.GetBudgets:output_type -> weir.v1.GetBudgetsResponse
+	17,  // 114: weir.v1.BudgetService.ListBudgets:output_type -> weir.v1.ListBudgetsResponse
+	19,  // 115: weir.v1.PacingService.GetPacing:output_type -> weir.v1.GetPacingResponse
+	25,  // 116: weir.v1.PacingService.ListPacing:output_type -> weir.v1.ListPacingResponse
+	27,  // 117: weir.v1.PacingService.GetPacingStatus:output_type -> weir.v1.GetPacingStatusResponse
+	30,  // 118: weir.v1.PacingService.OverrideLeader:output_type -> weir.v1.OverrideLeaderResponse
+	32,  // 119: weir.v1.PacingService.OverrideCampaign:output_type -> weir.v1.OverrideCampaignResponse
+	37,  // 120: weir.v1.PacingService.OverrideWriter:output_type -> weir.v1.OverrideWriterResponse
+	35,  // 121: weir.v1.PacingService.ListOverrides:output_type -> weir.v1.ListOverridesResponse
+	68,  // 122: weir.v1.ClusterService.GetCluster:output_type -> weir.v1.GetClusterResponse
+	71,  // 123: weir.v1.ClusterService.CreateSavepoint:output_type -> weir.v1.CreateSavepointResponse
+	73,  // 124: weir.v1.ClusterService.ListPartitions:output_type -> weir.v1.ListPartitionsResponse
+	84,  // 125: weir.v1.StateService.GetState:output_type -> weir.v1.GetStateResponse
+	87,  // 126: weir.v1.StateService.ScanState:output_type -> weir.v1.ScanStateResponse
+	89,  // 127: weir.v1.StateService.HashState:output_type -> weir.v1.HashStateResponse
+	102, // [102:128] is the sub-list for method output_type
+	76,  // [76:102] is the sub-list for method input_type
+	76,  // [76:76] is the sub-list for extension type_name
+	76,  // [76:76] is the sub-list for extension extendee
+	0,   // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_weir_proto_init() }
@@ -7618,21 +7942,21 @@ func file_weir_proto_init() {
 		return
 	}
 	file_weir_proto_msgTypes[21].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[25].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[30].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[39].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[50].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[70].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[78].OneofWrappers = []any{}
-	file_weir_proto_msgTypes[81].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[26].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[31].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[40].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[55].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[75].OneofWrappers = []any{}
 	file_weir_proto_msgTypes[83].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[86].OneofWrappers = []any{}
+	file_weir_proto_msgTypes[88].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_weir_proto_rawDesc), len(file_weir_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   92,
+			NumMessages:   97,
 			NumExtensions: 0,
 			NumServices:   7,
 		},

@@ -171,6 +171,12 @@ func TestPacing(t *testing.T) {
 	eventually(t, asked, `"open": true,`, append(slices.Clone(show), "-o", "json")...)
 	expect(t, asked, 0, "accounts: 1; campaigns: 1; that take part in auctions: 1", "pacing", "status")
 	adServer.await(t, func(d client.Decision) bool { return d.Open })
+	adServer.Shown(client.Shown{Account: "acme", Campaign: "spring", ExpectedMicros: 5_000_000})
+	rows(t, asked, func(list []map[string]any) bool {
+		flight, _ := list[0]["in_flight_micros"].(float64)
+		return flight > 2e6 && flight <= 5e6
+	}, show...)
+	expect(t, asked, 0, " more is in flight (charged after ", show...)
 
 	override := []string{"pacing", "override", "campaign", "spring"}
 	expect(t, asked, cli.ExitUsage, "either --stop or --probability", append(slices.Clone(override), "--for", "1m")...)

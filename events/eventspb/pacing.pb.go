@@ -366,8 +366,9 @@ type PacedNode struct {
 	// runs out early.
 	AlertedPercent int32             `protobuf:"varint,16,opt,name=alerted_percent,json=alertedPercent,proto3" json:"alerted_percent,omitempty"`
 	AlertedEarly   bool              `protobuf:"varint,17,opt,name=alerted_early,json=alertedEarly,proto3" json:"alerted_early,omitempty"`
-	Override       *CampaignOverride `protobuf:"bytes,18,opt,name=override,proto3" json:"override,omitempty"` // of the campaign, in force at the tick; absent: none
-	Shared         string            `protobuf:"bytes,19,opt,name=shared,proto3" json:"shared,omitempty"`     // of a campaign: the shared budget directly above it; empty: none
+	Override       *CampaignOverride `protobuf:"bytes,18,opt,name=override,proto3" json:"override,omitempty"`                 // of the campaign, in force at the tick; absent: none
+	Shared         string            `protobuf:"bytes,19,opt,name=shared,proto3" json:"shared,omitempty"`                     // of a campaign: the shared budget directly above it; empty: none
+	InFlight       *InFlight         `protobuf:"bytes,20,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"` // absent: no ad server has reported ads of it
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -535,6 +536,253 @@ func (x *PacedNode) GetShared() string {
 	return ""
 }
 
+func (x *PacedNode) GetInFlight() *InFlight {
+	if x != nil {
+		return x.InFlight
+	}
+	return nil
+}
+
+// InsertionSums are ads of an account that an ad server has shown in some seconds, whether or not
+// they will be charged. Topic ads.insertions.sums, keyed by account.
+type InsertionSums struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Reporter      string                 `protobuf:"bytes,2,opt,name=reporter,proto3" json:"reporter,omitempty"`      // id of the process of the ad server
+	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`     // of the report: the same one again, or one before, is a repetition
+	AtMs          int64                  `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"` // when the report has arrived
+	Campaigns     []*CampaignInsertions  `protobuf:"bytes,5,rep,name=campaigns,proto3" json:"campaigns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InsertionSums) Reset() {
+	*x = InsertionSums{}
+	mi := &file_pacing_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InsertionSums) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InsertionSums) ProtoMessage() {}
+
+func (x *InsertionSums) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InsertionSums.ProtoReflect.Descriptor instead.
+func (*InsertionSums) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *InsertionSums) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *InsertionSums) GetReporter() string {
+	if x != nil {
+		return x.Reporter
+	}
+	return ""
+}
+
+func (x *InsertionSums) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *InsertionSums) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *InsertionSums) GetCampaigns() []*CampaignInsertions {
+	if x != nil {
+		return x.Campaigns
+	}
+	return nil
+}
+
+// CampaignInsertions are the ads of a campaign, or of an arm of it, in an InsertionSums.
+type CampaignInsertions struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Campaign       string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	Arm            string                 `protobuf:"bytes,2,opt,name=arm,proto3" json:"arm,omitempty"`                                              // empty: of the campaign as a whole
+	ExpectedMicros int64                  `protobuf:"varint,3,opt,name=expected_micros,json=expectedMicros,proto3" json:"expected_micros,omitempty"` // what they are expected to cost: the sum of price and probability of a charge; >= 0
+	Ads            uint64                 `protobuf:"varint,4,opt,name=ads,proto3" json:"ads,omitempty"`                                             // number of them
+	Currency       string                 `protobuf:"bytes,5,opt,name=currency,proto3" json:"currency,omitempty"`                                    // ISO 4217 code; empty: that of the account's budgets
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *CampaignInsertions) Reset() {
+	*x = CampaignInsertions{}
+	mi := &file_pacing_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CampaignInsertions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CampaignInsertions) ProtoMessage() {}
+
+func (x *CampaignInsertions) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CampaignInsertions.ProtoReflect.Descriptor instead.
+func (*CampaignInsertions) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CampaignInsertions) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *CampaignInsertions) GetArm() string {
+	if x != nil {
+		return x.Arm
+	}
+	return ""
+}
+
+func (x *CampaignInsertions) GetExpectedMicros() int64 {
+	if x != nil {
+		return x.ExpectedMicros
+	}
+	return 0
+}
+
+func (x *CampaignInsertions) GetAds() uint64 {
+	if x != nil {
+		return x.Ads
+	}
+	return 0
+}
+
+func (x *CampaignInsertions) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+// InFlight is an estimate of the ads that were shown and are not charged yet.
+type InFlight struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Micros        float64                `protobuf:"fixed64,1,opt,name=micros,proto3" json:"micros,omitempty"`                                    // what they will cost
+	DelayMs       int64                  `protobuf:"varint,2,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`                    // mean time from an ad to its known charge
+	Ratio         float64                `protobuf:"fixed64,3,opt,name=ratio,proto3" json:"ratio,omitempty"`                                      // what is charged for an expected cost of 1
+	ReportedMs    int64                  `protobuf:"varint,4,opt,name=reported_ms,json=reportedMs,proto3" json:"reported_ms,omitempty"`           // tick after which ads were reported last
+	ChargedMicros float64                `protobuf:"fixed64,5,opt,name=charged_micros,json=chargedMicros,proto3" json:"charged_micros,omitempty"` // what was charged: of a day ago a third of it
+	ChargeMicros  float64                `protobuf:"fixed64,6,opt,name=charge_micros,json=chargeMicros,proto3" json:"charge_micros,omitempty"`    // mean size of a charge, weighted by the size
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InFlight) Reset() {
+	*x = InFlight{}
+	mi := &file_pacing_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InFlight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InFlight) ProtoMessage() {}
+
+func (x *InFlight) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InFlight.ProtoReflect.Descriptor instead.
+func (*InFlight) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *InFlight) GetMicros() float64 {
+	if x != nil {
+		return x.Micros
+	}
+	return 0
+}
+
+func (x *InFlight) GetDelayMs() int64 {
+	if x != nil {
+		return x.DelayMs
+	}
+	return 0
+}
+
+func (x *InFlight) GetRatio() float64 {
+	if x != nil {
+		return x.Ratio
+	}
+	return 0
+}
+
+func (x *InFlight) GetReportedMs() int64 {
+	if x != nil {
+		return x.ReportedMs
+	}
+	return 0
+}
+
+func (x *InFlight) GetChargedMicros() float64 {
+	if x != nil {
+		return x.ChargedMicros
+	}
+	return 0
+}
+
+func (x *InFlight) GetChargeMicros() float64 {
+	if x != nil {
+		return x.ChargeMicros
+	}
+	return 0
+}
+
 // BudgetAlert reports that a campaign, or a shared budget, has spent a part of its budget of the
 // day, or will have spent it early. Topic pacing.alerts, in the transaction of the AccountPack that
 // remembers the alert: there is one for each percentage, budget and day. After an increase of the
@@ -562,7 +810,7 @@ type BudgetAlert struct {
 
 func (x *BudgetAlert) Reset() {
 	*x = BudgetAlert{}
-	mi := &file_pacing_proto_msgTypes[2]
+	mi := &file_pacing_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -574,7 +822,7 @@ func (x *BudgetAlert) String() string {
 func (*BudgetAlert) ProtoMessage() {}
 
 func (x *BudgetAlert) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[2]
+	mi := &file_pacing_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -587,7 +835,7 @@ func (x *BudgetAlert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetAlert.ProtoReflect.Descriptor instead.
 func (*BudgetAlert) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{2}
+	return file_pacing_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *BudgetAlert) GetAccount() string {
@@ -697,7 +945,7 @@ type ShardLeader struct {
 
 func (x *ShardLeader) Reset() {
 	*x = ShardLeader{}
-	mi := &file_pacing_proto_msgTypes[3]
+	mi := &file_pacing_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +957,7 @@ func (x *ShardLeader) String() string {
 func (*ShardLeader) ProtoMessage() {}
 
 func (x *ShardLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[3]
+	mi := &file_pacing_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +970,7 @@ func (x *ShardLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLeader.ProtoReflect.Descriptor instead.
 func (*ShardLeader) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{3}
+	return file_pacing_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ShardLeader) GetProcess() string {
@@ -776,7 +1024,7 @@ type PacingSignals struct {
 
 func (x *PacingSignals) Reset() {
 	*x = PacingSignals{}
-	mi := &file_pacing_proto_msgTypes[4]
+	mi := &file_pacing_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -788,7 +1036,7 @@ func (x *PacingSignals) String() string {
 func (*PacingSignals) ProtoMessage() {}
 
 func (x *PacingSignals) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[4]
+	mi := &file_pacing_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -801,7 +1049,7 @@ func (x *PacingSignals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PacingSignals.ProtoReflect.Descriptor instead.
 func (*PacingSignals) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{4}
+	return file_pacing_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PacingSignals) GetWriterDc() string {
@@ -855,7 +1103,7 @@ type AccountTick struct {
 
 func (x *AccountTick) Reset() {
 	*x = AccountTick{}
-	mi := &file_pacing_proto_msgTypes[5]
+	mi := &file_pacing_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -867,7 +1115,7 @@ func (x *AccountTick) String() string {
 func (*AccountTick) ProtoMessage() {}
 
 func (x *AccountTick) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[5]
+	mi := &file_pacing_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -880,7 +1128,7 @@ func (x *AccountTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountTick.ProtoReflect.Descriptor instead.
 func (*AccountTick) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{5}
+	return file_pacing_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AccountTick) GetAccount() string {
@@ -970,10 +1218,13 @@ type NodeTick struct {
 	// Growth of the spend on the day since the tick before; in a whole tick that spend. It is never
 	// absent: 0.
 	SpentMicros int64 `protobuf:"zigzag64,4,opt,name=spent_micros,json=spentMicros,proto3" json:"spent_micros,omitempty"`
-	// Cost of the ads of a tick, as the controller has it: the growth of the spend between the last
-	// two readings, in the time of a tick. It stays while the spend cannot be read. Never absent: 0.
-	CostMicros float64        `protobuf:"fixed64,5,opt,name=cost_micros,json=costMicros,proto3" json:"cost_micros,omitempty"`
-	Condition  *NodeCondition `protobuf:"bytes,6,opt,name=condition,proto3" json:"condition,omitempty"`
+	// Cost of the ads of a tick, as the controller has it: what ad servers have reported, or the
+	// growth of the spend, between the last two readings, in the time of a tick. It stays while the
+	// spend cannot be read. Never absent: 0.
+	CostMicros float64 `protobuf:"fixed64,5,opt,name=cost_micros,json=costMicros,proto3" json:"cost_micros,omitempty"`
+	// Cost of the ads that were shown and are not charged yet, as the controller has it.
+	FlightMicros *float64       `protobuf:"fixed64,10,opt,name=flight_micros,json=flightMicros,proto3,oneof" json:"flight_micros,omitempty"`
+	Condition    *NodeCondition `protobuf:"bytes,6,opt,name=condition,proto3" json:"condition,omitempty"`
 	// State before the step. Absent: that after the step before, or in a whole tick, the node has no
 	// budget of its own, and no controller.
 	State         *PaceState `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
@@ -985,7 +1236,7 @@ type NodeTick struct {
 
 func (x *NodeTick) Reset() {
 	*x = NodeTick{}
-	mi := &file_pacing_proto_msgTypes[6]
+	mi := &file_pacing_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -997,7 +1248,7 @@ func (x *NodeTick) String() string {
 func (*NodeTick) ProtoMessage() {}
 
 func (x *NodeTick) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[6]
+	mi := &file_pacing_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1010,7 +1261,7 @@ func (x *NodeTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeTick.ProtoReflect.Descriptor instead.
 func (*NodeTick) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{6}
+	return file_pacing_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *NodeTick) GetNode() uint32 {
@@ -1044,6 +1295,13 @@ func (x *NodeTick) GetSpentMicros() int64 {
 func (x *NodeTick) GetCostMicros() float64 {
 	if x != nil {
 		return x.CostMicros
+	}
+	return 0
+}
+
+func (x *NodeTick) GetFlightMicros() float64 {
+	if x != nil && x.FlightMicros != nil {
+		return *x.FlightMicros
 	}
 	return 0
 }
@@ -1088,7 +1346,7 @@ type NodeName struct {
 
 func (x *NodeName) Reset() {
 	*x = NodeName{}
-	mi := &file_pacing_proto_msgTypes[7]
+	mi := &file_pacing_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1358,7 @@ func (x *NodeName) String() string {
 func (*NodeName) ProtoMessage() {}
 
 func (x *NodeName) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[7]
+	mi := &file_pacing_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1371,7 @@ func (x *NodeName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeName.ProtoReflect.Descriptor instead.
 func (*NodeName) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{7}
+	return file_pacing_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NodeName) GetKind() NodeKind {
@@ -1151,7 +1409,7 @@ type NodeCondition struct {
 
 func (x *NodeCondition) Reset() {
 	*x = NodeCondition{}
-	mi := &file_pacing_proto_msgTypes[8]
+	mi := &file_pacing_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1421,7 @@ func (x *NodeCondition) String() string {
 func (*NodeCondition) ProtoMessage() {}
 
 func (x *NodeCondition) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[8]
+	mi := &file_pacing_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1434,7 @@ func (x *NodeCondition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCondition.ProtoReflect.Descriptor instead.
 func (*NodeCondition) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{8}
+	return file_pacing_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NodeCondition) GetLimited() bool {
@@ -1223,7 +1481,7 @@ type LeaderOverride struct {
 
 func (x *LeaderOverride) Reset() {
 	*x = LeaderOverride{}
-	mi := &file_pacing_proto_msgTypes[9]
+	mi := &file_pacing_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1235,7 +1493,7 @@ func (x *LeaderOverride) String() string {
 func (*LeaderOverride) ProtoMessage() {}
 
 func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[9]
+	mi := &file_pacing_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1248,7 +1506,7 @@ func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderOverride.ProtoReflect.Descriptor instead.
 func (*LeaderOverride) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{9}
+	return file_pacing_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LeaderOverride) GetShard() int32 {
@@ -1308,7 +1566,7 @@ type WriterOverride struct {
 
 func (x *WriterOverride) Reset() {
 	*x = WriterOverride{}
-	mi := &file_pacing_proto_msgTypes[10]
+	mi := &file_pacing_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1578,7 @@ func (x *WriterOverride) String() string {
 func (*WriterOverride) ProtoMessage() {}
 
 func (x *WriterOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[10]
+	mi := &file_pacing_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1591,7 @@ func (x *WriterOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriterOverride.ProtoReflect.Descriptor instead.
 func (*WriterOverride) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{10}
+	return file_pacing_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WriterOverride) GetWriter() string {
@@ -1390,7 +1648,7 @@ type CampaignOverride struct {
 
 func (x *CampaignOverride) Reset() {
 	*x = CampaignOverride{}
-	mi := &file_pacing_proto_msgTypes[11]
+	mi := &file_pacing_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1660,7 @@ func (x *CampaignOverride) String() string {
 func (*CampaignOverride) ProtoMessage() {}
 
 func (x *CampaignOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[11]
+	mi := &file_pacing_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1673,7 @@ func (x *CampaignOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignOverride.ProtoReflect.Descriptor instead.
 func (*CampaignOverride) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{11}
+	return file_pacing_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CampaignOverride) GetAccount() string {
@@ -1496,7 +1754,7 @@ type PaceState struct {
 
 func (x *PaceState) Reset() {
 	*x = PaceState{}
-	mi := &file_pacing_proto_msgTypes[12]
+	mi := &file_pacing_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1508,7 +1766,7 @@ func (x *PaceState) String() string {
 func (*PaceState) ProtoMessage() {}
 
 func (x *PaceState) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[12]
+	mi := &file_pacing_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1521,7 +1779,7 @@ func (x *PaceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PaceState.ProtoReflect.Descriptor instead.
 func (*PaceState) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{12}
+	return file_pacing_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PaceState) GetProbability() float64 {
@@ -1695,7 +1953,7 @@ const file_pacing_proto_rawDesc = "" +
 	"\x05parts\x18\x13 \x01(\x05R\x05parts\x12\x1d\n" +
 	"\n" +
 	"other_days\x18\x15 \x03(\x05R\totherDays\x12\x16\n" +
-	"\x06unread\x18\x14 \x01(\bR\x06unread\"\xc5\x05\n" +
+	"\x06unread\x18\x14 \x01(\bR\x06unread\"\xfc\x05\n" +
 	"\tPacedNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -1721,8 +1979,29 @@ const file_pacing_proto_rawDesc = "" +
 	"\x0falerted_percent\x18\x10 \x01(\x05R\x0ealertedPercent\x12#\n" +
 	"\ralerted_early\x18\x11 \x01(\bR\falertedEarly\x12<\n" +
 	"\boverride\x18\x12 \x01(\v2 .weir.events.v1.CampaignOverrideR\boverride\x12\x16\n" +
-	"\x06shared\x18\x13 \x01(\tR\x06sharedB\v\n" +
-	"\t_lasts_ms\"\x82\x03\n" +
+	"\x06shared\x18\x13 \x01(\tR\x06shared\x125\n" +
+	"\tin_flight\x18\x14 \x01(\v2\x18.weir.events.v1.InFlightR\binFlightB\v\n" +
+	"\t_lasts_ms\"\xb8\x01\n" +
+	"\rInsertionSums\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
+	"\breporter\x18\x02 \x01(\tR\breporter\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x13\n" +
+	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\x12@\n" +
+	"\tcampaigns\x18\x05 \x03(\v2\".weir.events.v1.CampaignInsertionsR\tcampaigns\"\x99\x01\n" +
+	"\x12CampaignInsertions\x12\x1a\n" +
+	"\bcampaign\x18\x01 \x01(\tR\bcampaign\x12\x10\n" +
+	"\x03arm\x18\x02 \x01(\tR\x03arm\x12'\n" +
+	"\x0fexpected_micros\x18\x03 \x01(\x03R\x0eexpectedMicros\x12\x10\n" +
+	"\x03ads\x18\x04 \x01(\x04R\x03ads\x12\x1a\n" +
+	"\bcurrency\x18\x05 \x01(\tR\bcurrency\"\xc0\x01\n" +
+	"\bInFlight\x12\x16\n" +
+	"\x06micros\x18\x01 \x01(\x01R\x06micros\x12\x19\n" +
+	"\bdelay_ms\x18\x02 \x01(\x03R\adelayMs\x12\x14\n" +
+	"\x05ratio\x18\x03 \x01(\x01R\x05ratio\x12\x1f\n" +
+	"\vreported_ms\x18\x04 \x01(\x03R\n" +
+	"reportedMs\x12%\n" +
+	"\x0echarged_micros\x18\x05 \x01(\x01R\rchargedMicros\x12#\n" +
+	"\rcharge_micros\x18\x06 \x01(\x01R\fchargeMicros\"\x82\x03\n" +
 	"\vBudgetAlert\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
 	"\twriter_dc\x18\x02 \x01(\tR\bwriterDc\x12\x1a\n" +
@@ -1769,19 +2048,22 @@ const file_pacing_proto_rawDesc = "" +
 	"controller\x12\x1a\n" +
 	"\bcurrency\x18\t \x01(\tR\bcurrency\x12.\n" +
 	"\x05nodes\x18\n" +
-	" \x03(\v2\x18.weir.events.v1.NodeTickR\x05nodes\"\xee\x02\n" +
+	" \x03(\v2\x18.weir.events.v1.NodeTickR\x05nodes\"\xaa\x03\n" +
 	"\bNodeTick\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\rR\x04node\x12,\n" +
 	"\x04name\x18\x02 \x01(\v2\x18.weir.events.v1.NodeNameR\x04name\x12(\n" +
 	"\rbudget_micros\x18\x03 \x01(\x03H\x00R\fbudgetMicros\x88\x01\x01\x12!\n" +
 	"\fspent_micros\x18\x04 \x01(\x12R\vspentMicros\x12\x1f\n" +
 	"\vcost_micros\x18\x05 \x01(\x01R\n" +
-	"costMicros\x12;\n" +
+	"costMicros\x12(\n" +
+	"\rflight_micros\x18\n" +
+	" \x01(\x01H\x01R\fflightMicros\x88\x01\x01\x12;\n" +
 	"\tcondition\x18\x06 \x01(\v2\x1d.weir.events.v1.NodeConditionR\tcondition\x12/\n" +
 	"\x05state\x18\a \x01(\v2\x19.weir.events.v1.PaceStateR\x05state\x12\x16\n" +
 	"\x06reason\x18\t \x01(\tR\x06reason\x12\x1a\n" +
 	"\breplaced\x18\b \x01(\bR\breplacedB\x10\n" +
-	"\x0e_budget_micros\"^\n" +
+	"\x0e_budget_microsB\x10\n" +
+	"\x0e_flight_micros\"^\n" +
 	"\bNodeName\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.weir.events.v1.NodeKindR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x14\n" +
@@ -1860,42 +2142,47 @@ func file_pacing_proto_rawDescGZIP() []byte {
 }
 
 var file_pacing_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_pacing_proto_goTypes = []any{
-	(LimitedByKind)(0),       // 0: weir.events.v1.LimitedByKind
-	(NodeKind)(0),            // 1: weir.events.v1.NodeKind
-	(*AccountPack)(nil),      // 2: weir.events.v1.AccountPack
-	(*PacedNode)(nil),        // 3: weir.events.v1.PacedNode
-	(*BudgetAlert)(nil),      // 4: weir.events.v1.BudgetAlert
-	(*ShardLeader)(nil),      // 5: weir.events.v1.ShardLeader
-	(*PacingSignals)(nil),    // 6: weir.events.v1.PacingSignals
-	(*AccountTick)(nil),      // 7: weir.events.v1.AccountTick
-	(*NodeTick)(nil),         // 8: weir.events.v1.NodeTick
-	(*NodeName)(nil),         // 9: weir.events.v1.NodeName
-	(*NodeCondition)(nil),    // 10: weir.events.v1.NodeCondition
-	(*LeaderOverride)(nil),   // 11: weir.events.v1.LeaderOverride
-	(*WriterOverride)(nil),   // 12: weir.events.v1.WriterOverride
-	(*CampaignOverride)(nil), // 13: weir.events.v1.CampaignOverride
-	(*PaceState)(nil),        // 14: weir.events.v1.PaceState
+	(LimitedByKind)(0),         // 0: weir.events.v1.LimitedByKind
+	(NodeKind)(0),              // 1: weir.events.v1.NodeKind
+	(*AccountPack)(nil),        // 2: weir.events.v1.AccountPack
+	(*PacedNode)(nil),          // 3: weir.events.v1.PacedNode
+	(*InsertionSums)(nil),      // 4: weir.events.v1.InsertionSums
+	(*CampaignInsertions)(nil), // 5: weir.events.v1.CampaignInsertions
+	(*InFlight)(nil),           // 6: weir.events.v1.InFlight
+	(*BudgetAlert)(nil),        // 7: weir.events.v1.BudgetAlert
+	(*ShardLeader)(nil),        // 8: weir.events.v1.ShardLeader
+	(*PacingSignals)(nil),      // 9: weir.events.v1.PacingSignals
+	(*AccountTick)(nil),        // 10: weir.events.v1.AccountTick
+	(*NodeTick)(nil),           // 11: weir.events.v1.NodeTick
+	(*NodeName)(nil),           // 12: weir.events.v1.NodeName
+	(*NodeCondition)(nil),      // 13: weir.events.v1.NodeCondition
+	(*LeaderOverride)(nil),     // 14: weir.events.v1.LeaderOverride
+	(*WriterOverride)(nil),     // 15: weir.events.v1.WriterOverride
+	(*CampaignOverride)(nil),   // 16: weir.events.v1.CampaignOverride
+	(*PaceState)(nil),          // 17: weir.events.v1.PaceState
 }
 var file_pacing_proto_depIdxs = []int32{
 	3,  // 0: weir.events.v1.AccountPack.shared:type_name -> weir.events.v1.PacedNode
 	3,  // 1: weir.events.v1.AccountPack.campaigns:type_name -> weir.events.v1.PacedNode
-	14, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
+	17, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
 	3,  // 3: weir.events.v1.PacedNode.arms:type_name -> weir.events.v1.PacedNode
 	0,  // 4: weir.events.v1.PacedNode.limited_by_kind:type_name -> weir.events.v1.LimitedByKind
-	13, // 5: weir.events.v1.PacedNode.override:type_name -> weir.events.v1.CampaignOverride
-	7,  // 6: weir.events.v1.PacingSignals.ticks:type_name -> weir.events.v1.AccountTick
-	8,  // 7: weir.events.v1.AccountTick.nodes:type_name -> weir.events.v1.NodeTick
-	9,  // 8: weir.events.v1.NodeTick.name:type_name -> weir.events.v1.NodeName
-	10, // 9: weir.events.v1.NodeTick.condition:type_name -> weir.events.v1.NodeCondition
-	14, // 10: weir.events.v1.NodeTick.state:type_name -> weir.events.v1.PaceState
-	1,  // 11: weir.events.v1.NodeName.kind:type_name -> weir.events.v1.NodeKind
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	16, // 5: weir.events.v1.PacedNode.override:type_name -> weir.events.v1.CampaignOverride
+	6,  // 6: weir.events.v1.PacedNode.in_flight:type_name -> weir.events.v1.InFlight
+	5,  // 7: weir.events.v1.InsertionSums.campaigns:type_name -> weir.events.v1.CampaignInsertions
+	10, // 8: weir.events.v1.PacingSignals.ticks:type_name -> weir.events.v1.AccountTick
+	11, // 9: weir.events.v1.AccountTick.nodes:type_name -> weir.events.v1.NodeTick
+	12, // 10: weir.events.v1.NodeTick.name:type_name -> weir.events.v1.NodeName
+	13, // 11: weir.events.v1.NodeTick.condition:type_name -> weir.events.v1.NodeCondition
+	17, // 12: weir.events.v1.NodeTick.state:type_name -> weir.events.v1.PaceState
+	1,  // 13: weir.events.v1.NodeName.kind:type_name -> weir.events.v1.NodeKind
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_pacing_proto_init() }
@@ -1904,15 +2191,15 @@ func file_pacing_proto_init() {
 		return
 	}
 	file_pacing_proto_msgTypes[1].OneofWrappers = []any{}
-	file_pacing_proto_msgTypes[6].OneofWrappers = []any{}
-	file_pacing_proto_msgTypes[8].OneofWrappers = []any{}
+	file_pacing_proto_msgTypes[9].OneofWrappers = []any{}
+	file_pacing_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pacing_proto_rawDesc), len(file_pacing_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   13,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -44,6 +44,9 @@ type Config struct {
 	// TakesPart returns whether a campaign takes part in the auction of an ad request. If it does
 	// not, the request goes to another campaign, and after 100 of them to none. Defaults to all.
 	TakesPart func(account, campaign, request string) bool
+	// Shown is called with each impression, and with what it is expected to cost: its price, or
+	// that of a click on it times the ClickRate. Defaults to nothing.
+	Shown func(account, campaign string, expectedMicros int64)
 
 	campaigns int // total; 0 for Accounts x CampaignsPerAccount
 }

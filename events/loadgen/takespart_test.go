@@ -6,6 +6,34 @@ import (
 	"testing"
 )
 
+// TestShown: what impressions are expected to cost is what they and the clicks on them cost in the
+// mean.
+func TestShown(t *testing.T) {
+	expected, impressions := map[string]int64{}, int64(0)
+	g := mustNew(t, Config{Seed: 3, StartMs: noon, DuplicateRate: -1, ClickRate: 0.05, Shown: func(_, campaign string, micros int64) {
+		expected[campaign] += micros
+		impressions++
+	}})
+	charged := map[string]int64{}
+	for i := range 400_000 {
+		e := g.Next(noon + int64(i))
+		charged[e.GetCampaign()] += e.GetPriceMicros()
+	}
+	checked := 0
+	for id, micros := range charged {
+		if micros < 20e6 {
+			continue
+		}
+		if off := float64(expected[id]) / float64(micros); off < 0.8 || off > 1.25 {
+			t.Errorf("%s: expected to cost %d, and has cost %d", id, expected[id], micros)
+		}
+		checked++
+	}
+	if checked < 2 || impressions != g.Stats().Impressions {
+		t.Errorf("%d campaigns, %d impressions of %d", checked, impressions, g.Stats().Impressions)
+	}
+}
+
 // TestTakesPart: a request goes to a campaign that takes part in its auction, and to none if all
 // that it is offered to do not. Requests that no campaign takes are different ones, and no event.
 func TestTakesPart(t *testing.T) {

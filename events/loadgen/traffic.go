@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/weirhq/weir/events/eventspb"
@@ -56,11 +57,14 @@ func (g *Generator) impression(nowMs int64) (e event, ok bool) {
 	if !g.cfg.NoInsertions {
 		e.insertionID = g.last
 	}
-	click := e
+	click, expected := e, price
 	if c.perClick {
-		click.priceMicros = price
+		click.priceMicros, expected = price, int64(math.Round(float64(price)*max(0, g.cfg.ClickRate)))
 	} else {
 		e.priceMicros = price
+	}
+	if g.cfg.Shown != nil {
+		g.cfg.Shown(string(g.accounts[c.account]), c.name(), expected)
 	}
 	if g.clickLimit > 0 && g.rng.Uint64() < g.clickLimit {
 		click.eventType = eventspb.EventType_EVENT_TYPE_CLICK

@@ -26,6 +26,10 @@ const (
 	// trust is the number of charges of ordinary size that are worth as much as the assumption that
 	// expected costs are right.
 	trust = 10
+	// A charge counts up to mostSizes of ordinary size, or mostTimes what is expected.
+	mostSizes, mostTimes = 50, 10
+	// mostError bounds the error of one step.
+	mostError = 25
 )
 
 // Estimate is what is known of the ads of a campaign. Its zero value knows nothing.
@@ -46,11 +50,40 @@ type filter struct {
 // since then, in micros, and returns what is in flight and the cost of the ads of the step. took is
 // the time since the last step; steps of more than an hour count as one.
 func (e *Estimate) Step(shown, charged float64, took time.Duration) (flight, cost float64) {
-	seconds := min(max(took, time.Millisecond), time.Hour).Seconds()
 	shown, charged = known(shown), known(charged)
-	keep := math.Exp(-seconds / memory.Seconds())
-	var expected [Filters]float64 // charges of this step
+	expected := e.pass(shown, took)
 	mean := 0.0
+	for i := range expected {
+		mean += e.ratio(i) * expected[i] / Filters
+	}
+	keep := math.Exp(-bounded(took) / memory.Seconds())
+	size := e.size()
+	if size > 0 { // the rest is not of ads, but spend that was not known before
+		charged = min(charged, max(mostSizes*size, mostTimes*mean))
+	}
+	variance := size * (mean + size)
+	e.charged, e.squares = keep*e.charged+charged, keep*e.squares+charged*charged
+	for i := range e.filters {
+		f := &e.filters[i]
+		if variance > 0 {
+			off := charged - e.ratio(i)*expected[i]
+			f.errors = keep*f.errors + min(off*off/variance, mostError)
+		}
+		f.predicted = keep*f.predicted + expected[i]
+	}
+	return e.now(shown)
+}
+
+// Pass is Step where it is not known what was charged: nothing is learnt.
+func (e *Estimate) Pass(shown float64, took time.Duration) (flight, cost float64) {
+	shown = known(shown)
+	e.pass(shown, took)
+	return e.now(shown)
+}
+
+// pass lets time pass, and returns the charges that the filters expect in it.
+func (e *Estimate) pass(shown float64, took time.Duration) (expected [Filters]float64) {
+	seconds := bounded(took)
 	for i, delay := range Delays() {
 		f := &e.filters[i]
 		stays := math.Exp(-seconds / delay.Seconds())
@@ -58,26 +91,23 @@ func (e *Estimate) Step(shown, charged float64, took time.Duration) (flight, cos
 		left := f.waiting*stays + shown*delay.Seconds()/seconds*(1-stays)
 		expected[i] = f.waiting + shown - left
 		f.waiting = left
-		mean += e.ratio(i) * expected[i] / Filters
 	}
-	size := e.size()
-	variance := size * (mean + size)
-	e.charged, e.squares = keep*e.charged+charged, keep*e.squares+charged*charged
-	for i := range e.filters {
-		f := &e.filters[i]
-		if variance > 0 {
-			off := charged - e.ratio(i)*expected[i]
-			f.errors = keep*f.errors + off*off/variance
-		}
-		f.predicted = keep*f.predicted + expected[i]
-	}
-	weights := e.weights()
-	for i, w := range weights {
+	return expected
+}
+
+// now returns the estimate, with the cost of ads that are expected to cost shown.
+func (e *Estimate) now(shown float64) (flight, cost float64) {
+	for i, w := range e.weights() {
 		r := e.ratio(i)
 		flight += w * r * e.filters[i].waiting
 		cost += w * r * shown
 	}
 	return flight, cost
+}
+
+// bounded returns the seconds of a step, within its bounds.
+func bounded(took time.Duration) float64 {
+	return min(max(took, time.Millisecond), time.Hour).Seconds()
 }
 
 // known returns an amount, 0 for a negative one and for what is not a number.
@@ -130,12 +160,48 @@ func (e *Estimate) Begin() {
 	}
 }
 
-// Delay returns the mean delay, from an ad to its known charge.
-func (e *Estimate) Delay() time.Duration {
-	sum := 0.0
+// Summary is what another process needs to continue an estimate.
+type Summary struct {
+	Flight  float64       // micros
+	Delay   time.Duration // mean, from an ad to its known charge
+	Ratio   float64       // what is charged for an expected cost of 1
+	Charged float64       // what was charged, micros: of a day ago a third of it
+	Charge  float64       // size of a charge, micros: the mean, weighted by the size
+}
+
+// Summary returns the summary of the estimate.
+func (e *Estimate) Summary() (s Summary) {
+	s.Flight, s.Ratio = e.now(1)
+	seconds := 0.0
 	delays := Delays()
 	for i, w := range e.weights() {
-		sum += w * delays[i].Seconds()
+		seconds += w * delays[i].Seconds()
 	}
-	return time.Duration(sum * float64(time.Second))
+	s.Delay, s.Charged, s.Charge = time.Duration(seconds*float64(time.Second)), e.charged, e.size()
+	return s
+}
+
+// restoredErrors is how much worse than the others a restored filter has predicted that has half of
+// the delay, or twice of it.
+const restoredErrors = 4
+
+// Restore returns an estimate that continues from a summary. A summary without charges has a ratio
+// of 1.
+func Restore(s Summary) (e Estimate) {
+	delay := min(max(s.Delay, shortest), shortest<<(Filters-1)).Seconds()
+	e.charged = known(s.Charged)
+	size := min(known(s.Charge), e.charged)
+	ratio := s.Ratio
+	if !(ratio >= 1.0/MostRatio && ratio <= MostRatio) || size == 0 {
+		ratio, e.charged = 1, 0
+	}
+	e.squares = size * e.charged
+	for i, of := range Delays() {
+		off := math.Log2(of.Seconds() / delay)
+		e.filters[i] = filter{
+			waiting: known(s.Flight) / ratio, errors: restoredErrors * off * off,
+			predicted: max(0, (e.charged+trust*size)/ratio-trust*size), // the inverse of ratio
+		}
+	}
+	return e
 }

@@ -68,7 +68,7 @@ func TestLearns(t *testing.T) {
 			c.play(&e, rand.New(rand.NewPCG(uint64(n), 1)), 24, func(f, k, in, s float64) {
 				flight, truth, cost, shown = flight+f, truth+in, cost+k, shown+s
 			})
-			t.Logf("in flight: %.3f of the truth; cost: %.3f; delay %s of %.0fs", flight/truth, cost/shown, e.Delay().Round(time.Second), c.delay)
+			t.Logf("in flight: %.3f of the truth; cost: %.3f; delay %s of %.0fs", flight/truth, cost/shown, e.Summary().Delay.Round(time.Second), c.delay)
 			if off := flight / truth; off < 0.7 || off > 1.4 {
 				t.Errorf("%.2f of what is in flight", off)
 			}
@@ -129,6 +129,59 @@ func TestScale(t *testing.T) {
 	}
 }
 
+// TestRestore: an estimate that was restored is near to the one before, whatever the size of a
+// charge is beside their sum, and goes on learning.
+func TestRestore(t *testing.T) {
+	c := campaign{"clicks", 160, 0.05, 0.5, 40}
+	for _, hours := range []int{1, 24} {
+		rng := rand.New(rand.NewPCG(3, 1))
+		var e Estimate
+		c.play(&e, rng, hours, func(float64, float64, float64, float64) {})
+		before := e.Summary()
+		r := Restore(before)
+		after := r.Summary()
+		for _, x := range []struct{ got, want float64 }{
+			{after.Flight, before.Flight},
+			{after.Ratio, before.Ratio},
+			{after.Delay.Seconds(), before.Delay.Seconds()},
+			{after.Charged, before.Charged},
+			{after.Charge, before.Charge},
+		} {
+			if x.got < 0.8*x.want || x.got > 1.25*x.want {
+				t.Errorf("%+v restored of %+v", after, before)
+			}
+		}
+		for _, more := range []int{1, 12} {
+			flight, truth := 0.0, 0.0
+			c.play(&r, rng, more, func(f, _, in, _ float64) { flight, truth = flight+f, truth+in })
+			if flight < 0.6*truth || flight > 1.6*truth {
+				t.Errorf("%.2f of what is in flight %d h after the restore of %d h", flight/truth, more, hours)
+			}
+		}
+	}
+	for _, wrong := range []Summary{{}, {math.NaN(), -1, math.Inf(1), math.NaN(), -1}, {-1, math.MaxInt64, 1e9, -1, math.NaN()}} {
+		r := Restore(wrong)
+		if s := r.Summary(); s.Flight != 0 || s.Ratio != 1 || s.Delay < shortest || s.Delay > shortest<<(Filters-1) || s.Charged != 0 {
+			t.Errorf("%+v restored of %+v", s, wrong)
+		}
+	}
+}
+
+// TestJump: spend that becomes known at once, and is not of ads that were shown, changes little.
+func TestJump(t *testing.T) {
+	c := campaign{"clicks", 120, 0.05, 1, 40}
+	rng := rand.New(rand.NewPCG(4, 1))
+	var e Estimate
+	c.play(&e, rng, 24, func(float64, float64, float64, float64) {})
+	before := e.Summary()
+	e.Step(40*price, before.Charged, tick)
+	e.Step(40*price, 0, tick)
+	after := e.Summary()
+	if d := after.Delay.Seconds() / before.Delay.Seconds(); d < 0.6 || d > 1.6 || after.Charge > 3*before.Charge || after.Ratio > 1.2*before.Ratio {
+		t.Errorf("%+v after a jump, before %+v", after, before)
+	}
+}
+
 // FuzzStep: whatever is observed, the estimate is a number, is not negative, and is at most the
 // greatest ratio of what was shown on the day.
 func FuzzStep(f *testing.F) {
@@ -159,8 +212,13 @@ func FuzzStep(f *testing.F) {
 			if !(flight >= 0 && flight <= MostRatio*day*(1+1e-9)) || !(cost >= 0 && cost <= MostRatio*known(shown)*(1+1e-9)) {
 				t.Fatalf("%g in flight of %g, cost %g of %g", flight, day, cost, shown)
 			}
-			if d := e.Delay(); d < shortest || d > shortest<<(Filters-1) {
-				t.Fatalf("delay %s", d)
+			s := e.Summary()
+			if s.Delay < shortest || s.Delay > shortest<<(Filters-1) || !(s.Ratio >= 1.0/MostRatio && s.Ratio <= MostRatio*(1+1e-9)) {
+				t.Fatalf("%+v", s)
+			}
+			r := Restore(s)
+			if got := r.Summary(); !(got.Flight >= 0 && got.Flight <= 2*MostRatio*MostRatio*day) {
+				t.Fatalf("%+v restored of %+v", got, s)
 			}
 		}
 	})

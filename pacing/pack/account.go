@@ -49,6 +49,8 @@ type Account struct {
 	// peerDCs are the datacentres that Observe knows.
 	peerDCs   []string
 	recording recording
+	shownMs   int64 // tick after which ads of the account were reported last
+	estimated estimated
 
 	overrides  []*eventspb.CampaignOverride
 	inherited  []*eventspb.CampaignOverride // of the packs of the owner before
@@ -101,6 +103,10 @@ func (a *Account) Restore(packs []*eventspb.AccountPack) {
 		}
 		if !m.GetUnread() {
 			a.readMs = max(a.readMs, m.GetAtMs()-m.GetSpendAgeMs())
+			a.estimated.readMs = a.readMs
+		}
+		for _, n := range m.GetCampaigns() {
+			a.shownMs = max(a.shownMs, n.GetInFlight().GetReportedMs())
 		}
 		for _, s := range m.GetShared() {
 			n := restored(s, nodeKey{kind: shared, id: s.GetId()})
@@ -136,6 +142,11 @@ func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
 			a.err = fmt.Errorf("the time zone of version %d of the budgets: %w", d.Version, err)
 			return q, false
 		}
+		if a.doc != nil && a.doc.Currency != d.Currency {
+			for i := range a.nodes {
+				a.nodes[i].reports = nil
+			}
+		}
 		a.doc, a.loc = d, loc
 		a.begin(events.DayOf(atMs, loc))
 		a.makeNodes()
@@ -146,6 +157,7 @@ func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
 				n := &a.nodes[i]
 				left := n.micros - max(0, n.spent)
 				n.spent, n.last, n.alert, n.peers = 0, 0, alertState{}, nil
+				n.beginReports()
 				a.beginNode(n)
 				n.guess(left)
 			}
@@ -161,12 +173,15 @@ func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
 // clock sets times that are later than a tick back to it: the clock was set back, or that of the
 // owner before was ahead.
 func (a *Account) clock(atMs int64) {
-	a.readMs = min(a.readMs, atMs)
+	a.readMs, a.shownMs = min(a.readMs, atMs), min(a.shownMs, atMs)
 	for i := range a.parts {
 		a.parts[i].writtenMs = min(a.parts[i].writtenMs, atMs)
 	}
 	for i := range a.nodes {
 		n := &a.nodes[i]
+		if r := n.reports; r != nil {
+			r.lastMs = min(r.lastMs, atMs)
+		}
 		if n.setAt(min(n.pace.AtMs, atMs)); events.Day(n.pace.Day) > a.day { // the day begins again
 			n.setAt(min(n.pace.AtMs, atMs-1))
 		}

@@ -21,12 +21,13 @@
 // before the day. Query.From then begins with the first of these days, and the budget of the day is
 // computed once. It is computed again on the next day, and when the limit in the document changes.
 //
-// # Cost
+// # Cost, and what is in flight
 //
-// Controllers need the cost of the ads of a tick. What was charged since the last tick stands for
-// it, scaled to the time of a tick, since the age of the data changes from tick to tick. Until the
-// spend was read twice by this owner, the parameters stay. Ads that were shown and not charged are
-// not known.
+// Controllers need the cost of the ads of a tick, and of those that were shown and are not charged
+// yet. Ad servers report the ads, Shown, and package inflight estimates both for each node. Without
+// reports, what was charged since the last tick stands for the cost, scaled to the time of a tick,
+// since the age of the data changes from tick to tick, and nothing is in flight. Until the spend
+// was read twice by this owner, the parameters stay.
 //
 // # Parts
 //
@@ -57,6 +58,8 @@
 //   - PACE-21: While the spend cannot be read, its age grows: control's rules of stale data hold.
 //   - PACE-31: While an override of a campaign holds, its parameters are those of the override,
 //     limited by its gate and by the budgets above it. Then its controller continues with its own.
+//   - PACE-34: What is in flight survives a takeover, and ends with its day. See package pacing,
+//     too.
 //   - PACE-25: A percentage of a budget of a day is one alert. After an increase of the budget it
 //     is one again.
 //

@@ -53,8 +53,9 @@ type node struct {
 	limited int32          // index of the node above with the least parameters; none: its own are
 	written control.Params
 
-	alert alertState
-	peers []peer // of other datacentres
+	alert   alertState
+	peers   []peer   // of other datacentres
+	reports *reports // of ad servers; nil: none was there
 
 	override, writtenOverride *eventspb.CampaignOverride // in force, and in the pack; nil: none
 
@@ -142,6 +143,7 @@ func (n *node) keep(o *node, day events.Day) {
 		n.peers = o.peers
 		n.spent, n.last, n.read, n.cost = o.spent, o.last, o.read, o.cost
 	}
+	n.keepReports(o, events.Day(o.pace.Day) == day)
 	if o.known && o.hash == n.hash && events.Day(o.pace.Day) == day {
 		n.micros, n.known = o.micros, true
 	}
@@ -189,7 +191,7 @@ func (a *Account) record(n *node) *eventspb.PacedNode {
 	if n.known {
 		m.LimitHash = n.hash
 	}
-	m.LastsMs = a.lasts(n)
+	m.LastsMs, m.InFlight = a.lasts(n), n.inFlight()
 	if n.kind == campaign {
 		if m.Override = n.override; n.up != none {
 			m.Shared = a.nodes[n.up].id
@@ -244,5 +246,6 @@ func restored(m *eventspb.PacedNode, key nodeKey) *node {
 	if !n.pace.Valid() || !n.params.Valid() { // it begins again
 		return &node{nodeKey: key}
 	}
+	n.restoreReports(m.GetInFlight())
 	return n
 }

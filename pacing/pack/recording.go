@@ -37,6 +37,7 @@ func (r *recording) end() { r.tick, r.free = nil, nil }
 // seen is what is recorded of a node, beside its state.
 type seen struct {
 	budget, spent int64
+	flight        float64
 	condition
 }
 
@@ -67,20 +68,20 @@ func (a *Account) beginRecord(m *eventspb.AccountTick, planned float64) {
 }
 
 // see records what a node sees in the tick, before its step.
-func (a *Account) see(i int, cost float64, peers control.Peers) {
+func (a *Account) see(i int, o *control.Observation) {
 	n, tick := &a.nodes[i], a.recording.tick
 	if tick == nil {
 		return
 	}
-	now := seen{n.micros, n.spent, condition{limited: n.limited != none, overridden: n.override != nil, peers: peers}}
+	now := seen{n.micros, n.spent, o.Flight, condition{limited: n.limited != none, overridden: n.override != nil, peers: o.Peers}}
 	now.probability = n.override.GetProbability()
 	before, replaced := n.seen, n.replaced
 	n.seen, n.replaced = now, false
-	if !tick.GetWhole() && !replaced && cost == 0 && now == before {
+	if !tick.GetWhole() && !replaced && o.Cost == 0 && now == before {
 		return
 	}
 	m := a.recording.node(len(a.nodes) - i)
-	m.Node, m.CostMicros, m.Replaced = uint32(i), cost, replaced
+	m.Node, m.CostMicros, m.Replaced = uint32(i), o.Cost, replaced
 	if tick.GetWhole() {
 		m.Name, m.Reason = n.name(), string(n.reason)
 	}
@@ -89,6 +90,9 @@ func (a *Account) see(i int, cost float64, peers control.Peers) {
 	}
 	if n.paced && (tick.GetWhole() || now.budget != before.budget) {
 		m.BudgetMicros = new(now.budget)
+	}
+	if now.flight != before.flight || tick.GetWhole() && now.flight > 0 {
+		m.FlightMicros = new(now.flight)
 	}
 	if m.SpentMicros = now.spent; !tick.GetWhole() {
 		m.SpentMicros -= before.spent

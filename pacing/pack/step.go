@@ -21,6 +21,9 @@ func (a *Account) Step(s *Signals) (parts []int) {
 		a.count(s)
 	}
 	a.atMs, a.ageMs = s.AtMs, s.AtMs-a.readMs
+	if !s.Unread {
+		a.estimate()
+	}
 	scale := 1.0 // of the cost, from the time between two readings to the time between two steps
 	if sinceMs > 0 && tickMs > 0 {
 		scale = tickMs / sinceMs
@@ -29,7 +32,7 @@ func (a *Account) Step(s *Signals) (parts []int) {
 	a.override()
 	a.beginRecord(s.Recorded, planned)
 	for i := range a.nodes {
-		a.step(i, planned, scale)
+		a.step(i, planned, a.tickCost(&a.nodes[i], tickMs, scale))
 	}
 	a.recording.end()
 	for i := range a.nodes {
@@ -55,11 +58,11 @@ func (a *Account) count(s *Signals) {
 // arms returns the arms of a campaign, by its number.
 func (a *Account) arms(at int) []node { return a.nodes[a.layout.armsAt[at]:a.layout.armsAt[at+1]] }
 
-// step steps the state of a node.
-func (a *Account) step(i int, planned, scale float64) {
+// step steps the state of a node. cost is that of the ads of the tick, micros.
+func (a *Account) step(i int, planned, cost float64) {
 	n := &a.nodes[i]
 	if !n.paced {
-		a.see(i, 0, control.Peers{})
+		a.see(i, &control.Observation{})
 		if n.reason = ""; n.override != nil {
 			n.reason = control.OverrideReason(n.override.GetProbability())
 		}
@@ -70,7 +73,7 @@ func (a *Account) step(i int, planned, scale float64) {
 	}
 	o := control.Observation{
 		AtMs: a.atMs, Day: int32(a.day), Budget: float64(n.micros), Spent: float64(n.spent), Planned: planned, AgeMs: a.ageMs,
-		Cost: max(0, float64(n.spent-n.last)) * scale, Delayed: true, Limited: n.limited != none, Peers: n.peersAt(a.atMs),
+		Flight: n.flight(), Cost: cost, Delayed: true, Limited: n.limited != none, Peers: n.peersAt(a.atMs),
 		Paused: n.override != nil, Serves: !n.stopped(),
 	}
 	day := n.pace.Day
@@ -79,7 +82,7 @@ func (a *Account) step(i int, planned, scale float64) {
 			n.setAt(a.atMs)
 		}
 	}
-	a.see(i, o.Cost, o.Peers)
+	a.see(i, &o)
 	before := n.reason
 	n.pace, _, n.reason = a.pacer.Step(n.pace, o)
 	n.reason = n.reason.Continued(before, n.pace.Day == day)

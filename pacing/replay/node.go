@@ -14,6 +14,7 @@ type Node struct {
 
 	// What the controller has seen. Amounts are micros.
 	Budget, Spent int64
+	Flight        float64  // cost of the ads that were shown and are not charged yet
 	Cost          float64  // of a tick
 	Limited       bool     // in the tick before, see LimitedBy
 	Override      *float64 // probability by an operator, 0: stopped; nil: none
@@ -41,7 +42,7 @@ type Node struct {
 // observation returns what the controller of a node sees.
 func (n *Node) observation(t *eventspb.AccountTick) control.Observation {
 	return control.Observation{
-		AtMs: t.GetAtMs(), Day: t.GetBudgetDay(), Budget: float64(n.Budget), Spent: float64(n.Spent), Cost: n.Cost,
+		AtMs: t.GetAtMs(), Day: t.GetBudgetDay(), Budget: float64(n.Budget), Spent: float64(n.Spent), Flight: n.Flight, Cost: n.Cost,
 		Planned: t.GetPlanned(), AgeMs: t.GetSpendAgeMs(), Delayed: true, Limited: n.Limited, Peers: n.Peers,
 		Paused: n.Override != nil, Serves: n.Override != nil && *n.Override > 0,
 	}

@@ -172,6 +172,9 @@ func (a *Account) observe(t *eventspb.AccountTick) error {
 		if n.Spent += n.Grown; t.GetWhole() {
 			n.Grown = n.Spent - n.before
 		}
+		if m.FlightMicros != nil {
+			n.Flight = m.GetFlightMicros()
+		}
 		if m.BudgetMicros != nil {
 			n.Budget = m.GetBudgetMicros()
 		}

@@ -198,6 +198,12 @@ func TestRandom(t *testing.T) {
 					s.account.Observe(other)
 				}
 			}
+			if rapid.IntRange(0, 3).Draw(rt, "reported") == 0 {
+				s.account.Shown(&eventspb.InsertionSums{AtMs: s.at, Campaigns: []*eventspb.CampaignInsertions{{
+					Campaign: rapid.SampledFrom([]string{"c", "d"}).Draw(rt, "shown"), Arm: rapid.SampledFrom([]string{"", "x"}).Draw(rt, "arm"),
+					ExpectedMicros: rapid.SampledFrom([]int64{10_000, 1e6}).Draw(rt, "expected"),
+				}}})
+			}
 			for _, c := range []string{"c", "d"} {
 				s.spent[c] += rapid.SampledFrom([]int64{0, 1000, 100_000, -50_000}).Draw(rt, "spend")
 			}

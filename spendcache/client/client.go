@@ -30,6 +30,7 @@ type Client struct {
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
 	counters  counters
+	reporter  reporter
 }
 
 // New returns a client. It sends nothing. Its error is ErrConfig.
@@ -39,7 +40,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		cfg: cfg, requests: make(chan struct{}, cfg.MaxRequests),
+		cfg: cfg, requests: make(chan struct{}, cfg.MaxRequests), reporter: newReporter(),
 		// A redirect would send the request, and the token, to another server.
 		http: &http.Client{
 			Transport: cfg.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

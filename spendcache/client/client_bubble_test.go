@@ -24,7 +24,8 @@ import (
 // servers answers requests in the place of spend caches. It implements http.RoundTripper.
 type servers struct {
 	mu       sync.Mutex
-	requests []string // URL hosts, in order
+	requests []string                          // URL hosts, in order
+	reports  []*weirpb.ReportInsertionsRequest // that were taken
 	by       map[string]*server
 }
 
@@ -77,6 +78,9 @@ func (s *servers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if at.err != nil {
 		return nil, at.err
 	}
+	if strings.HasSuffix(r.URL.Path, "/ReportInsertions") {
+		return s.takeReport(r, at, body)
+	}
 	req := &weirpb.GetAccountRequest{} // GetParametersRequest has the same account
 	if err := proto.Unmarshal(body, req); err != nil {
 		return nil, err
@@ -92,6 +96,25 @@ func (s *servers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	return answerOf(r, at, out), nil
+}
+
+// takeReport takes a report of ads.
+func (s *servers) takeReport(r *http.Request, at server, body []byte) (*http.Response, error) {
+	m := &weirpb.ReportInsertionsRequest{}
+	if err := proto.Unmarshal(body, m); err != nil {
+		return nil, err
+	}
+	if at.status == 0 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.reports = append(s.reports, m)
+	}
+	return answerOf(r, at, nil), nil
+}
+
+// answerOf returns the answer of a server.
+func answerOf(r *http.Request, at server, out []byte) *http.Response {
 	h := http.Header{"Content-Type": {"application/proto"}}
 	if at.status != 0 {
 		h.Set("Content-Type", "application/json")
@@ -101,7 +124,7 @@ func (s *servers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: max(at.status, 200), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: h, Body: io.NopCloser(bytes.NewReader(out)),
 		ContentLength: int64(len(out)), Request: r,
-	}, nil
+	}
 }
 
 // asked returns the hosts that were asked since the last call.

@@ -40,6 +40,14 @@
 // endpoint are stale. Their age needs clocks that agree within some seconds. If the clock of a
 // controller is ahead, the age is at least the time for which this client knows the parameters.
 //
+// # Ads that were shown
+//
+//	c.Shown(client.Shown{Account: "acme", Campaign: "spring", ExpectedMicros: price * clickRate})
+//
+// An ad server reports the ads that it has shown, so that pacing knows what is in flight. The
+// client sums them up, and sends a report each five seconds, one at a time, until an endpoint takes
+// it.
+//
 // # Spend
 //
 //	a, err := c.Account(ctx, "acme")

@@ -11,10 +11,12 @@ type Stats struct {
 	Requests uint64 // requests to endpoints
 	Failures uint64 // requests that failed or took too long
 	Accounts int    // answers in memory: of spend, and of pacing
+	Reports  uint64 // of ads that were shown, which an endpoint has taken
+	Lost     uint64 // ads that were shown, and are not valid or in a report that was dropped
 }
 
 type counters struct {
-	hits, waits, old, unknown, requests, failures atomic.Uint64
+	hits, waits, old, unknown, requests, failures, reports, lost atomic.Uint64
 }
 
 // Stats returns the counts.
@@ -22,6 +24,6 @@ func (c *Client) Stats() Stats {
 	n := &c.counters
 	return Stats{
 		n.hits.Load(), n.waits.Load(), n.old.Load(), n.unknown.Load(), n.requests.Load(), n.failures.Load(),
-		c.accounts.entries.Len() + c.pacing.entries.Len(),
+		c.accounts.entries.Len() + c.pacing.entries.Len(), n.reports.Load(), n.lost.Load(),
 	}
 }

@@ -68,6 +68,9 @@ const (
 	// SpendCacheServiceGetParametersProcedure is the fully-qualified name of the SpendCacheService's
 	// GetParameters RPC.
 	SpendCacheServiceGetParametersProcedure = "/weir.v1.SpendCacheService/GetParameters"
+	// SpendCacheServiceReportInsertionsProcedure is the fully-qualified name of the SpendCacheService's
+	// ReportInsertions RPC.
+	SpendCacheServiceReportInsertionsProcedure = "/weir.v1.SpendCacheService/ReportInsertions"
 	// AdjustmentServiceListAdjustmentsProcedure is the fully-qualified name of the AdjustmentService's
 	// ListAdjustments RPC.
 	AdjustmentServiceListAdjustmentsProcedure = "/weir.v1.AdjustmentService/ListAdjustments"
@@ -356,6 +359,12 @@ type SpendCacheServiceClient interface {
 	// has just started, or ends. InvalidArgument: the account is not valid. FailedPrecondition: the
 	// process has no spend cache.
 	GetParameters(context.Context, *connect.Request[weirpb.GetParametersRequest]) (*connect.Response[weirpb.GetParametersResponse], error)
+	// ReportInsertions takes ads that an ad server has shown since its last report, whether or not
+	// they will be charged, and returns when they are written to the topic ads.insertions.sums.
+	// Pacing estimates by them what is in flight. Repeating a request changes nothing.
+	// InvalidArgument: a field is not valid, and nothing is written. Unavailable: the topic cannot be
+	// written now. FailedPrecondition: the process has no spend cache.
+	ReportInsertions(context.Context, *connect.Request[weirpb.ReportInsertionsRequest]) (*connect.Response[weirpb.ReportInsertionsResponse], error)
 }
 
 // NewSpendCacheServiceClient constructs a client for the weir.v1.SpendCacheService service. By
@@ -390,14 +399,22 @@ func NewSpendCacheServiceClient(httpClient connect.HTTPClient, baseURL string, o
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		reportInsertions: connect.NewClient[weirpb.ReportInsertionsRequest, weirpb.ReportInsertionsResponse](
+			httpClient,
+			baseURL+SpendCacheServiceReportInsertionsProcedure,
+			connect.WithSchema(spendCacheServiceMethods.ByName("ReportInsertions")),
+			connect.WithIdempotency(connect.IdempotencyIdempotent),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // spendCacheServiceClient implements SpendCacheServiceClient.
 type spendCacheServiceClient struct {
-	getAccount    *connect.Client[weirpb.GetAccountRequest, weirpb.GetAccountResponse]
-	listDatasets  *connect.Client[weirpb.ListDatasetsRequest, weirpb.ListDatasetsResponse]
-	getParameters *connect.Client[weirpb.GetParametersRequest, weirpb.GetParametersResponse]
+	getAccount       *connect.Client[weirpb.GetAccountRequest, weirpb.GetAccountResponse]
+	listDatasets     *connect.Client[weirpb.ListDatasetsRequest, weirpb.ListDatasetsResponse]
+	getParameters    *connect.Client[weirpb.GetParametersRequest, weirpb.GetParametersResponse]
+	reportInsertions *connect.Client[weirpb.ReportInsertionsRequest, weirpb.ReportInsertionsResponse]
 }
 
 // GetAccount calls weir.v1.SpendCacheService.GetAccount.
@@ -413,6 +430,11 @@ func (c *spendCacheServiceClient) ListDatasets(ctx context.Context, req *connect
 // GetParameters calls weir.v1.SpendCacheService.GetParameters.
 func (c *spendCacheServiceClient) GetParameters(ctx context.Context, req *connect.Request[weirpb.GetParametersRequest]) (*connect.Response[weirpb.GetParametersResponse], error) {
 	return c.getParameters.CallUnary(ctx, req)
+}
+
+// ReportInsertions calls weir.v1.SpendCacheService.ReportInsertions.
+func (c *spendCacheServiceClient) ReportInsertions(ctx context.Context, req *connect.Request[weirpb.ReportInsertionsRequest]) (*connect.Response[weirpb.ReportInsertionsResponse], error) {
+	return c.reportInsertions.CallUnary(ctx, req)
 }
 
 // SpendCacheServiceHandler is an implementation of the weir.v1.SpendCacheService service.
@@ -434,6 +456,12 @@ type SpendCacheServiceHandler interface {
 	// has just started, or ends. InvalidArgument: the account is not valid. FailedPrecondition: the
 	// process has no spend cache.
 	GetParameters(context.Context, *connect.Request[weirpb.GetParametersRequest]) (*connect.Response[weirpb.GetParametersResponse], error)
+	// ReportInsertions takes ads that an ad server has shown since its last report, whether or not
+	// they will be charged, and returns when they are written to the topic ads.insertions.sums.
+	// Pacing estimates by them what is in flight. Repeating a request changes nothing.
+	// InvalidArgument: a field is not valid, and nothing is written. Unavailable: the topic cannot be
+	// written now. FailedPrecondition: the process has no spend cache.
+	ReportInsertions(context.Context, *connect.Request[weirpb.ReportInsertionsRequest]) (*connect.Response[weirpb.ReportInsertionsResponse], error)
 }
 
 // NewSpendCacheServiceHandler builds an HTTP handler from the service implementation. It returns
@@ -464,6 +492,13 @@ func NewSpendCacheServiceHandler(svc SpendCacheServiceHandler, opts ...connect.H
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	spendCacheServiceReportInsertionsHandler := connect.NewUnaryHandler(
+		SpendCacheServiceReportInsertionsProcedure,
+		svc.ReportInsertions,
+		connect.WithSchema(spendCacheServiceMethods.ByName("ReportInsertions")),
+		connect.WithIdempotency(connect.IdempotencyIdempotent),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/weir.v1.SpendCacheService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case SpendCacheServiceGetAccountProcedure:
@@ -472,6 +507,8 @@ func NewSpendCacheServiceHandler(svc SpendCacheServiceHandler, opts ...connect.H
 			spendCacheServiceListDatasetsHandler.ServeHTTP(w, r)
 		case SpendCacheServiceGetParametersProcedure:
 			spendCacheServiceGetParametersHandler.ServeHTTP(w, r)
+		case SpendCacheServiceReportInsertionsProcedure:
+			spendCacheServiceReportInsertionsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -491,6 +528,10 @@ func (UnimplementedSpendCacheServiceHandler) ListDatasets(context.Context, *conn
 
 func (UnimplementedSpendCacheServiceHandler) GetParameters(context.Context, *connect.Request[weirpb.GetParametersRequest]) (*connect.Response[weirpb.GetParametersResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.SpendCacheService.GetParameters is not implemented"))
+}
+
+func (UnimplementedSpendCacheServiceHandler) ReportInsertions(context.Context, *connect.Request[weirpb.ReportInsertionsRequest]) (*connect.Response[weirpb.ReportInsertionsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.v1.SpendCacheService.ReportInsertions is not implemented"))
 }
 
 // AdjustmentServiceClient is a client for the weir.v1.AdjustmentService service.

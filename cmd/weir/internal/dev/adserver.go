@@ -49,6 +49,11 @@ func (s *adServer) takesPart(ctx context.Context) func(account, campaign, reques
 	}
 }
 
+// shown implements loadgen.Config.Shown.
+func (s *adServer) shown(account, campaign string, expectedMicros int64) {
+	s.Shown(client.Shown{Account: account, Campaign: campaign, ExpectedMicros: expectedMicros})
+}
+
 // demoAccount is the account of the load that has budgets.
 const demoAccount = "acct-000001"
 

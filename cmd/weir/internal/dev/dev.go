@@ -306,7 +306,7 @@ func (d *dev) serveAds(ctx context.Context, k kafka.Cluster, n *node.Node, l eve
 		return err
 	}
 	defer s.close()
-	l.takesPart = s.takesPart(ctx)
+	l.takesPart, l.shown = s.takesPart(ctx), s.shown
 	var budgets sync.WaitGroup
 	defer budgets.Wait()
 	if l.number == 0 {

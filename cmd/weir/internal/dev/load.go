@@ -99,6 +99,8 @@ type eventLoad struct {
 	dc     string        // serving datacentre; empty: the one that counts
 	// takesPart is loadgen.Config.TakesPart; nil: all campaigns take part in all auctions.
 	takesPart func(account, campaign, request string) bool
+	// shown is loadgen.Config.Shown; nil: nothing takes the ads that were shown.
+	shown func(account, campaign string, expectedMicros int64)
 }
 
 // produceEvents produces events and heartbeats until ctx ends.
@@ -110,7 +112,7 @@ func produceEvents(ctx context.Context, k kafka.Cluster, l eventLoad) error {
 	defer sink.Close()
 	gen, err := loadgen.New(loadgen.Config{
 		Seed: uint64(l.number), StartMs: time.Now().UnixMilli() + int64(l.number), Shards: l.layout.Partitions(), DC: l.dc,
-		TakesPart: l.takesPart,
+		TakesPart: l.takesPart, Shown: l.shown,
 	})
 	if err != nil {
 		return err

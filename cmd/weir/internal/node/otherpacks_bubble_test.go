@@ -40,7 +40,7 @@ func TestOtherPacks(t *testing.T) {
 		layout := events.Layout{Shards: 2}
 		var got [2][]string
 		ended := make(chan struct{})
-		read := readOtherPacks([]*otherPacks{
+		read := readOtherPacks([]otherPacks{
 			newOtherPacks("us", link.Kafka, layout, zerolog.New(&log)), newOtherPacks("ap", none.Link().Kafka, layout, zerolog.New(&log)),
 		})
 		for p := range int32(2) {

@@ -50,17 +50,20 @@ func pacingACLs(c *config.Config) ([]string, error) {
 		"--topic " + l.Name(events.PacingOverridesTopic) + " --operation Read --operation Write --operation Describe",
 	}
 	cache, cacheErr := cacheACLs(c)
+	shown := "--topic " + l.Name(events.InsertionsTopic) + " --operation Read --operation Describe"
+	lines = append(lines, shown)
 	lines = slices.Concat(lines, cache, kafkaadmin.ACLs(p)) // those of a processor end with further uses
 	for _, dc := range c.PeerNames() {
-		lines = append(lines, "at the Kafka of "+dc+":", "--topic "+l.Name(events.PacingTopic(dc))+" --operation Read --operation Describe")
+		lines = append(lines, "at the Kafka of "+dc+":", shown,
+			"--topic "+l.Name(events.PacingTopic(dc))+" --operation Read --operation Describe")
 	}
 	return lines, cmp.Or(err, cacheErr)
 }
 
-// pacedBytes is the memory of a campaign in an account that is paced, and peerBytes what is added
-// if there are other datacentres.
+// pacedBytes is the memory of a campaign in an account that is paced, whose ads are reported, and
+// peerBytes what is added if there are other datacentres.
 const (
-	pacedBytes = 800
+	pacedBytes = 1050
 	peerBytes  = 80
 )
 
@@ -69,10 +72,12 @@ const (
 func pacingMemory(c *config.Config, share int64) Allocation {
 	a := runtimeAllocation(c, share/2, leaseWorkers(c), share/16)
 	accounts, each := share*3/16, int64(pacedBytes)
-	if n := len(c.Peers()); n > 0 {
-		read := min(accounts/4, int64(n)*(packFetchBytes+packReaderBytes*int64(SpendCounter(c).Layout.Partitions())))
-		a.Uses = append(a.Uses, Use{"other packs", read, "packs of other datacentres that wait for their accounts"})
-		accounts, each = accounts-read, each+peerBytes
+	n := len(c.Peers())
+	read := min(accounts/4, int64(1+2*n)*tailBytes(SpendCounter(c).Layout.Partitions()))
+	a.Uses = append(a.Uses, Use{"reports", read, "ads that were shown, and packs of other datacentres, that wait for their accounts"})
+	accounts -= read
+	if n > 0 {
+		each += peerBytes
 	}
 	a.Uses = append(a.Uses, Use{
 		"accounts", accounts,
@@ -193,6 +198,11 @@ func newPacingPart(s *Setup) (Part, error) {
 		return nil, err
 	}
 	cfg.OtherPacks = readOtherPacks(others)
+	shown, err := s.insertionTails()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Insertions = readInsertions(shown)
 	operators := newOverrides(s.Kafka, cfg.Layout, s.Log)
 	operators.writers = servedWriters(s.Config)
 	cfg.Overrides = operators.ofAccount

@@ -63,9 +63,11 @@ func cacheACLs(c *config.Config) (lines []string, err error) {
 // cacheRoleACLs lists the rights of the role: also to follow how other datacentres pace campaigns.
 func cacheRoleACLs(c *config.Config) (lines []string, err error) {
 	lines, err = cacheACLs(c)
-	lines = append(lines, "--topic "+SpendCounter(c).Layout.Name(events.PacingOverridesTopic)+" --operation Read --operation Describe")
+	l := SpendCounter(c).Layout
+	lines = append(lines, "--topic "+l.Name(events.PacingOverridesTopic)+" --operation Read --operation Describe",
+		"--topic "+l.Name(events.InsertionsTopic)+" --operation Write")
 	for _, d := range c.PushTargets() {
-		lines = append(lines, "at the Kafka of "+d.Name+":", readACL(SpendCounter(c).Layout.Name(events.PacingTopic(d.Name))))
+		lines = append(lines, "at the Kafka of "+d.Name+":", readACL(l.Name(events.PacingTopic(d.Name))))
 	}
 	return lines, err
 }
@@ -109,7 +111,11 @@ func cacheMemory(_ *config.Config, share int64) Allocation {
 type cachePart struct {
 	cache     *spendcache.Cache
 	operators *writerOverride
+	shown     *insertionSink
 }
+
+// Close implements closer.
+func (p cachePart) Close() { p.shown.Close() }
 
 // sharedCache is the spend cache of the role spendcache, for the roles after it.
 type sharedCache struct{ cache *spendcache.Cache }
@@ -139,10 +145,11 @@ func newCachePart(s *Setup) (Part, error) {
 		return nil, err
 	}
 	s.cache.cache = cache
-	s.API.SpendCache = cacheSource{cache}
+	shown := newInsertionSink(s.Kafka, cfg.Layout)
+	s.API.SpendCache, s.API.Insertions = cacheSource{cache}, shown
 	layout := SpendCounter(s.Config).Layout
 	s.Cluster.DC, s.Cluster.Layout, s.Cluster.DCs = s.Config.DC, &layout, s.Config.Ring()
-	return cachePart{cache, operators}, nil
+	return cachePart{cache, operators, shown}, nil
 }
 
 // Run implements Part.
