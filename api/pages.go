@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/weirhq/weir/api/page"
+	"github.com/weirhq/weir/api/weirpb"
 )
 
 // Intervals of samples.
 const (
 	leasesEvery      = 5 * time.Second
 	deadLettersEvery = 15 * time.Second
+	pacingEvery      = 5 * time.Second
 )
 
 // LeaseSource reads the pools and the last decisions of the lease loop. Its method is called by one
@@ -36,6 +38,7 @@ type pages struct {
 	*Server
 	html   *page.Pages
 	leases *sample[page.Leases]
+	pacing *sample[*weirpb.GetPacingStatusResponse] // nil: the process does not pace
 }
 
 // addPages adds the pages and their files to mux.
@@ -43,6 +46,9 @@ func (s *Server) addPages(mux *http.ServeMux) {
 	p := &pages{Server: s, html: page.Parse()}
 	if s.cfg.Leases != nil {
 		p.leases = &sample[page.Leases]{read: s.cfg.Leases.Leases, every: leasesEvery, panicked: p.panicked}
+	}
+	if s.cfg.Packs != nil {
+		p.pacing = &sample[*weirpb.GetPacingStatusResponse]{read: p.pacingStatus, every: pacingEvery, panicked: p.panicked}
 	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		p.write(w, r, http.StatusOK, p.overview(withRequestMeta(r.Context(), r.Header), r))
@@ -186,6 +192,13 @@ func (p *pages) sampled(ctx context.Context, o *page.Overview) {
 			leases.Err = err.Error()
 		}
 		o.Leases = &leases
+	}
+	if p.pacing != nil {
+		status, at, err := p.pacing.get(ctx, p.samples)
+		o.Pacing = &page.PacingStatus{At: at, Status: status}
+		if err != nil {
+			o.Pacing.Err = message(err)
+		}
 	}
 	p.deadLetters.each(ctx, func(r page.Rejected) { o.Rejected = append(o.Rejected, r) })
 }

@@ -293,6 +293,33 @@ func TestSpendPage(t *testing.T) {
 	}
 }
 
+// TestPacingPage: the pages of a campaign, of an account and of a search have how it is paced, in a
+// process that paces.
+func TestPacingPage(t *testing.T) {
+	cfg := pacingConfig(newPackState(t, pack("a1", 0, 1, time.Second, node("c1", "behind_plan", 0.5), node("c9", "ahead_of_plan", 0.25))),
+		&fakeBudgets{})
+	h := mustNew(t, cfg).dataHandler()
+	for path, want := range map[string]int{page.SpendPath("a1", "c1"): 1, page.SpendPath("a1", ""): 2, "/spend?q=c1": 1} {
+		_, body := browse(h, path)
+		rows := cells(t, body, "pacing")
+		if len(rows) != want || rows[0][0] != "c1" || rows[0][1] != "50 %" {
+			t.Errorf("%s: %v", path, rows)
+		}
+	}
+	if _, body := browse(h, page.SpendPath("a1", "c1")); !strings.Contains(body, "c1 of a1 takes part in 50 % of auctions") {
+		t.Errorf("no sentence: %s", body)
+	}
+	if _, body := browse(h, "/"); !strings.Contains(body, "2 of 2 campaigns of 1 accounts take part in auctions") {
+		t.Errorf("the overview: %s", body)
+	}
+	if _, body := browse(h, page.SpendPath("a2", "")); !strings.Contains(body, "is not paced, because it has no budgets") {
+		t.Errorf("an account without budgets: %s", body)
+	}
+	if _, body := browse(mustNew(t, config()).dataHandler(), page.SpendPath("a1", "c1")); strings.Contains(body, "Pacing") {
+		t.Errorf("a process that does not pace: %s", body)
+	}
+}
+
 // fakeLeases is a LeaseSource.
 type fakeLeases func(context.Context) (page.Leases, error)
 

@@ -70,11 +70,16 @@ func (p *pages) spendPage(ctx context.Context, r *http.Request) *page.Spend {
 	limited, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	var g sync.WaitGroup
+	if s.Account != "" && s.Query == "" && p.cfg.Packs != nil {
+		s.Pacing = &page.Pacing{}
+		p.part(&g, &s.Pacing.Err, func() error { return p.pacingOf(limited, s.Pacing, s.Account, campaign) })
+	}
 	if campaign != "" {
 		p.part(&g, &s.DaysErr, func() error {
 			days, err := p.spend.campaignDays(limited, s.Account, campaign)
 			if !known {
 				s.Datasets = p.datasetsOfDays(ctx, s, days, err)
+				s.Pacing = p.pacingOfDays(limited, days, campaign)
 			}
 			s.Days = days[:min(len(days), maxDays)]
 			s.Cut = len(days) - len(s.Days)
@@ -143,6 +148,38 @@ func (p *pages) datasetsOfDays(ctx context.Context, s *page.Spend, days []*weirp
 		d.Several, d.Unknown = several, account == "" && !several
 	}
 	return d
+}
+
+// pacingOf reads how a campaign of an account is paced, or without a campaign all of the account.
+func (p *pages) pacingOf(ctx context.Context, to *page.Pacing, account, campaign string) error {
+	to.One = campaign != ""
+	res, err := p.pacingService().GetPacing(ctx, connect.NewRequest(&weirpb.GetPacingRequest{Account: account, Campaign: campaign}))
+	if err == nil {
+		to.Account = res.Msg.GetPacing()
+	}
+	return err
+}
+
+// pacingStatus reads how all accounts are paced.
+func (p *pages) pacingStatus(ctx context.Context) (*weirpb.GetPacingStatusResponse, error) {
+	res, err := p.pacingService().GetPacingStatus(ctx, connect.NewRequest(&weirpb.GetPacingStatusRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	return res.Msg, nil
+}
+
+// pacingOfDays is pacingOf with the account that all days of a campaign have, nil if there is none.
+func (p *pages) pacingOfDays(ctx context.Context, days []*weirpb.SpendRow, campaign string) *page.Pacing {
+	if p.cfg.Packs == nil || len(days) == 0 ||
+		slices.ContainsFunc(days, func(d *weirpb.SpendRow) bool { return d.GetAccount() != days[0].GetAccount() }) {
+		return nil
+	}
+	to := &page.Pacing{}
+	if err := p.pacingOf(ctx, to, days[0].GetAccount(), campaign); err != nil {
+		to.Err = message(err)
+	}
+	return to
 }
 
 // campaignDays returns the days of a campaign, the newest first, of one account or of all that have

@@ -259,13 +259,16 @@ func (s *Server) dataHandler() http.Handler {
 		}
 		budgets := &budgetService{source: s.cfg.Budgets, sink: s.cfg.BudgetSink, apps: s.apps, setting: make(chan struct{}, 1)}
 		mux.Handle(weirpbconnect.NewBudgetServiceHandler(budgets, opts...))
-		pacing := &pacingService{packs: s.cfg.Packs, budgets: s.cfg.Budgets, overrides: s.cfg.Overrides, apps: s.apps, most: listBytes}
-		mux.Handle(weirpbconnect.NewPacingServiceHandler(pacing, opts...))
+		mux.Handle(weirpbconnect.NewPacingServiceHandler(s.pacingService(), opts...))
 		mux.Handle(weirpbconnect.NewSpendCacheServiceHandler(&spendCacheService{s.cfg.SpendCache, s.cfg.Insertions}, opts...))
 		s.addPages(mux)
 	}
 	a.next = s.guarded(s.dataLimiter, nil, sameOrigin(s.withQueries(mux)))
 	return a
+}
+
+func (s *Server) pacingService() *pacingService {
+	return &pacingService{packs: s.cfg.Packs, budgets: s.cfg.Budgets, overrides: s.cfg.Overrides, apps: s.apps, most: listBytes}
 }
 
 func (s *Server) opsHandler() http.Handler {

@@ -1,6 +1,6 @@
 // Package page renders the web pages of the API: the overview, the spend of a campaign or of an
-// account, and the answer to an unknown path. With several datacentres, the overview has their
-// datasets and copies, and the page of a campaign what each dataset has of it.
+// account and how it is paced, and the answer to an unknown path. With several datacentres, the
+// overview has their datasets and copies, and the page of a campaign what each dataset has of it.
 //
 //	Overview, Spend, Missing ──Render──▶ HTML ─┐
 //	static: weir.css, weir.js, icon.svg ───────┴─▶ a browser

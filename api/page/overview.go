@@ -33,6 +33,8 @@ type Overview struct {
 	// evaluated.
 	HasCache bool
 	Datasets []*weirpb.ShardDatasets
+	// Pacing is nil in a process that does not pace.
+	Pacing *PacingStatus
 	// Leases is nil without a role of the lease loop.
 	Leases *Leases
 	// Rejected is by application.

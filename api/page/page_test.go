@@ -114,7 +114,9 @@ func states() map[string]any {
 			o.Health.Gaps = []*weirpb.Gap{{State: hostile, Reason: hostile}}
 			o.Day, o.Stopped = hostile, []string{hostile}
 			hostileDatacentres(o)
+			o.Pacing = pacingStatus(hostile, hostile)
 		}),
+		"pacing": change(func(o *Overview) { o.Pacing = pacingStatus("weir-1", "no_own_budget") }),
 		"campaign": &Spend{Now: healthy().Now, Account: "acme", Campaign: "c1", Days: []*weirpb.SpendRow{
 			{Account: "acme", Campaign: "c1", Day: "2026-11-23", Currency: "EUR", ChargedMicros: 1_500_000, RefundedMicros: 500_000, Events: 2_000, Impressions: 1_999, Clicks: 1, Duplicates: 3},
 			{Account: "acme", Campaign: "c1", Day: "2026-11-22", Currency: "USD", ChargedMicros: 1, Events: 1},
@@ -123,7 +125,9 @@ func states() map[string]any {
 			Now: healthy().Now, Query: hostile, DaysErr: hostile, Next: "/spend?page_token=x",
 			Campaigns: []*weirpb.SpendRow{{Account: hostile, Campaign: hostile, Currency: "EUR", ChargedMicros: 1}},
 			Datasets:  &CampaignDatasets{Now: healthy().Now, DC: hostile, Shard: hostileShard()},
+			Pacing:    hostilePacing(),
 		},
+		"paced":   paced(),
 		"missing": &Missing{Path: hostile, Ops: "http://127.0.0.1:8081/readyz"},
 	}
 }

@@ -19,6 +19,9 @@ type Spend struct {
 	Campaigns    []*weirpb.SpendRow
 	CampaignsErr string
 	Next         string // path of the next page of campaigns; empty: this is the last
+	// Pacing is how Campaign, or all campaigns of Account, take part in auctions. Nil: the process
+	// does not pace, or the account is not known.
+	Pacing *Pacing
 	// Datasets are what each dataset of the datacentre has of Campaign. Nil: there is one
 	// datacentre only, or no campaign.
 	Datasets *CampaignDatasets

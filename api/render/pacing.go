@@ -103,23 +103,28 @@ func PacingTable(list []*weirpb.AccountPacing) string {
 	warnings := ""
 	for _, p := range list {
 		for _, r := range PacingRows([]*weirpb.AccountPacing{p}) {
-			auctions, planned, of := "none", "-", "-"
-			if r.Open && r.Reason != string(control.PausedNow) {
-				auctions = PercentText(r.Probability)
-			}
+			planned, of := "-", "-"
 			if r.BudgetMicros != nil {
 				planned, of = budget.FormatAmount(RoundCents(*r.PlannedMicros)), budget.FormatAmount(*r.BudgetMicros)
 			}
 			t.AppendRow(table.Row{
-				plain(r.Account), dash(r.Campaign), dash(r.Arm), dash(r.SharedBudget), auctions, PercentText(r.Multiplier),
+				plain(r.Account), dash(r.Campaign), dash(r.Arm), dash(r.SharedBudget), AuctionsText(r), PercentText(r.Multiplier),
 				budget.FormatAmount(r.SpentMicros), planned, of, plain(r.Currency), dash(r.Reason), dash(r.LimitedBy), msText(r.AgeMs),
 			})
 		}
-		for _, w := range pacingWarnings(p) {
+		for _, w := range PacingWarnings(p) {
 			warnings += plain(p.GetAccount()) + ": " + w + "\n"
 		}
 	}
 	return t.Render() + "\n" + warnings
+}
+
+// AuctionsText returns in which part of the auctions a campaign takes part: 12.5 %, or none.
+func AuctionsText(r PacingRow) string {
+	if r.Open && r.Reason != string(control.PausedNow) {
+		return PercentText(r.Probability)
+	}
+	return "none"
 }
 
 // dash returns the text, and - if it is empty.

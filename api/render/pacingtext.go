@@ -27,16 +27,16 @@ func PacingText(p *weirpb.AccountPacing) string {
 	for _, s := range p.GetShared() {
 		lines = append(lines, sharedText(p, s).sentences()...)
 	}
-	lines = append(lines, pacingAsOf(p))
-	return strings.Join(append(lines, pacingWarnings(p)...), "\n") + "\n"
+	lines = append(lines, PacingAsOf(p))
+	return strings.Join(append(lines, PacingWarnings(p)...), "\n") + "\n"
 }
 
 func sharedText(p *weirpb.AccountPacing, s *weirpb.PacedBudget) pacedText {
 	return pacedText{p: p, name: "The shared budget " + plain(s.GetId()), r: s, shared: true}
 }
 
-// pacingAsOf returns of what time p is, and from what it was computed.
-func pacingAsOf(p *weirpb.AccountPacing) string {
+// PacingAsOf returns of what time p is, and from what it was computed.
+func PacingAsOf(p *weirpb.AccountPacing) string {
 	spend := "with spend of several datasets that was " + msText(p.GetSpendAgeMs()) + " old then"
 	switch {
 	case p.GetUnread():
@@ -49,8 +49,8 @@ func pacingAsOf(p *weirpb.AccountPacing) string {
 		utc(p.GetEndMs()))
 }
 
-// pacingWarnings returns what is wrong with p as a whole.
-func pacingWarnings(p *weirpb.AccountPacing) (list []string) {
+// PacingWarnings returns what is wrong with p as a whole.
+func PacingWarnings(p *weirpb.AccountPacing) (list []string) {
 	if p.GetAgeMs() >= OldPacing.Milliseconds() {
 		list = append(list, fmt.Sprintf("warning: the parameters are %s old, and a controller writes them once per minute: "+
 			"`weir pacing status` shows whether it runs", msText(p.GetAgeMs())))
