@@ -25,6 +25,8 @@ const (
 	maxExpected = 1e18
 	// maxReporterBytes bounds a reporter, which each record of a report has.
 	maxReporterBytes = 100
+	// maxReports bounds the reports that are written at a time, of the requests of the server.
+	maxReports = 64
 	// insertionWait bounds the write of a report.
 	insertionWait = 10 * time.Second
 )
@@ -40,8 +42,14 @@ func (s *spendCacheService) ReportInsertions(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	// An ad server that does not wait sends the report again, and that is noticed.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), insertionWait)
+	select {
+	case s.reporting <- struct{}{}:
+		defer func() { <-s.reporting }()
+	default: // requests for parameters must not wait for reports
+		return nil, retryLater(errorf(connect.CodeUnavailable, "the ads are not written: %d reports are being written: repeat the request",
+			cap(s.reporting)))
+	}
+	ctx, cancel := context.WithTimeout(ctx, insertionWait)
 	defer cancel()
 	if err := s.insertions.Produce(ctx, list); err != nil {
 		return nil, errorf(connect.CodeUnavailable,
@@ -94,8 +102,8 @@ func checkInsertions(c *weirpb.CampaignInsertions) error {
 	if c.GetCampaign() == "" {
 		return invalid("a campaign of the request has no id: set campaign")
 	}
-	if v := c.GetExpectedMicros(); v < 0 || v > maxExpected {
-		return invalid("expected_micros %d of campaign %q is out of range: use 0 to %d", v, c.GetCampaign(), int64(maxExpected))
+	if v := c.GetExpectedMicros(); v <= 0 || v > maxExpected {
+		return invalid("expected_micros %d of campaign %q is out of range: use 1 to %d, and leave out ads that cost nothing", v, c.GetCampaign(), int64(maxExpected))
 	}
 	return cmp.Or(checkID("campaign", c.GetCampaign()), checkID("arm", c.GetArm()), checkCurrency(c.GetCurrency()))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -17,11 +18,18 @@ import (
 
 // fakeInsertions is an InsertionSink.
 type fakeInsertions struct {
-	list []*eventspb.InsertionSums
-	err  error
+	list  []*eventspb.InsertionSums
+	err   error
+	begun chan struct{} // nil: writes take no time
+	end   chan struct{}
 }
 
 func (f *fakeInsertions) Produce(_ context.Context, list []*eventspb.InsertionSums) error {
+	if f.begun != nil {
+		f.begun <- struct{}{}
+		<-f.end
+		return nil
+	}
 	f.list = append(f.list, list...)
 	return f.err
 }
@@ -69,6 +77,7 @@ func TestReportInsertions(t *testing.T) {
 		"is there twice":     func(m *weirpb.ReportInsertionsRequest) { m.Accounts[1].Account = "acme" },
 		"has no id":          func(m *weirpb.ReportInsertionsRequest) { m.Accounts[0].Campaigns[0].Campaign = "" },
 		"expected_micros -1": func(m *weirpb.ReportInsertionsRequest) { m.Accounts[0].Campaigns[0].ExpectedMicros = -1 },
+		"expected_micros 0":  func(m *weirpb.ReportInsertionsRequest) { m.Accounts[0].Campaigns[0].ExpectedMicros = 0 },
 		"ISO 4217":           func(m *weirpb.ReportInsertionsRequest) { m.Accounts[0].Campaigns[0].Currency = "euro" },
 		"has a NUL byte":     func(m *weirpb.ReportInsertionsRequest) { m.Accounts[0].Campaigns[0].Arm = "x\x00" },
 		"than 10000 campaigns": func(m *weirpb.ReportInsertionsRequest) {
@@ -91,6 +100,22 @@ func TestReportInsertions(t *testing.T) {
 	if err := report(valid()); connect.CodeOf(err) != connect.CodeUnavailable || !strings.Contains(err.Error(), "no broker answers: repeat") {
 		t.Error(err)
 	}
+	sink.err, sink.begun, sink.end = nil, make(chan struct{}), make(chan struct{})
+	var writing sync.WaitGroup
+	for range maxReports {
+		writing.Go(func() {
+			if err := report(valid()); err != nil {
+				t.Error(err)
+			}
+		})
+		<-sink.begun
+	}
+	err := report(valid())
+	if coded := new(connect.Error); connect.CodeOf(err) != connect.CodeUnavailable || !errors.As(err, &coded) || coded.Meta().Get("Retry-After") == "" {
+		t.Errorf("one report too many: %v", err)
+	}
+	close(sink.end)
+	writing.Wait()
 	c = serving(config())
 	if err := report(valid()); connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "no spend cache") {
 		t.Error(err)
@@ -117,7 +142,7 @@ func FuzzInsertions(f *testing.F) {
 		}
 		for _, r := range list {
 			for _, c := range r.GetCampaigns() {
-				if c.GetExpectedMicros() < 0 || c.GetCampaign() == "" || r.GetAccount() == "" {
+				if c.GetExpectedMicros() <= 0 || c.GetCampaign() == "" || r.GetAccount() == "" {
 					t.Fatalf("%v", r)
 				}
 			}

@@ -72,6 +72,7 @@ const (
 type spendCacheService struct {
 	source     SpendCacheSource // nil: this process has no spend cache
 	insertions InsertionSink    // nil: as without a spend cache
+	reporting  chan struct{}    // has a token for each report that is being written
 }
 
 // GetAccount returns the spend of an account. weir.proto lists its errors.

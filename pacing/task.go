@@ -72,13 +72,14 @@ type task struct {
 
 	leaders *state.Table[[]byte, *eventspb.ShardLeader]
 
-	mu       sync.Mutex
-	accounts map[string]*pack.Account
-	buckets  [Buckets][]*pack.Account
-	busy     [Buckets]bool  // a tick of the bucket waits for its Flush
-	counts   map[string]int // not handed over yet
-	signals  signalLog
-	reported reports
+	mu         sync.Mutex
+	accounts   map[string]*pack.Account
+	buckets    [Buckets][]*pack.Account
+	busy       [Buckets]bool  // a tick of the bucket waits for its Flush
+	counts     map[string]int // not handed over yet
+	signals    signalLog
+	reported   reports
+	reportedMs int64 // when ads were read last
 }
 
 // tick is the tick of one account.
@@ -173,13 +174,14 @@ func (x *task) observe(m *eventspb.AccountPack) {
 func (x *task) shown(m *eventspb.InsertionSums) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.reported.first(m, time.Now()) {
+	now := time.Now()
+	x.reportedMs = now.UnixMilli()
+	a := x.accounts[m.GetAccount()]
+	if a == nil || !x.reported.first(m, now) {
 		return
 	}
 	x.counts[countShown]++
-	if a := x.accounts[m.GetAccount()]; a != nil {
-		a.Shown(m)
-	}
+	a.Shown(m)
 }
 
 // Bucket returns the bucket of an account: the second, modulo Buckets, of its ticks.
@@ -322,7 +324,7 @@ func (x *task) prepare(bucket, atMs int64) (ticks []tick) {
 		}
 		q, ok := a.Prepare(atMs)
 		if ok {
-			ticks = append(ticks, tick{a, pack.Signals{AtMs: atMs, Query: q}})
+			ticks = append(ticks, tick{a, pack.Signals{AtMs: atMs, Query: q, ReportedMs: x.reportedMs}})
 		}
 		if err := a.Err(); err != nil {
 			x.problem(a.Name(), err)

@@ -453,7 +453,7 @@ func TestShown(t *testing.T) {
 		}
 		x.run(65) // packs are written once a minute
 		acme, other := flight("acme"), flight("other")
-		if acme < 1e6 || acme > 10e6 || other != 0 || x.Count(countShown) != 20 {
+		if acme < 1e6 || acme > 10e6 || other != 0 || x.Count(countShown) != 10 {
 			t.Errorf("%g are in flight, of another account %g; %g reports counted", acme, other, x.Count(countShown))
 		}
 		x.Crash()

@@ -158,7 +158,8 @@ func (t pacedText) why() string {
 				"of the budget.", PercentText(control.ReopenShare))
 		}
 		if t.r.GetInFlight().GetMicros() >= leastInFlight {
-			return t.spent() + "." + rest + " The gate opens again when less is in flight, on the next day with a budget, or with a higher budget."
+			return t.spent() + "." + rest + " The gate opens again when " +
+				PercentText(control.ReopenShare) + " of the budget is left, on the next day with a budget, or with a higher budget."
 		}
 		return t.spent() + "." + rest + " The gate opens again on the next day with a budget, or with a higher budget."
 	case control.NoBudget:

@@ -4080,7 +4080,7 @@ type CampaignInsertions struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Campaign       string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
 	Arm            string                 `protobuf:"bytes,2,opt,name=arm,proto3" json:"arm,omitempty"`                                              // empty: of the campaign as a whole
-	ExpectedMicros int64                  `protobuf:"varint,3,opt,name=expected_micros,json=expectedMicros,proto3" json:"expected_micros,omitempty"` // sum of price and probability of a charge; >= 0
+	ExpectedMicros int64                  `protobuf:"varint,3,opt,name=expected_micros,json=expectedMicros,proto3" json:"expected_micros,omitempty"` // sum over the ads of price times probability of a charge; >= 1
 	Ads            uint64                 `protobuf:"varint,4,opt,name=ads,proto3" json:"ads,omitempty"`                                             // number of them
 	Currency       string                 `protobuf:"bytes,5,opt,name=currency,proto3" json:"currency,omitempty"`                                    // ISO 4217 code; empty: that of the account's budgets
 	unknownFields  protoimpl.UnknownFields

@@ -549,7 +549,7 @@ type InsertionSums struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Account       string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
 	Reporter      string                 `protobuf:"bytes,2,opt,name=reporter,proto3" json:"reporter,omitempty"`      // id of the process of the ad server
-	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`     // of the report: the same one again, or one before, is a repetition
+	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`     // of the report: the same one again is a repetition
 	AtMs          int64                  `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"` // when the report has arrived
 	Campaigns     []*CampaignInsertions  `protobuf:"bytes,5,rep,name=campaigns,proto3" json:"campaigns,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -626,7 +626,7 @@ type CampaignInsertions struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Campaign       string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
 	Arm            string                 `protobuf:"bytes,2,opt,name=arm,proto3" json:"arm,omitempty"`                                              // empty: of the campaign as a whole
-	ExpectedMicros int64                  `protobuf:"varint,3,opt,name=expected_micros,json=expectedMicros,proto3" json:"expected_micros,omitempty"` // what they are expected to cost: the sum of price and probability of a charge; >= 0
+	ExpectedMicros int64                  `protobuf:"varint,3,opt,name=expected_micros,json=expectedMicros,proto3" json:"expected_micros,omitempty"` // what they are expected to cost: the sum of price times probability of a charge; >= 1
 	Ads            uint64                 `protobuf:"varint,4,opt,name=ads,proto3" json:"ads,omitempty"`                                             // number of them
 	Currency       string                 `protobuf:"bytes,5,opt,name=currency,proto3" json:"currency,omitempty"`                                    // ISO 4217 code; empty: that of the account's budgets
 	unknownFields  protoimpl.UnknownFields
@@ -705,7 +705,7 @@ type InFlight struct {
 	DelayMs       int64                  `protobuf:"varint,2,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`                    // mean time from an ad to its known charge
 	Ratio         float64                `protobuf:"fixed64,3,opt,name=ratio,proto3" json:"ratio,omitempty"`                                      // what is charged for an expected cost of 1
 	ReportedMs    int64                  `protobuf:"varint,4,opt,name=reported_ms,json=reportedMs,proto3" json:"reported_ms,omitempty"`           // tick after which ads were reported last
-	ChargedMicros float64                `protobuf:"fixed64,5,opt,name=charged_micros,json=chargedMicros,proto3" json:"charged_micros,omitempty"` // what was charged: of a day ago a third of it
+	ChargedMicros float64                `protobuf:"fixed64,5,opt,name=charged_micros,json=chargedMicros,proto3" json:"charged_micros,omitempty"` // what was charged: of six hours ago a third of it
 	ChargeMicros  float64                `protobuf:"fixed64,6,opt,name=charge_micros,json=chargeMicros,proto3" json:"charge_micros,omitempty"`    // mean size of a charge, weighted by the size
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -21,11 +21,13 @@ const (
 	shortest = 10 * time.Second
 	// MostRatio is the greatest ratio of charges to expected costs. The least one is its inverse.
 	MostRatio = 10
-	// memory is the time after which an observation counts a third.
-	memory = 24 * time.Hour
+	// delayMemory is the time after which an observation counts a third for the delay, and
+	// ratioMemory for the ratio, which changes with what is reported.
+	delayMemory = 24 * time.Hour
+	ratioMemory = 6 * time.Hour
 	// trust is the number of charges of ordinary size that are worth as much as the assumption that
 	// expected costs are right.
-	trust = 10
+	trust = 3
 	// A charge counts up to mostSizes of ordinary size, or mostTimes what is expected.
 	mostSizes, mostTimes = 50, 10
 	// mostError bounds the error of one step.
@@ -56,7 +58,8 @@ func (e *Estimate) Step(shown, charged float64, took time.Duration) (flight, cos
 	for i := range expected {
 		mean += e.ratio(i) * expected[i] / Filters
 	}
-	keep := math.Exp(-bounded(took) / memory.Seconds())
+	keep := math.Exp(-bounded(took) / ratioMemory.Seconds())
+	keepErrors := math.Exp(-bounded(took) / delayMemory.Seconds())
 	size := e.size()
 	if size > 0 { // the rest is not of ads, but spend that was not known before
 		charged = min(charged, max(mostSizes*size, mostTimes*mean))
@@ -67,7 +70,7 @@ func (e *Estimate) Step(shown, charged float64, took time.Duration) (flight, cos
 		f := &e.filters[i]
 		if variance > 0 {
 			off := charged - e.ratio(i)*expected[i]
-			f.errors = keep*f.errors + min(off*off/variance, mostError)
+			f.errors = keepErrors*f.errors + min(off*off/variance, mostError)
 		}
 		f.predicted = keep*f.predicted + expected[i]
 	}
@@ -165,7 +168,7 @@ type Summary struct {
 	Flight  float64       // micros
 	Delay   time.Duration // mean, from an ad to its known charge
 	Ratio   float64       // what is charged for an expected cost of 1
-	Charged float64       // what was charged, micros: of a day ago a third of it
+	Charged float64       // what was charged, micros: of six hours ago a third of it
 	Charge  float64       // size of a charge, micros: the mean, weighted by the size
 }
 
@@ -192,9 +195,10 @@ func Restore(s Summary) (e Estimate) {
 	e.charged = known(s.Charged)
 	size := min(known(s.Charge), e.charged)
 	ratio := s.Ratio
-	if !(ratio >= 1.0/MostRatio && ratio <= MostRatio) || size == 0 {
+	if !(ratio > 0) || size == 0 {
 		ratio, e.charged = 1, 0
 	}
+	ratio = min(max(ratio, 1.0/MostRatio), MostRatio)
 	e.squares = size * e.charged
 	for i, of := range Delays() {
 		off := math.Log2(of.Seconds() / delay)

@@ -47,10 +47,11 @@ type Account struct {
 	parts  []part
 	err    error // why the document in force cannot be used
 	// peerDCs are the datacentres that Observe knows.
-	peerDCs   []string
-	recording recording
-	shownMs   int64 // tick after which ads of the account were reported last
-	estimated estimated
+	peerDCs    []string
+	recording  recording
+	reportedMs int64  // Signals.ReportedMs
+	currency   string // of the packs of the owner before
+	estimated  estimated
 
 	overrides  []*eventspb.CampaignOverride
 	inherited  []*eventspb.CampaignOverride // of the packs of the owner before
@@ -105,9 +106,7 @@ func (a *Account) Restore(packs []*eventspb.AccountPack) {
 			a.readMs = max(a.readMs, m.GetAtMs()-m.GetSpendAgeMs())
 			a.estimated.readMs = a.readMs
 		}
-		for _, n := range m.GetCampaigns() {
-			a.shownMs = max(a.shownMs, n.GetInFlight().GetReportedMs())
-		}
+		a.currency = m.GetCurrency()
 		for _, s := range m.GetShared() {
 			n := restored(s, nodeKey{kind: shared, id: s.GetId()})
 			a.restored[n.nodeKey] = n
@@ -142,11 +141,10 @@ func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
 			a.err = fmt.Errorf("the time zone of version %d of the budgets: %w", d.Version, err)
 			return q, false
 		}
-		if a.doc != nil && a.doc.Currency != d.Currency {
-			for i := range a.nodes {
-				a.nodes[i].reports = nil
-			}
+		if a.currency != d.Currency {
+			a.dropReports()
 		}
+		a.currency = d.Currency
 		a.doc, a.loc = d, loc
 		a.begin(events.DayOf(atMs, loc))
 		a.makeNodes()
@@ -173,7 +171,7 @@ func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
 // clock sets times that are later than a tick back to it: the clock was set back, or that of the
 // owner before was ahead.
 func (a *Account) clock(atMs int64) {
-	a.readMs, a.shownMs = min(a.readMs, atMs), min(a.shownMs, atMs)
+	a.readMs = min(a.readMs, atMs)
 	for i := range a.parts {
 		a.parts[i].writtenMs = min(a.parts[i].writtenMs, atMs)
 	}

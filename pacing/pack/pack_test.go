@@ -71,7 +71,7 @@ func signals(atMs int64, q Query, complete bool, rows ...Row) *Signals {
 			q.Sums.AddBefore(&rows[i])
 		}
 	}
-	s := &Signals{AtMs: atMs, Query: q, Complete: complete && len(q.Before) > 0}
+	s := &Signals{AtMs: atMs, Query: q, Complete: complete && len(q.Before) > 0, ReportedMs: atMs}
 	if complete {
 		s.Dataset = "eu"
 	}

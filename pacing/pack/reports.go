@@ -10,18 +10,23 @@ import (
 
 // Times after which charges stand for the cost of the ads of a node, as without reports.
 const (
-	// ReportsFor is that after the last report of ads of the account.
+	// ReportsFor is that after the last report of any ads: see Signals.ReportedMs.
 	ReportsFor = time.Minute
 	// NodeReportsFor is that after the last report of ads of the node: some show an ad in minutes.
 	NodeReportsFor = 10 * time.Minute
 )
+
+// quietAfter is the time after the last report of ads of a node from which on charges above those
+// that are expected are of ads that are not reported.
+const quietAfter = time.Minute
 
 // reports are the ads of a node that ad servers have reported.
 type reports struct {
 	estimate inflight.Estimate
 	shown    float64 // expected cost of the ads since the last estimate, micros
 	lastMs   int64   // tick after which ads were reported last
-	most     int64   // greatest spend of the day at an estimate: growth up to it is not counted
+	spent    int64   // on the day, at the last estimate
+	few      bool    // the ratio of charges is at its bound: few of the ads are reported
 	other    bool    // the spend of the next estimate is of other campaigns
 	flight   float64 // by the last estimate, micros
 	cost     float64 // by the last estimate, micros in a control.Tick
@@ -40,10 +45,9 @@ func (a *Account) Shown(m *eventspb.InsertionSums) {
 	if a.doc == nil || m.GetAtMs() < a.window.BeginMs {
 		return
 	}
-	a.shownMs = a.atMs
 	for _, c := range m.GetCampaigns() {
 		at, n, ok := a.layout.campaignAt(c.GetCampaign())
-		if !ok || c.GetExpectedMicros() < 0 || c.GetCurrency() != "" && c.GetCurrency() != a.doc.Currency {
+		if !ok || c.GetExpectedMicros() <= 0 || c.GetCurrency() != "" && c.GetCurrency() != a.doc.Currency {
 			continue
 		}
 		for ; n != none; n = int(a.nodes[n].up) {
@@ -65,7 +69,7 @@ func (n *node) show(micros float64, atMs int64) {
 		return
 	}
 	if n.reports == nil {
-		n.reports = &reports{most: max(0, n.spent)}
+		n.reports = &reports{spent: n.spent}
 	}
 	n.reports.shown = min(n.reports.shown+micros, float64(n.micros))
 	n.reports.lastMs = atMs
@@ -73,7 +77,7 @@ func (n *node) show(micros float64, atMs int64) {
 
 // reported reports whether ad servers report the ads of a node now.
 func (a *Account) reported(n *node) bool {
-	return n.reports != nil && a.atMs-a.shownMs < ReportsFor.Milliseconds() &&
+	return n.reports != nil && a.atMs-a.reportedMs < ReportsFor.Milliseconds() &&
 		a.atMs-n.reports.lastMs < NodeReportsFor.Milliseconds()
 }
 
@@ -89,28 +93,35 @@ func (a *Account) estimate() {
 	if before.readMs == 0 { // no owner has read the spend before
 		took = control.Tick
 	}
-	learns := before.atMs > 0 && a.dataset == before.dataset && sinceMs > 0
+	// A merge of datasets may lack rows.
+	learns := before.atMs > 0 && a.dataset == before.dataset && a.dataset != "" && sinceMs > 0
 	for i := range a.nodes {
-		if n := &a.nodes[i]; n.reports != nil {
-			n.estimate(took, sinceMs, learns && n.cost && a.reported(n))
+		n := &a.nodes[i]
+		if r := n.reports; r != nil {
+			quiet := a.atMs-r.lastMs >= quietAfter.Milliseconds()
+			r.step(n.spent, took, learns && n.cost && a.reported(n), quiet)
+			if sinceMs > 0 {
+				r.cost *= float64(control.Tick.Milliseconds()) / float64(sinceMs)
+			}
 		}
 	}
 }
 
-// estimate is that of one node. took is the time between the spend of two estimates, and sinceMs
-// that between their ticks.
-func (n *node) estimate(took time.Duration, sinceMs int64, learns bool) {
-	r := n.reports
-	charged := float64(n.spent - r.most)
+// step is an estimate. took is the time since the spend of the one before.
+func (r *reports) step(spent int64, took time.Duration, learns, quiet bool) {
+	charged, before := float64(spent-r.spent), r.flight
 	if learns && !r.other {
 		r.flight, r.cost = r.estimate.Step(r.shown, charged, took)
 	} else { // what was charged is not known, or not of ads that are reported
 		r.flight, r.cost = r.estimate.Pass(r.shown, took)
 	}
-	r.most, r.shown, r.other = max(r.most, n.spent), 0, false
-	if sinceMs > 0 {
-		r.cost *= float64(control.Tick.Milliseconds()) / float64(sinceMs)
+	if r.shown > 0 {
+		r.few = r.cost >= 0.999*inflight.MostRatio*r.shown
 	}
+	if quiet && learns {
+		r.cost = max(r.cost, charged-max(0, before-r.flight))
+	}
+	r.spent, r.shown, r.other = spent, 0, false
 }
 
 // flight returns the cost of the ads that were shown and are not charged yet, micros.
@@ -124,7 +135,7 @@ func (n *node) flight() float64 {
 // tickCost returns the cost of the ads of a tick, micros. scale is the time between two ticks as a
 // multiple of that between two readings of the spend.
 func (a *Account) tickCost(n *node, tickMs, scale float64) float64 {
-	if a.reported(n) {
+	if a.reported(n) && !n.reports.few {
 		return n.reports.cost * max(0, tickMs) / float64(control.Tick.Milliseconds())
 	}
 	return max(0, float64(n.spent-n.last)) * scale
@@ -135,7 +146,7 @@ func (a *Account) tickCost(n *node, tickMs, scale float64) float64 {
 func (n *node) beginReports() {
 	if r := n.reports; r != nil {
 		r.estimate.Begin()
-		r.flight, r.cost, r.most = 0, 0, 0
+		r.flight, r.cost, r.spent = 0, 0, 0
 	}
 }
 
@@ -145,9 +156,19 @@ func (n *node) keepReports(o *node, sameDay bool) {
 	if n.reports = o.reports; n.reports == nil {
 		return
 	}
-	n.reports.other = o.hash != n.hash
+	n.reports.other = n.reports.other || o.hash != n.hash || o.share.PPM != n.share.PPM
 	if !sameDay {
 		n.beginReports()
+	}
+}
+
+// dropReports forgets the estimates, which are of another currency.
+func (a *Account) dropReports() {
+	for i := range a.nodes {
+		a.nodes[i].reports = nil
+	}
+	for _, n := range a.restored {
+		n.reports = nil
 	}
 }
 
@@ -169,7 +190,7 @@ func (n *node) restoreReports(m *eventspb.InFlight) {
 		return
 	}
 	delay := min(max(m.GetDelayMs(), 0), time.Hour.Milliseconds())
-	r := &reports{lastMs: m.GetReportedMs(), most: max(0, n.spent), estimate: inflight.Restore(inflight.Summary{
+	r := &reports{lastMs: m.GetReportedMs(), spent: n.spent, estimate: inflight.Restore(inflight.Summary{
 		Flight: m.GetMicros(), Delay: time.Duration(delay) * time.Millisecond, Ratio: m.GetRatio(), Charged: m.GetChargedMicros(),
 		Charge: m.GetChargeMicros(),
 	})}

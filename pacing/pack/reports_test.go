@@ -44,7 +44,7 @@ func TestShown(t *testing.T) {
 		t.Errorf("y %v, summer %v", y, find(t, list, "summer"))
 	}
 	for _, left := range []*eventspb.InsertionSums{
-		ads("winter", "", at, 1), ads("summer", "", a.window.BeginMs-1, 1), ads("summer", "", at, -1),
+		ads("winter", "", at, 1), ads("summer", "", a.window.BeginMs-1, 1), ads("summer", "", at, -1), ads("summer", "", at, 0),
 		{AtMs: at, Campaigns: []*eventspb.CampaignInsertions{{Campaign: "summer", ExpectedMicros: 1e6, Currency: "JPY"}}},
 	} {
 		if a.Shown(left); find(t, packs(t, a), "summer").GetInFlight() != nil {
@@ -56,11 +56,17 @@ func TestShown(t *testing.T) {
 		t.Errorf("%s: cost of a tick %g", n.id, got)
 	}
 	// Charges without reports: they stand for the cost, and what is in flight runs out.
-	spent := 0.0
+	spent, reportedMs := 0.0, at
 	for range 7 {
 		at += tickMs
 		spent += 0.25
-		tick(t, a, at, row("spring", day1, spent))
+		q, ok := a.Prepare(at)
+		if !ok {
+			t.Fatal("no budgets are in force")
+		}
+		s := signals(at, q, true, row("spring", day1, spent))
+		s.ReportedMs = reportedMs
+		a.Step(s)
 	}
 	if got := a.tickCost(n, tickMs, 1); got != 0.25e6 {
 		t.Errorf("cost of a tick %g after a minute without reports", got)
@@ -152,8 +158,8 @@ func TestShownTakeover(t *testing.T) {
 		at += tickMs
 		tick(t, c, at, row("spring", day1, spent))
 	}
-	if r := c.nodes[0].reports; r.lastMs > at || c.shownMs > at {
-		t.Errorf("reports of the future: %d, %d", r.lastMs, c.shownMs)
+	if r := c.nodes[0].reports; r.lastMs > at {
+		t.Errorf("reports of the future: %d", r.lastMs)
 	}
 	if m := find(t, packs(t, c), "spring"); m.GetInFlight().GetMicros() != 0 || m.GetInFlight().GetRatio() != 1 || !m.GetOpen() {
 		t.Errorf("%v", m)
@@ -236,6 +242,49 @@ func TestShownDocument(t *testing.T) {
 	tick(t, a, at)
 	if after := of("spring"); after != nil {
 		t.Errorf("in another currency: %v", after)
+	}
+}
+
+// TestShownFew: if a small part of the ads is reported, charges stand for the cost, and the campaign
+// keeps to its plan. The same holds if the ads of one of two campaigns below a budget are reported,
+// and it shows none any more. Refunds do not change it for long.
+func TestShownFew(t *testing.T) {
+	for name, c := range map[string]struct {
+		part   float64 // of the ads that are reported
+		until  int     // tick up to which
+		refund float64
+		want   float64 // spent at noon
+	}{
+		"all": {1, 1 << 30, 0, 52.2}, "one in fifty": {0.02, 1 << 30, 0, 52.2}, "reports end": {1, 500, 0, 52.2},
+		"a refund": {1, 1 << 30, 10, 46.1}, // it is spread over the rest of the day
+	} {
+		a, _ := account(t, 1, nil, budget.Campaign{ID: "spring", Limit: daily(100)})
+		begin := time.Date(2026, 11, 30, 23, 0, 0, 0, time.UTC).UnixMilli()
+		spent, due, refunded, before := 0.0, map[int]float64{}, 0.0, 0.0
+		for i := range 4320 { // half a day
+			at := begin + int64(i+1)*tickMs
+			spent += due[i]
+			if i == 2000 {
+				refunded = c.refund
+			}
+			tick(t, a, at, row("spring", day1, spent-refunded))
+			if i == c.until {
+				before = a.nodes[0].params.Probability
+			}
+			if p := a.nodes[0].params.Probability; i > c.until && i < c.until+100 && p > 1.5*before {
+				t.Fatalf("%s: a probability of %g, before %g", name, p, before)
+			}
+			if n := &a.nodes[0]; n.params.Open {
+				cost := 300.0 / 8640 * n.params.Probability
+				due[i+6] = cost
+				if i < c.until {
+					a.Shown(ads("spring", "", at, cost*c.part))
+				}
+			}
+		}
+		if math.Abs(spent-refunded-c.want) > 3 {
+			t.Errorf("%s: spent %.1f at noon, want %.1f", name, spent-refunded, c.want)
+		}
 	}
 }
 

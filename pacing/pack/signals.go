@@ -35,6 +35,9 @@ type Signals struct {
 	AgeMs int64
 	// Unread is whether the spend of the day could not be read. Sums are not used.
 	Unread bool
+	// ReportedMs is when ads of any account were reported last to this owner, Unix ms. Reports that
+	// end are not ads that end. Defaults to 0: none were.
+	ReportedMs int64
 	// Recorded takes what the controllers saw, so that package replay can step them again. Defaults
 	// to nil: the tick is not recorded.
 	Recorded *eventspb.AccountTick

@@ -11,7 +11,7 @@ import (
 // written, in ascending order. They count as written.
 func (a *Account) Step(s *Signals) (parts []int) {
 	tickMs, sinceMs := float64(s.AtMs-a.atMs), 0.0
-	a.dataset = s.Dataset
+	a.dataset, a.reportedMs = s.Dataset, min(s.ReportedMs, s.AtMs)
 	if s.Unread {
 		a.dataset = ""
 	} else {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -93,12 +94,14 @@ func (c *Client) Shown(s Shown) {
 // valid reports whether a server takes the ads. One that it does not take would be refused with all
 // others of its report.
 func (s Shown) valid() bool {
-	id := func(text string) bool { return len(text) <= mostID && !strings.Contains(text, "\x00") }
+	id := func(text string) bool {
+		return len(text) <= mostID && !strings.Contains(text, "\x00") && utf8.ValidString(text)
+	}
 	currency := len(s.Currency) == 3
 	for _, c := range []byte(s.Currency) {
 		currency = currency && c >= 'A' && c <= 'Z'
 	}
-	return s.ExpectedMicros >= 0 && s.ExpectedMicros <= mostExpected && s.Account != "" && s.Campaign != "" && id(s.Account) &&
+	return s.ExpectedMicros > 0 && s.ExpectedMicros <= mostExpected && s.Account != "" && s.Campaign != "" && id(s.Account) &&
 		id(s.Campaign) && id(s.Arm) && (currency || s.Currency == "")
 }
 

@@ -48,11 +48,13 @@ func TestShown(t *testing.T) {
 		for _, s := range []Shown{ // each would have the whole report refused
 			{Account: "acme", Campaign: "spring", ExpectedMicros: -1},
 			{Account: "acme", Campaign: "spring", ExpectedMicros: 2e18},
-			{Account: "acme", Campaign: "spring", Currency: "usd"},
-			{Account: "acme", Campaign: "spring", Arm: "x\x00"},
-			{Account: strings.Repeat("x", 5000), Campaign: "spring"},
-			{Account: "acme"},
-			{Campaign: "spring", Ads: 2},
+			{Account: "acme", Campaign: "spring"},
+			{Account: "acme", Campaign: "spring", ExpectedMicros: 1, Currency: "usd"},
+			{Account: "acme", Campaign: "spring", ExpectedMicros: 1, Arm: "x\x00"},
+			{Account: "acme", Campaign: "\xff", ExpectedMicros: 1},
+			{Account: strings.Repeat("x", 5000), Campaign: "spring", ExpectedMicros: 1},
+			{Account: "acme", ExpectedMicros: 1},
+			{Campaign: "spring", ExpectedMicros: 1, Ads: 2},
 		} {
 			x.Shown(s)
 		}
@@ -73,7 +75,7 @@ func TestShown(t *testing.T) {
 		if list := x.taken(time.Minute); list != nil || len(x.asked()) > 0 {
 			t.Errorf("%v", list)
 		}
-		if s := x.Stats(); s.Reports != 1 || s.Lost != 8 {
+		if s := x.Stats(); s.Reports != 1 || s.Lost != 10 {
 			t.Errorf("%+v", s)
 		}
 	})

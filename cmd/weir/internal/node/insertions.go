@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/proto"
@@ -16,8 +17,12 @@ import (
 	"github.com/weirhq/weir/processors/logreader"
 )
 
-// insertionProducers is the number of reports that are written at the same time.
-const insertionProducers = 8
+const (
+	// insertionProducers is the number of reports that are written at the same time.
+	insertionProducers = 8
+	// insertionFinish is for how long a report is written whose ad server does not wait.
+	insertionFinish = 10 * time.Second
+)
 
 // insertionSink writes ads that ad servers have shown.
 type insertionSink struct {
@@ -30,6 +35,7 @@ func newInsertionSink(k kafka.Cluster, l events.Layout) *insertionSink {
 	s := &insertionSink{shards: l.Partitions()}
 	for i := range s.producers {
 		s.producers[i] = newRequestProducer(k, l.Name(events.InsertionsTopic))
+		s.producers[i].finish = insertionFinish
 	}
 	return s
 }

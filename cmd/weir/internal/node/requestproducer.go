@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"time"
 
 	"github.com/weirhq/weir/processors/kafka"
 )
@@ -13,10 +14,13 @@ type requestProducer struct {
 	topic string
 	// idle has the producer while no request uses it; nil: the next request makes one.
 	idle chan *kafka.Producer
+	// finish is for how long a write goes on whose request was canceled. Defaults to 0: it ends, and
+	// the producer with it.
+	finish time.Duration
 }
 
 func newRequestProducer(k kafka.Cluster, topic string) *requestProducer {
-	r := &requestProducer{k, topic, make(chan *kafka.Producer, 1)}
+	r := &requestProducer{kafka: k, topic: topic, idle: make(chan *kafka.Producer, 1)}
 	r.idle <- nil
 	return r
 }
@@ -38,6 +42,11 @@ func (r *requestProducer) produce(ctx context.Context, write func(*kafka.Produce
 		}
 		r.idle <- p
 	}()
+	if r.finish > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), r.finish)
+		defer cancel()
+	}
 	if p == nil {
 		if p, err = kafka.NewProducer(r.kafka, r.topic); err != nil {
 			return err
