@@ -175,6 +175,7 @@ type Summary struct {
 // Summary returns the summary of the estimate.
 func (e *Estimate) Summary() (s Summary) {
 	s.Flight, s.Ratio = e.now(1)
+	s.Ratio = min(max(s.Ratio, 1.0/MostRatio), MostRatio) // the sum is rounded
 	seconds := 0.0
 	delays := Delays()
 	for i, w := range e.weights() {

@@ -216,7 +216,7 @@ func FuzzStep(f *testing.F) {
 				t.Fatalf("%g in flight of %g, cost %g of %g", flight, day, cost, shown)
 			}
 			s := e.Summary()
-			if s.Delay < shortest || s.Delay > shortest<<(Filters-1) || !(s.Ratio >= 1.0/MostRatio && s.Ratio <= MostRatio*(1+1e-9)) {
+			if s.Delay < shortest || s.Delay > shortest<<(Filters-1) || !(s.Ratio >= 1.0/MostRatio && s.Ratio <= MostRatio) {
 				t.Fatalf("%+v", s)
 			}
 			r := Restore(s)
