@@ -169,7 +169,8 @@ func (p *pages) pacingStatus(ctx context.Context) (*weirpb.GetPacingStatusRespon
 	return res.Msg, nil
 }
 
-// pacingOfDays is pacingOf with the account that all days of a campaign have, nil if there is none.
+// pacingOfDays is pacingOf with the account that all days of a campaign have. It returns nil where
+// they have several.
 func (p *pages) pacingOfDays(ctx context.Context, days []*weirpb.SpendRow, campaign string) *page.Pacing {
 	if p.cfg.Packs == nil || len(days) == 0 ||
 		slices.ContainsFunc(days, func(d *weirpb.SpendRow) bool { return d.GetAccount() != days[0].GetAccount() }) {

@@ -260,7 +260,8 @@ func (s *Server) dataHandler() http.Handler {
 		budgets := &budgetService{source: s.cfg.Budgets, sink: s.cfg.BudgetSink, apps: s.apps, setting: make(chan struct{}, 1)}
 		mux.Handle(weirpbconnect.NewBudgetServiceHandler(budgets, opts...))
 		mux.Handle(weirpbconnect.NewPacingServiceHandler(s.pacingService(), opts...))
-		mux.Handle(weirpbconnect.NewSpendCacheServiceHandler(&spendCacheService{s.cfg.SpendCache, s.cfg.Insertions, make(chan struct{}, maxReports)}, opts...))
+		cache := &spendCacheService{s.cfg.SpendCache, s.cfg.Insertions, make(chan struct{}, maxReports)}
+		mux.Handle(weirpbconnect.NewSpendCacheServiceHandler(cache, opts...))
 		s.addPages(mux)
 	}
 	a.next = s.guarded(s.dataLimiter, nil, sameOrigin(s.withQueries(mux)))

@@ -245,9 +245,9 @@ func TestShownDocument(t *testing.T) {
 	}
 }
 
-// TestShownFew: if a small part of the ads is reported, charges stand for the cost, and the campaign
-// keeps to its plan. The same holds if the ads of one of two campaigns below a budget are reported,
-// and it shows none any more. Refunds do not change it for long.
+// TestShownFew: if a small part of the ads is reported, charges stand for the cost, and the
+// campaign keeps to its plan. The same holds if the ads of one of two campaigns below a budget are
+// reported, and it shows none any more. Refunds do not change it for long.
 func TestShownFew(t *testing.T) {
 	for name, c := range map[string]struct {
 		part   float64 // of the ads that are reported
