@@ -17,15 +17,15 @@ const (
 	mostReports = 1 << 20
 )
 
-// reports are the hashes of the reports of ad servers that were read, of each account. Its zero
+// knownReports are the hashes of the reports of ad servers that were read, of each account. Its zero
 // value is ready to use.
-type reports struct {
+type knownReports struct {
 	last, before map[uint64]struct{}
 	since        time.Time // of last
 }
 
 // first reports whether ads were not read before, which count as read.
-func (r *reports) first(m *eventspb.InsertionSums, now time.Time) bool {
+func (r *knownReports) first(m *eventspb.InsertionSums, now time.Time) bool {
 	if r.last == nil || now.Sub(r.since) >= reportsFor || len(r.last) >= mostReports {
 		r.last, r.before, r.since = map[uint64]struct{}{}, r.last, now
 	}

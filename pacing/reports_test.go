@@ -9,7 +9,7 @@ import (
 
 // TestReports: each account of a report counts once, also if reports are repeated or come late.
 func TestReports(t *testing.T) {
-	var r reports
+	var r knownReports
 	now := time.Unix(1_700_000_000, 0)
 	for i, c := range []struct {
 		reporter, account string

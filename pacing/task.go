@@ -78,7 +78,7 @@ type task struct {
 	busy       [Buckets]bool  // a tick of the bucket waits for its Flush
 	counts     map[string]int // not handed over yet
 	signals    signalLog
-	reported   reports
+	reported   knownReports
 	reportedMs int64 // when ads were read last
 }
 

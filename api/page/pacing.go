@@ -21,13 +21,13 @@ type Pacing struct {
 
 // PacedRow is a campaign, an arm or a shared budget.
 type PacedRow struct {
-	Kind, Name         string
-	Path               string // of its page; empty: it has none
-	Auctions, Bids     string
-	Spent, InFlight    string // InFlight is empty if nothing has reported ads of it
-	Plan, Budget       string // empty: it has no budget of its own
-	Part, Whole, Until string // Spent, Budget and Plan as numbers, for a meter
-	Reason, LimitedBy  string
+	Kind, Name        string
+	Path              string // of its page; empty: it has none
+	Auctions, Bids    string
+	Spent, InFlight   string // InFlight is empty if nothing has reported ads of it
+	Plan, Budget      string // empty: it has no budget of its own
+	Part, Whole       string // Spent and Budget as numbers, for a meter
+	Reason, LimitedBy string
 }
 
 // PacedTable is a table of PacedRows. Columns are there only if a row has something for them.
@@ -79,7 +79,6 @@ func newPacedRow(r render.PacingRow) PacedRow {
 	if r.BudgetMicros != nil {
 		row.Plan, row.Budget = budget.FormatAmount(render.RoundCents(*r.PlannedMicros)), budget.FormatAmount(*r.BudgetMicros)
 		row.Part, row.Whole = number(r.SpentMicros), number(*r.BudgetMicros)
-		row.Until = number(*r.PlannedMicros)
 	}
 	if r.InFlight != nil {
 		row.InFlight = budget.FormatAmount(render.RoundCents(*r.InFlight))

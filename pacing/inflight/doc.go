@@ -8,7 +8,7 @@
 // Each filter takes the ads to be charged after an exponential delay with a mean of its own, and
 // predicts the charges of the step. A filter learns the ratio of what was charged to what it has
 // predicted: expected costs are estimates of a click rate, and some ad servers may not report. The
-// errors of the predictions tell which delays are likely. The estimate is the mean over the
+// errors of the predictions show which delays are likely. The estimate is the mean over the
 // filters, weighted by that likelihood. The lag of the spend is part of the delay.
 //
 // The delays are learnt while the traffic changes: at a constant rate all of them predict the same.
