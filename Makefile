@@ -49,7 +49,7 @@ ROOTS    = /etc/ssl/certs/ca-certificates.crt
 # What test-brokers runs.
 BROKERTESTS = Datacentres|ThreeBrokers|BrokerAway|ChangedCredentials
 # The tests of brokers that make soak runs with large loads.
-SOAKTESTS = PacingWriters|Kills|KillWithinRebalance|MemoryBudget|DiskFull|RebalanceStorm|LeaseLoop|$(BROKERTESTS)
+SOAKTESTS = PacingWriters|PacingMillion|Kills|KillWithinRebalance|MemoryBudget|DiskFull|RebalanceStorm|LeaseLoop|$(BROKERTESTS)
 # A file to which each test run appends the line "passed failed".
 TOTALS   =
 # go test, with failures and the reasons of skips listed at the end, then the ten slowest tests and
@@ -89,8 +89,8 @@ test-brokers: docker-note ## run the tests of brokers that take minutes
 	@export WEIR_TEST_BROKERS=1; $(GOTEST) ./test/integration -- $(TAGS) -count=1 -timeout $(TIMEOUT) -run '^Test($(BROKERTESTS))$$' $(ARGS)
 
 # What make test runs with a smaller load, with the whole one. For changes of the runtime.
-soak: docker-note ## run tests on brokers with large loads, then all simulators (half an hour)
-	@export WEIR_TEST_SOAK=1 WEIR_TEST_LEASE_LOOP=2m; $(GOTEST) ./test/integration -- $(TAGS) -count=1 -timeout 30m -run '^Test($(SOAKTESTS))$$' $(ARGS)
+soak: docker-note ## run tests on brokers with large loads, then all simulators (an hour)
+	@export WEIR_TEST_SOAK=1 WEIR_TEST_LEASE_LOOP=2m; $(GOTEST) ./test/integration -- $(TAGS) -count=1 -timeout 60m -run '^Test($(SOAKTESTS))$$' $(ARGS)
 	@export WEIR_TEST_SOAK=1; $(GOTEST) ./compose -- $(TAGS) -count=1 -timeout $(TIMEOUT) -run '^TestDatacentres$$' $(ARGS)
 	@export WEIR_TEST_LOOP_HOURS=0.083; $(GOTEST) ./test/leaseloop -- $(TAGS) -count=1 -timeout $(TIMEOUT) -run '^TestLoopHours$$' $(ARGS)
 	@$(MAKE) sim

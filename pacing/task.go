@@ -1,6 +1,7 @@
 package pacing
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -74,6 +75,7 @@ type task struct {
 
 	mu         sync.Mutex
 	accounts   map[string]*pack.Account
+	stored     map[string][]storedPack // by account, of the state; removed by its first tick
 	buckets    [Buckets][]*pack.Account
 	busy       [Buckets]bool  // a tick of the bucket waits for its Flush
 	counts     map[string]int // not handed over yet
@@ -82,18 +84,28 @@ type task struct {
 	reportedMs int64 // when ads were read last
 }
 
+// storedPack is a pack of the state.
+type storedPack struct {
+	part  int
+	value []byte
+}
+
 // tick is the tick of one account.
 type tick struct {
 	*pack.Account
 	pack.Signals
 }
 
+func newTask(p *ProcessorConfig, t stream.Task) *task {
+	return &task{
+		Task: t, cfg: p, packs: packTable(), leaders: leaderTable(), pacer: control.NewPacer(control.Config{Controller: p.Controller}),
+		accounts: map[string]*pack.Account{}, stored: map[string][]storedPack{}, counts: map[string]int{},
+	}
+}
+
 // open makes the task of a partition.
 func (p *ProcessorConfig) open(t stream.Task) (stream.Source, error) {
-	x := &task{
-		Task: t, cfg: p, packs: packTable(), leaders: leaderTable(), pacer: control.NewPacer(control.Config{Controller: p.Controller}),
-		accounts: map[string]*pack.Account{}, counts: map[string]int{},
-	}
+	x := newTask(p, t)
 	h := handler{shards: p.Layout.Partitions(), budgets: budgetTable(), changed: x.setVersions}
 	fold, err := stream.EachRecord(h.fold)(t)
 	if err != nil {
@@ -111,29 +123,40 @@ func (x *task) load(h handler) error {
 	if err := h.load(x.Range, time.Now().UnixMilli()); err != nil {
 		return fmt.Errorf("budgets: %w", err)
 	}
-	packs := map[string][]*eventspb.AccountPack{}
 	err := x.Range(TablePacks, nil, nil, func(key, value []byte) error {
 		account, part, err := ParsePackKey(key)
 		if err != nil {
 			return err
 		}
-		m := &eventspb.AccountPack{}
-		if err := proto.Unmarshal(value, m); err != nil { // its campaigns begin again, and it is written again
-			x.problem(account, fmt.Errorf("pack %d cannot be decoded, and its campaigns begin again: %w", part, err))
-			m = &eventspb.AccountPack{Account: account, Part: int32(part)}
+		if x.accounts[account] != nil {
+			x.stored[account] = append(x.stored[account], storedPack{part, bytes.Clone(value)})
 		}
-		packs[account] = append(packs[account], m)
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("packs: %w", err)
 	}
-	for account, list := range packs {
-		if a := x.accounts[account]; a != nil {
-			a.Restore(list)
-		}
-	}
 	return nil
+}
+
+// restore gives an account the packs of the state, before its first tick: decoding all of them at
+// once would take seconds, in which nothing is paced.
+func (x *task) restore(a *pack.Account) {
+	stored := x.stored[a.Name()]
+	if len(stored) == 0 {
+		return
+	}
+	var packs []*eventspb.AccountPack
+	for _, s := range stored {
+		m := &eventspb.AccountPack{}
+		if err := proto.Unmarshal(s.value, m); err != nil { // its campaigns begin again, and it is written again
+			x.problem(a.Name(), fmt.Errorf("pack %d cannot be decoded, and its campaigns begin again: %w", s.part, err))
+			m = &eventspb.AccountPack{Account: a.Name(), Part: int32(s.part)}
+		}
+		packs = append(packs, m)
+	}
+	delete(x.stored, a.Name())
+	a.Restore(packs)
 }
 
 // problem reports a problem of an account.
@@ -319,6 +342,7 @@ func (x *task) prepare(bucket, atMs int64) (ticks []tick) {
 		return nil
 	}
 	for _, a := range x.buckets[bucket] {
+		x.restore(a)
 		if x.cfg.Overrides != nil {
 			a.SetOverrides(x.cfg.Overrides(a.Name()))
 		}

@@ -293,20 +293,16 @@ func TestProblems(t *testing.T) {
 		cfg := ProcessorConfig{Spend: p.spend.read, Problem: func(account string, err error) {
 			problems = append(problems, account+": "+err.Error())
 		}}
-		x := &task{
-			cfg: &cfg, packs: packTable(), pacer: control.NewPacer(control.Config{}), accounts: map[string]*pack.Account{}, counts: map[string]int{},
-		}
-		x.Range = func(table byte, from, to []byte, fn func(key, value []byte) error) error {
+		x := newTask(&cfg, stream.Task{Range: func(table byte, from, to []byte, fn func(key, value []byte) error) error {
 			return p.Range(table, from, to, func(key, value []byte) error {
 				if table == TablePacks && bytes.HasPrefix(key, []byte("acme")) {
 					value = []byte{0xff}
 				}
 				return fn(key, value)
 			})
-		}
-		err := x.load(handler{budgets: budgetTable(), changed: x.setVersions})
-		if err != nil || len(problems) != 1 || !strings.HasPrefix(problems[0], "acme: pack 0 cannot be decoded, and its campaigns begin again: ") {
-			t.Fatalf("%v, %q", err, problems)
+		}})
+		if err := x.load(handler{budgets: budgetTable(), changed: x.setVersions}); err != nil {
+			t.Fatal(err)
 		}
 		for account, unread := range map[string]bool{"acme": true, "bcme": false} { // the pack of the owner before has a time of the spend
 			x.busy = [Buckets]bool{}
@@ -317,6 +313,9 @@ func TestProblems(t *testing.T) {
 			if m := ticks[at].Pack(0); m.GetUnread() != unread {
 				t.Errorf("%s: %v", account, m)
 			}
+		}
+		if len(problems) != 1 || !strings.HasPrefix(problems[0], "acme: pack 0 cannot be decoded, and its campaigns begin again: ") {
+			t.Errorf("%q", problems)
 		}
 		d := &budget.Document{Account: "acme", Version: 2, Zone: "Mars/Base", Currency: "EUR"}
 		x.setVersions("acme", budget.Versions{}.Add(d))

@@ -48,50 +48,64 @@ type filter struct {
 	errors    float64 // sum of the squared errors of the predictions, in units of their variance
 }
 
+// Decay is what a time does to estimates. It is the same for all of them: compute it once.
+type Decay struct {
+	waiting [Filters]float64 // part of the waiting ads that is not charged in the time
+	shown   [Filters]float64 // the same of ads that are shown in it, spread evenly
+	ratio   float64          // of what the ratio is learnt from
+	errors  float64
+}
+
+// After returns the decay in a time. More than an hour counts as an hour.
+func After(took time.Duration) (d Decay) {
+	seconds := min(max(took, time.Millisecond), time.Hour).Seconds()
+	for i, delay := range Delays() {
+		d.waiting[i] = math.Exp(-seconds / delay.Seconds())
+		d.shown[i] = delay.Seconds() / seconds * (1 - d.waiting[i])
+	}
+	d.ratio, d.errors = math.Exp(-seconds/ratioMemory.Seconds()), math.Exp(-seconds/delayMemory.Seconds())
+	return d
+}
+
 // Step takes the expected cost of the ads that were shown since the last step, and what was charged
-// since then, in micros, and returns what is in flight and the cost of the ads of the step. took is
-// the time since the last step; steps of more than an hour count as one.
-func (e *Estimate) Step(shown, charged float64, took time.Duration) (flight, cost float64) {
+// since then, in micros, and returns what is in flight and the cost of the ads of the step. d is of
+// the time since the last step.
+func (e *Estimate) Step(shown, charged float64, d *Decay) (flight, cost float64) {
 	shown, charged = known(shown), known(charged)
-	expected := e.pass(shown, took)
+	expected := e.pass(shown, d)
 	mean := 0.0
 	for i := range expected {
 		mean += e.ratio(i) * expected[i] / Filters
 	}
-	keep := math.Exp(-bounded(took) / ratioMemory.Seconds())
-	keepErrors := math.Exp(-bounded(took) / delayMemory.Seconds())
 	size := e.size()
 	if size > 0 { // the rest is not of ads, but spend that was not known before
 		charged = min(charged, max(mostSizes*size, mostTimes*mean))
 	}
 	variance := size * (mean + size)
-	e.charged, e.squares = keep*e.charged+charged, keep*e.squares+charged*charged
+	e.charged, e.squares = d.ratio*e.charged+charged, d.ratio*e.squares+charged*charged
 	for i := range e.filters {
 		f := &e.filters[i]
 		if variance > 0 {
 			off := charged - e.ratio(i)*expected[i]
-			f.errors = keepErrors*f.errors + min(off*off/variance, mostError)
+			f.errors = d.errors*f.errors + min(off*off/variance, mostError)
 		}
-		f.predicted = keep*f.predicted + expected[i]
+		f.predicted = d.ratio*f.predicted + expected[i]
 	}
 	return e.now(shown)
 }
 
 // Pass is Step where it is not known what was charged: nothing is learnt.
-func (e *Estimate) Pass(shown float64, took time.Duration) (flight, cost float64) {
+func (e *Estimate) Pass(shown float64, d *Decay) (flight, cost float64) {
 	shown = known(shown)
-	e.pass(shown, took)
+	e.pass(shown, d)
 	return e.now(shown)
 }
 
 // pass lets time pass, and returns the charges that the filters expect in it.
-func (e *Estimate) pass(shown float64, took time.Duration) (expected [Filters]float64) {
-	seconds := bounded(took)
-	for i, delay := range Delays() {
+func (e *Estimate) pass(shown float64, d *Decay) (expected [Filters]float64) {
+	for i := range e.filters {
 		f := &e.filters[i]
-		stays := math.Exp(-seconds / delay.Seconds())
-		// Ads of the step are spread over it, so a part of them is charged within it.
-		left := f.waiting*stays + shown*delay.Seconds()/seconds*(1-stays)
+		left := f.waiting*d.waiting[i] + shown*d.shown[i]
 		expected[i] = f.waiting + shown - left
 		f.waiting = left
 	}
@@ -106,11 +120,6 @@ func (e *Estimate) now(shown float64) (flight, cost float64) {
 		cost += w * r * shown
 	}
 	return flight, cost
-}
-
-// bounded returns the seconds of a step, within its bounds.
-func bounded(took time.Duration) float64 {
-	return min(max(took, time.Millisecond), time.Hour).Seconds()
 }
 
 // known returns an amount, 0 for a negative one and for what is not a number.

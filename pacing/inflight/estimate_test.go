@@ -27,6 +27,7 @@ const (
 func (c campaign) play(e *Estimate, rng *rand.Rand, hours int, look func(flight, cost, truth, shown float64)) {
 	due := map[int]float64{} // charges by tick
 	truth := 0.0             // expected cost of the ads that are not charged
+	decay := After(tick)
 	for now := range hours * 360 {
 		traffic := 1 + 0.6*math.Cos(2*math.Pi*float64(now)/8640)
 		if now%720 > 600 {
@@ -43,7 +44,7 @@ func (c campaign) play(e *Estimate, rng *rand.Rand, hours int, look func(flight,
 			}
 			truth += price * math.Exp(-(1-at)*tick.Seconds()/c.delay)
 		}
-		flight, cost := e.Step(ads*price*c.reported, due[now], tick)
+		flight, cost := e.Step(ads*price*c.reported, due[now], &decay)
 		delete(due, now)
 		if now >= (hours-1)*360 {
 			look(flight, cost, truth, ads*price)
@@ -82,14 +83,15 @@ func TestLearns(t *testing.T) {
 // TestBegins: before anything is charged, the ads that were shown are in flight.
 func TestBegins(t *testing.T) {
 	var e Estimate
+	decay := After(tick)
 	for n := range 6 {
-		flight, cost := e.Step(1e6, 0, tick)
+		flight, cost := e.Step(1e6, 0, &decay)
 		if flight < 0.6e6*float64(n+1) || flight > 1e6*float64(n+1) || cost != 1e6 {
 			t.Errorf("%.0f in flight after %d ticks, cost %.0f", flight, n+1, cost)
 		}
 	}
 	e.Begin()
-	if flight, cost := e.Step(0, 0, tick); flight != 0 || cost != 0 {
+	if flight, cost := e.Step(0, 0, &decay); flight != 0 || cost != 0 {
 		t.Errorf("%.0f in flight, cost %.0f after the begin of a day", flight, cost)
 	}
 }
@@ -97,16 +99,17 @@ func TestBegins(t *testing.T) {
 // TestEnds: what is in flight falls to nothing when no ads are shown any more, also if nothing was
 // ever charged.
 func TestEnds(t *testing.T) {
+	decay := After(tick)
 	for _, charged := range []float64{0, 0.5e6, 3e6} {
 		var e Estimate
 		most := 0.0
 		for range 360 {
-			most, _ = e.Step(1e6, charged, tick)
+			most, _ = e.Step(1e6, charged, &decay)
 		}
 		for range 720 * 3 {
-			e.Step(0, 0, tick)
+			e.Step(0, 0, &decay)
 		}
-		if flight, _ := e.Step(0, 0, tick); flight > most/100 || most == 0 {
+		if flight, _ := e.Step(0, 0, &decay); flight > most/100 || most == 0 {
 			t.Errorf("%.0f are in flight after 6 hours, at first %.0f", flight, most)
 		}
 	}
@@ -117,12 +120,12 @@ func TestScale(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var a, b Estimate
 	for range 5000 {
-		shown, charged, took := 1e6*rng.ExpFloat64(), 1e6*rng.ExpFloat64(), time.Duration(1+rng.IntN(20))*time.Second
+		shown, charged, decay := 1e6*rng.ExpFloat64(), 1e6*rng.ExpFloat64(), After(time.Duration(1+rng.IntN(20))*time.Second)
 		if rng.IntN(3) == 0 {
 			charged = 0
 		}
-		flight, cost := a.Step(shown, charged, took)
-		f, c := b.Step(1024*shown, 1024*charged, took)
+		flight, cost := a.Step(shown, charged, &decay)
+		f, c := b.Step(1024*shown, 1024*charged, &decay)
 		if f != 1024*flight || c != 1024*cost {
 			t.Fatalf("%g and %g, cost %g and %g", flight, f, cost, c)
 		}
@@ -130,7 +133,7 @@ func TestScale(t *testing.T) {
 }
 
 // TestRestore: an estimate that was restored is near to the one before, whatever the size of a
-// charge is beside their sum, and goes on learning.
+// charge is beside their sum, and continues to learn.
 func TestRestore(t *testing.T) {
 	c := campaign{"clicks", 160, 0.05, 0.5, 40}
 	for _, hours := range []int{1, 24} {
@@ -177,8 +180,9 @@ func TestJump(t *testing.T) {
 	var e Estimate
 	c.play(&e, rng, 24, func(float64, float64, float64, float64) {})
 	before := e.Summary()
-	e.Step(40*price, before.Charged, tick)
-	e.Step(40*price, 0, tick)
+	decay := After(tick)
+	e.Step(40*price, before.Charged, &decay)
+	e.Step(40*price, 0, &decay)
 	after := e.Summary()
 	if d := after.Delay.Seconds() / before.Delay.Seconds(); d < 0.6 || d > 1.6 || after.Charge > 3*before.Charge || after.Ratio > 1.2*before.Ratio {
 		t.Errorf("%+v after a jump, before %+v", after, before)
@@ -211,7 +215,8 @@ func FuzzStep(f *testing.F) {
 			}
 			shown := amount(data[1])
 			day += known(shown)
-			flight, cost := e.Step(shown, amount(data[2]), time.Duration(int(data[0])-10)*10*time.Second)
+			decay := After(time.Duration(int(data[0])-10) * 10 * time.Second)
+			flight, cost := e.Step(shown, amount(data[2]), &decay)
 			if !(flight >= 0 && flight <= MostRatio*day*(1+1e-9)) || !(cost >= 0 && cost <= MostRatio*known(shown)*(1+1e-9)) {
 				t.Fatalf("%g in flight of %g, cost %g of %g", flight, day, cost, shown)
 			}
@@ -230,7 +235,8 @@ func FuzzStep(f *testing.F) {
 // BenchmarkStep is a tick of a campaign.
 func BenchmarkStep(b *testing.B) {
 	var e Estimate
+	decay := After(tick)
 	for b.Loop() {
-		e.Step(1e6, 1e6, tick)
+		e.Step(1e6, 1e6, &decay)
 	}
 }

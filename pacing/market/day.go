@@ -179,7 +179,8 @@ func (d *day) look(s *state, step int) seen {
 	case Charges:
 		return seen{s.known, 0, charged * tick}
 	case Reports:
-		flight, cost := s.reports.Step(shown, charged, took)
+		decay := inflight.After(took)
+		flight, cost := s.reports.Step(shown, charged, &decay)
 		return seen{s.known, flight, cost * tick}
 	case Flight:
 		return seen{s.known, s.flight, s.cost}

@@ -93,13 +93,14 @@ func (a *Account) estimate() {
 	if before.readMs == 0 { // no owner has read the spend before
 		took = control.Tick
 	}
+	decay := inflight.After(took)
 	// A merge of datasets may lack rows.
 	learns := before.atMs > 0 && a.dataset == before.dataset && a.dataset != "" && sinceMs > 0
 	for i := range a.nodes {
 		n := &a.nodes[i]
 		if r := n.reports; r != nil {
 			quiet := a.atMs-r.lastMs >= quietAfter.Milliseconds()
-			r.step(n.spent, took, learns && n.cost && a.reported(n), quiet)
+			r.step(n.spent, &decay, learns && n.cost && a.reported(n), quiet)
 			if sinceMs > 0 {
 				r.cost *= float64(control.Tick.Milliseconds()) / float64(sinceMs)
 			}
@@ -107,13 +108,13 @@ func (a *Account) estimate() {
 	}
 }
 
-// step is an estimate. took is the time since the spend of the one before.
-func (r *reports) step(spent int64, took time.Duration, learns, quiet bool) {
+// step is an estimate. decay is of the time since the spend of the one before.
+func (r *reports) step(spent int64, decay *inflight.Decay, learns, quiet bool) {
 	charged, before := float64(spent-r.spent), r.flight
 	if learns && !r.other {
-		r.flight, r.cost = r.estimate.Step(r.shown, charged, took)
+		r.flight, r.cost = r.estimate.Step(r.shown, charged, decay)
 	} else { // what was charged is not known, or not of ads that are reported
-		r.flight, r.cost = r.estimate.Pass(r.shown, took)
+		r.flight, r.cost = r.estimate.Pass(r.shown, decay)
 	}
 	if r.shown > 0 {
 		r.few = r.cost >= 0.999*inflight.MostRatio*r.shown
@@ -194,6 +195,6 @@ func (n *node) restoreReports(m *eventspb.InFlight) {
 		Flight: m.GetMicros(), Delay: time.Duration(delay) * time.Millisecond, Ratio: m.GetRatio(), Charged: m.GetChargedMicros(),
 		Charge: m.GetChargeMicros(),
 	})}
-	r.flight, _ = r.estimate.Pass(0, 0)
+	r.flight = r.estimate.Summary().Flight
 	n.reports = r
 }

@@ -63,7 +63,7 @@ func pacingACLs(c *config.Config) ([]string, error) {
 // pacedBytes is the memory of a campaign in an account that is paced, whose ads are reported, and
 // peerBytes what is added if there are other datacentres.
 const (
-	pacedBytes = 1050
+	pacedBytes = 1300
 	peerBytes  = 80
 )
 

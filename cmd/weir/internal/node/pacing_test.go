@@ -13,7 +13,7 @@ func TestPacingMemory(t *testing.T) {
 		sum += u.Bytes
 	}
 	at := slices.IndexFunc(a.Uses, func(u Use) bool { return u.What == "accounts" })
-	if at < 0 || a.Uses[at].Bytes < 180_000*pacedBytes || sum > 1<<30 {
+	if at < 0 || a.Uses[at].Bytes < 145_000*pacedBytes || sum > 1<<30 {
 		t.Errorf("%d bytes of 1 GiB: %+v", sum, a.Uses)
 	}
 }
