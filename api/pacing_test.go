@@ -99,7 +99,7 @@ func pack(account string, part, parts int32, ago time.Duration, campaigns ...*ev
 func node(id, reason string, probability float64) *eventspb.PacedNode {
 	return &eventspb.PacedNode{
 		Id: id, Open: true, Probability: probability, Multiplier: 1, Reason: reason, BudgetMicros: 100_000_000, SpentMicros: 41_200_000,
-		LimitHash: 7, State: &eventspb.PaceState{Budget: 100_000_000, Planned: 0.375},
+		LimitHash: 7, Controller: "ratio", State: &eventspb.PaceState{Budget: 100_000_000, Planned: 0.375},
 	}
 }
 
@@ -113,7 +113,8 @@ func TestGetPacing(t *testing.T) {
 	twin.Arms = []*eventspb.PacedNode{node("new", "behind_plan", 0.5)}
 	twin.Arms[0].LimitedBy, twin.Arms[0].LimitedByKind = "all", eventspb.LimitedByKind_LIMITED_BY_KIND_CAMPAIGN
 	tiny := node("tiny", "tiny_budget", 1)
-	tiny.State.Tiny, tiny.State.Allowance = true, 2_500_000.4
+	tiny.State.Tiny, tiny.State.Allowance, tiny.LastsMs = true, 2_500_000.4, new(int64(90_000))
+	experiment.LastsMs = new(int64(90_000))
 	raised := node("raised", "behind_plan", 0.5) // the plan begins again at 40 % of the day, with 20 spent
 	raised.State = &eventspb.PaceState{Budget: 100_000_000, Planned: 0.7, AnchorPlanned: 0.4, AnchorSpent: 20_000_000}
 	above := &eventspb.PacedNode{Id: "above", Open: true, Probability: 0.5, Multiplier: 1, LimitedBy: "brand", SpentMicros: 5}
@@ -155,7 +156,7 @@ func TestGetPacing(t *testing.T) {
 	}
 	one := get("b")
 	if b := one.Campaigns[0]; len(one.Campaigns) != 1 || !b.Budgeted || b.PlannedMicros != 37_500_000 || b.SpentMicros != 41_200_000 ||
-		b.AllowanceMicros != nil || len(b.Arms) != 1 || b.Arms[0].Probability != 0.25 || one.TickMs != first.AtMs || one.SpendAgeMs != 1500 {
+		b.AllowanceMicros != nil || b.Controller != "ratio" || b.GetRunsOutMs() != first.AtMs+90_000 || len(b.Arms) != 1 || b.Arms[0].Probability != 0.25 || one.TickMs != first.AtMs || one.SpendAgeMs != 1500 {
 		t.Errorf("b: %v", one)
 	}
 	if got := ids(one.Shared); got != "brand " { // it limits the arm
@@ -167,7 +168,7 @@ func TestGetPacing(t *testing.T) {
 	if p := get("all"); len(p.Shared) != 0 || p.Campaigns[0].Arms[0].LimitedByKind != "campaign" {
 		t.Errorf("a campaign with the id of a shared budget: %v", p)
 	}
-	if b := get("tiny").Campaigns[0]; b.AllowanceMicros == nil || *b.AllowanceMicros != 2_500_000 {
+	if b := get("tiny").Campaigns[0]; b.AllowanceMicros == nil || *b.AllowanceMicros != 2_500_000 || b.RunsOutMs != nil {
 		t.Errorf("tiny: %v", b)
 	}
 	if b := get("raised").Campaigns[0]; b.PlannedMicros != 60_000_000 {

@@ -37,7 +37,7 @@ func newAccountPacing(list packs, campaign string, nowMs int64) *weirpb.AccountP
 		for _, n := range m.GetCampaigns() {
 			count(counts, n)
 			if campaign == "" || n.GetId() == campaign {
-				campaigns = append(campaigns, newPacedBudget(n))
+				campaigns = append(campaigns, newPacedBudget(n, m.GetAtMs()))
 			}
 			if n.GetId() == campaign {
 				head = m
@@ -60,7 +60,7 @@ func newAccountPacing(list packs, campaign string, nowMs int64) *weirpb.AccountP
 	for _, m := range list {
 		for _, n := range m.GetShared() {
 			if campaign == "" || slices.Contains(limits, n.GetId()) {
-				out.Shared = append(out.Shared, newPacedBudget(n))
+				out.Shared = append(out.Shared, newPacedBudget(n, m.GetAtMs()))
 			}
 		}
 	}
@@ -80,8 +80,8 @@ func limitsOf(campaigns []*weirpb.PacedBudget) (ids []string) {
 	return ids
 }
 
-// newPacedBudget returns a node for an answer.
-func newPacedBudget(n *eventspb.PacedNode) *weirpb.PacedBudget {
+// newPacedBudget returns a node of a pack of a time, Unix ms, for an answer.
+func newPacedBudget(n *eventspb.PacedNode, atMs int64) *weirpb.PacedBudget {
 	out := &weirpb.PacedBudget{
 		Id: n.GetId(), Open: n.GetOpen(), Probability: n.GetProbability(), Multiplier: n.GetMultiplier(), Reason: n.GetReason(),
 		LimitedBy: n.GetLimitedBy(), SpentMicros: n.GetSpentMicros(), NoBudget: n.GetNoBudget(),
@@ -89,6 +89,10 @@ func newPacedBudget(n *eventspb.PacedNode) *weirpb.PacedBudget {
 	}
 	if f := n.GetInFlight(); f != nil {
 		out.InFlight = &weirpb.InFlight{Micros: roundMicros(f.GetMicros()), DelayMs: f.GetDelayMs(), Ratio: f.GetRatio()}
+	}
+	// A tiny budget has an allowance until the next action. What is in no auction spends nothing.
+	if n.LastsMs != nil && n.GetOpen() && n.GetReason() != string(control.PausedNow) && !n.GetState().GetTiny() {
+		out.RunsOutMs = new(atMs + n.GetLastsMs())
 	}
 	if day := n.GetNextFlight(); day != 0 {
 		out.NextFlight = dayText(day)
@@ -104,13 +108,14 @@ func newPacedBudget(n *eventspb.PacedNode) *weirpb.PacedBudget {
 		pace := control.Pace{
 			Budget: s.GetBudget(), Planned: s.GetPlanned(), AnchorSpent: s.GetAnchorSpent(), AnchorPlanned: s.GetAnchorPlanned(),
 		}
+		out.Controller = n.GetController()
 		out.Budgeted, out.BudgetMicros, out.PlannedMicros = true, n.GetBudgetMicros(), roundMicros(pace.PlannedSpend())
 		if s.GetTiny() {
 			out.AllowanceMicros = new(roundMicros(s.GetAllowance()))
 		}
 	}
 	for _, arm := range n.GetArms() {
-		out.Arms = append(out.Arms, newPacedBudget(arm))
+		out.Arms = append(out.Arms, newPacedBudget(arm, atMs))
 	}
 	return out
 }

@@ -162,8 +162,8 @@ func (m *million) report(sequence uint64) {
 	})
 }
 
-// BenchmarkMillion is a million campaigns on GOMAXPROCS cores, which -cpu does not change. The spend is taken from
-// memory, and nothing is written to a store or to Kafka.
+// BenchmarkMillion is a million campaigns on GOMAXPROCS cores, which -cpu does not change. The
+// spend is taken from memory, and nothing is written to a store or to Kafka.
 //
 //   - load: a new owner makes all of them from the state.
 //   - first: their first tick, which makes the nodes, and is recorded whole.

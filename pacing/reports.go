@@ -17,8 +17,8 @@ const (
 	mostReports = 1 << 20
 )
 
-// knownReports are the hashes of the reports of ad servers that were read, of each account. Its zero
-// value is ready to use.
+// knownReports are the hashes of the reports of ad servers that were read, of each account. Its
+// zero value is ready to use.
 type knownReports struct {
 	last, before map[uint64]struct{}
 	since        time.Time // of last

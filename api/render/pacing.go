@@ -46,6 +46,8 @@ type PacingRow struct {
 	InFlight      *int64  `json:"in_flight_micros"` // nil: no ad server has reported ads of it
 	ChargeDelayMs *int64  `json:"charge_delay_ms"`  // mean time from an ad to its known charge
 	Explanation   string  `json:"explanation"`
+	Controller    string  `json:"controller"`  // empty: it has no budget of its own
+	RunsOutMs     *int64  `json:"runs_out_ms"` // nil: a day after the tick or later, or not known
 }
 
 // PacingRows returns a row for each campaign, arm and shared budget: an arm behind its campaign,
@@ -80,7 +82,7 @@ func pacingRow(t pacedText) PacingRow {
 		Allowance: r.AllowanceMicros, NoBudget: r.GetNoBudget(), NextFlight: r.GetNextFlight(), BudgetDay: p.GetBudgetDay(),
 		BudgetVersion: p.GetBudgetVersion(), PlannedShare: p.GetPlannedShare(), WriterDC: p.GetWriterDc(), TickMs: p.GetTickMs(),
 		AgeMs: p.GetAgeMs(), Dataset: p.GetDataset(), SpendAgeMs: p.GetSpendAgeMs(), Unread: p.GetUnread(),
-		Explanation: strings.Join(t.sentences(), " "),
+		Explanation: strings.Join(t.sentences(), " "), Controller: r.GetController(), RunsOutMs: r.RunsOutMs,
 	}
 	if f := r.GetInFlight(); f != nil {
 		row.InFlight, row.ChargeDelayMs = new(f.GetMicros()), new(f.GetDelayMs())

@@ -59,6 +59,20 @@ func TestPacingSentences(t *testing.T) {
 			"takes part in 12.5 % of auctions with full bids. It has spent 41.20 of 100.00 EUR today, 1.23 more is in flight (charged after " +
 				"115s on average), and the plan is 37.50 (37.5 %): it is ahead of its plan, and its probability follows the rest of the budget.",
 		},
+		"as soon as possible": {
+			with(paced("ahead_of_plan", 41_200_000, 37_500_000, 1), func(b *weirpb.PacedBudget) {
+				b.Controller, b.RunsOutMs = "asap", new(time.Date(2026, 11, 27, 17, 40, 12, 0, time.UTC).UnixMilli())
+			}),
+			"takes part in every auction with full bids. It has spent 41.20 of 100.00 EUR today, and its controller spends the budget as soon " +
+				"as possible. If the spend continues at its mean rate, its budget, or one above it, is spent at 2026-11-27 17:40:12 UTC.",
+		},
+		"lasts": {
+			with(paced("behind_plan", 30_000_000, 37_500_000, 0.5), func(b *weirpb.PacedBudget) {
+				b.Controller, b.RunsOutMs = "ratio", new(time.Date(2026, 11, 27, 21, 0, 0, 0, time.UTC).UnixMilli())
+			}),
+			"takes part in 50 % of auctions with full bids. It has spent 30.00 of 100.00 EUR today, and the plan is 37.50 (37.5 %): " +
+				"it is behind its plan, and its probability follows the rest of the budget.",
+		},
 		"behind": {paced("behind_plan", 30_000_001, 37_512_345, 0.0001), "takes part in 0.01 % of auctions with full bids. " +
 			"It has spent 30.000001 of 100.00 EUR today, and the plan is 37.51 (37.5 %): it is behind its plan, and its probability follows the rest of the budget."},
 		"behind, full": {paced("behind_plan", 30_000_000, 37_500_000, 1), "takes part in every auction with full bids. " +

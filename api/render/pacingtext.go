@@ -79,7 +79,8 @@ type pacedText struct {
 	shared bool
 }
 
-// sentences returns two or three sentences: the parameters, their reason, and what limits them.
+// sentences returns the parameters, their reason, and what limits them, each in a sentence, and for
+// how long the budget lasts.
 func (t pacedText) sentences() []string {
 	verb := " takes part in "
 	if t.shared {
@@ -89,10 +90,22 @@ func (t pacedText) sentences() []string {
 	if t.r.GetLimitedBy() != "" {
 		list = append(list, fmt.Sprintf("It is limited by %s, whose parameters are lower than its own.", t.limit()))
 	}
+	if t.runsEarly() {
+		list = append(list, fmt.Sprintf("If the spend continues at its mean rate, its budget, or one above it, is spent at %s.",
+			utc(t.r.GetRunsOutMs())))
+	}
 	if o := t.r.GetOverride(); o != nil {
 		list = append(list, overrideText(o))
 	}
 	return list
+}
+
+// early is by how much before the end of the day a budget is spent that does not last.
+const early = 2 * time.Hour
+
+// runsEarly reports whether the budget does not last for the day.
+func (t pacedText) runsEarly() bool {
+	return t.r.RunsOutMs != nil && t.r.GetRunsOutMs() < t.p.GetEndMs()-early.Milliseconds()
 }
 
 // auctions describes the parameters.
@@ -150,6 +163,9 @@ func (t pacedText) why() string {
 	reason := control.Reason(t.r.GetReason())
 	switch reason {
 	case control.Behind, control.Ahead:
+		if t.r.GetController() == (control.ASAP{}).Name() {
+			return t.spent() + ", and its controller spends the budget as soon as possible."
+		}
 		return t.spent() + ", and the plan is " + t.plan() + ": " + t.trend(reason) + "."
 	case control.Spent:
 		rest := ""

@@ -1773,6 +1773,10 @@ type PacedBudget struct {
 	LimitedByKind string            `protobuf:"bytes,15,opt,name=limited_by_kind,json=limitedByKind,proto3" json:"limited_by_kind,omitempty"` // shared_budget or campaign: what limited_by is the id of; empty: nothing limits it
 	Override      *CampaignOverride `protobuf:"bytes,16,opt,name=override,proto3" json:"override,omitempty"`                                  // of a campaign, in force at the tick; absent: none
 	InFlight      *InFlight         `protobuf:"bytes,17,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`                  // absent: no ad server has reported ads of it
+	Controller    string            `protobuf:"bytes,18,opt,name=controller,proto3" json:"controller,omitempty"`                              // that paces it, such as ratio; empty: it has no budget of its own
+	// When its budget is spent, or one above it, if the spend continues at its mean rate: Unix ms.
+	// Absent: a day after the tick or later, it takes part in no auction, or it is not known.
+	RunsOutMs     *int64 `protobuf:"varint,19,opt,name=runs_out_ms,json=runsOutMs,proto3,oneof" json:"runs_out_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1924,6 +1928,20 @@ func (x *PacedBudget) GetInFlight() *InFlight {
 		return x.InFlight
 	}
 	return nil
+}
+
+func (x *PacedBudget) GetController() string {
+	if x != nil {
+		return x.Controller
+	}
+	return ""
+}
+
+func (x *PacedBudget) GetRunsOutMs() int64 {
+	if x != nil && x.RunsOutMs != nil {
+		return *x.RunsOutMs
+	}
+	return 0
 }
 
 // InFlight is an estimate of the ads that were shown and are not charged yet.
@@ -7169,7 +7187,7 @@ const file_weir_proto_rawDesc = "" +
 	"\x06shared\x18\x10 \x03(\v2\x14.weir.v1.PacedBudgetR\x06shared\x12\x1d\n" +
 	"\n" +
 	"other_days\x18\x12 \x03(\tR\totherDays\x12\x16\n" +
-	"\x06unread\x18\x11 \x01(\bR\x06unread\"\xf1\x04\n" +
+	"\x06unread\x18\x11 \x01(\bR\x06unread\"\xc6\x05\n" +
 	"\vPacedBudget\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -7192,8 +7210,13 @@ const file_weir_proto_rawDesc = "" +
 	"\x04arms\x18\x0e \x03(\v2\x14.weir.v1.PacedBudgetR\x04arms\x12&\n" +
 	"\x0flimited_by_kind\x18\x0f \x01(\tR\rlimitedByKind\x125\n" +
 	"\boverride\x18\x10 \x01(\v2\x19.weir.v1.CampaignOverrideR\boverride\x12.\n" +
-	"\tin_flight\x18\x11 \x01(\v2\x11.weir.v1.InFlightR\binFlightB\x13\n" +
-	"\x11_allowance_micros\"S\n" +
+	"\tin_flight\x18\x11 \x01(\v2\x11.weir.v1.InFlightR\binFlight\x12\x1e\n" +
+	"\n" +
+	"controller\x18\x12 \x01(\tR\n" +
+	"controller\x12#\n" +
+	"\vruns_out_ms\x18\x13 \x01(\x03H\x01R\trunsOutMs\x88\x01\x01B\x13\n" +
+	"\x11_allowance_microsB\x0e\n" +
+	"\f_runs_out_ms\"S\n" +
 	"\bInFlight\x12\x16\n" +
 	"\x06micros\x18\x01 \x01(\x03R\x06micros\x12\x19\n" +
 	"\bdelay_ms\x18\x02 \x01(\x03R\adelayMs\x12\x14\n" +

@@ -79,8 +79,13 @@ func TestBudgets(t *testing.T) {
 	expect(t, us, 0, changed, "budget", "get", "acme", "-o", "json")
 	expect(t, us, 0, `"version": 6`, "budget", "set", "acme", "--campaign", "brand", "--lifetime", "9", "--end", "2026-12-31", "--begin", "2026-12-02", "-o", "json")
 	expect(t, us, 0, `{"campaign":"brand","lifetime":"9.00","flights":[{"begin":"2026-12-02","end":"2026-12-31"}]}`, "budget", "get", "acme", "-o", "json")
-	document = strings.Replace(document, `"version":4`, `"version":7`, 1)
-	expect(t, us, 0, `"version": 7`, "budget", "set", "acme", "--file", file("back.json", document), "-o", "json")
+	expect(t, us, cli.ExitData, `campaigns[0].controller: "fast" is not known: use asap, dual, pid, ptr or ratio`, "budget", "set", "acme", "--campaign", "brand", "--controller", "fast")
+	fast := []string{"budget", "set", "acme", "--campaign", "brand", "--controller", "asap"}
+	expect(t, us, 0, `"version": 7`, append(slices.Clone(fast), "-o", "json")...)
+	expect(t, us, 0, `"flights":[{"begin":"2026-12-02","end":"2026-12-31"}],"controller":"asap"}`, "budget", "get", "acme", "-o", "json")
+	expect(t, us, 0, "unchanged", fast...)
+	document = strings.Replace(document, `"version":4`, `"version":8`, 1)
+	expect(t, us, 0, `"version": 8`, "budget", "set", "acme", "--file", file("back.json", document), "-o", "json")
 
 	// Of an import with a bad line nothing is written.
 	line := func(account, more, amount string) string {
@@ -89,7 +94,7 @@ func TestBudgets(t *testing.T) {
 	good := line("b1", "", "1") + "\n" + line("b2", "", "2")
 	expect(t, us, cli.ExitData, `line 4: campaigns[0].daily: the amount is negative`, "budget", "import", file("bad", good+line("b3", "", "-1")))
 	expect(t, us, cli.ExitData, `line 4: account "b1" is in line 1 too`, "budget", "import", file("twice", good+line("b1", "", "1")))
-	expect(t, us, cli.ExitData, `line 4: nothing was written: account "acme" has version 7, and the document has version 1`, "budget", "import", file("old", good+line("acme", `"version":1,`, "1")))
+	expect(t, us, cli.ExitData, `line 4: nothing was written: account "acme" has version 8, and the document has version 1`, "budget", "import", file("old", good+line("acme", `"version":1,`, "1")))
 	expect(t, us, 0, "dry run: nothing was written", "budget", "import", file("good", good), "--dry-run")
 	if list := rows(t, us, func([]map[string]any) bool { return true }, "budget", "list"); len(list) != 1 {
 		t.Errorf("after refused imports: %v", list)
@@ -100,7 +105,7 @@ func TestBudgets(t *testing.T) {
 
 	// The other datacentre has the copies, and a greater version of its own.
 	eventually(t, eu, document, "budget", "get", "acme", "-o", "json")
-	expect(t, eu, 0, `"version": 8`, "budget", "set", "acme", "--campaign", "spring", "--daily", "50", "-o", "json")
+	expect(t, eu, 0, `"version": 9`, "budget", "set", "acme", "--campaign", "spring", "--daily", "50", "-o", "json")
 	expect(t, eu, 0, "ads.budgets.from.us", "lag", "--app", "pacing")
 	list := rows(t, eu, func(list []map[string]any) bool { return len(list) == 3 }, "budget", "list")
 	if list[0]["state"] != "in_force" {

@@ -1557,6 +1557,7 @@ type BudgetLimit struct {
 	Micros        int64                  `protobuf:"varint,2,opt,name=micros,proto3" json:"micros,omitempty"`               // >= 0
 	CapPpm        int32                  `protobuf:"varint,3,opt,name=cap_ppm,json=capPpm,proto3" json:"cap_ppm,omitempty"` // of the average, in parts per million: 1000000 to 2000000; only of an average
 	Flights       []*Flight              `protobuf:"bytes,4,rep,name=flights,proto3" json:"flights,omitempty"`              // in order, without a day in common; none: always
+	Controller    string                 `protobuf:"bytes,5,opt,name=controller,proto3" json:"controller,omitempty"`        // asap, dual, pid, ptr or ratio: see package pacing/control; empty: ratio
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1617,6 +1618,13 @@ func (x *BudgetLimit) GetFlights() []*Flight {
 		return x.Flights
 	}
 	return nil
+}
+
+func (x *BudgetLimit) GetController() string {
+	if x != nil {
+		return x.Controller
+	}
+	return ""
 }
 
 // Flight is a range of budget days, both included.
@@ -2012,12 +2020,15 @@ const file_ads_proto_rawDesc = "" +
 	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12*\n" +
 	"\x11effective_from_ms\x18\x05 \x01(\x03R\x0feffectiveFromMs\x124\n" +
 	"\x06shared\x18\x06 \x03(\v2\x1c.weir.events.v1.SharedBudgetR\x06shared\x12<\n" +
-	"\tcampaigns\x18\a \x03(\v2\x1e.weir.events.v1.CampaignBudgetR\tcampaigns\"\xa0\x01\n" +
+	"\tcampaigns\x18\a \x03(\v2\x1e.weir.events.v1.CampaignBudgetR\tcampaigns\"\xc0\x01\n" +
 	"\vBudgetLimit\x12.\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1a.weir.events.v1.BudgetKindR\x04kind\x12\x16\n" +
 	"\x06micros\x18\x02 \x01(\x03R\x06micros\x12\x17\n" +
 	"\acap_ppm\x18\x03 \x01(\x05R\x06capPpm\x120\n" +
-	"\aflights\x18\x04 \x03(\v2\x16.weir.events.v1.FlightR\aflights\">\n" +
+	"\aflights\x18\x04 \x03(\v2\x16.weir.events.v1.FlightR\aflights\x12\x1e\n" +
+	"\n" +
+	"controller\x18\x05 \x01(\tR\n" +
+	"controller\">\n" +
 	"\x06Flight\x12\x1b\n" +
 	"\tbegin_day\x18\x01 \x01(\x05R\bbeginDay\x12\x17\n" +
 	"\aend_day\x18\x02 \x01(\x05R\x06endDay\"i\n" +

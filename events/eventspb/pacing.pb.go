@@ -369,6 +369,7 @@ type PacedNode struct {
 	Override       *CampaignOverride `protobuf:"bytes,18,opt,name=override,proto3" json:"override,omitempty"`                 // of the campaign, in force at the tick; absent: none
 	Shared         string            `protobuf:"bytes,19,opt,name=shared,proto3" json:"shared,omitempty"`                     // of a campaign: the shared budget directly above it; empty: none
 	InFlight       *InFlight         `protobuf:"bytes,20,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"` // absent: no ad server has reported ads of it
+	Controller     string            `protobuf:"bytes,21,opt,name=controller,proto3" json:"controller,omitempty"`             // that moves state, such as ratio
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -541,6 +542,13 @@ func (x *PacedNode) GetInFlight() *InFlight {
 		return x.InFlight
 	}
 	return nil
+}
+
+func (x *PacedNode) GetController() string {
+	if x != nil {
+		return x.Controller
+	}
+	return ""
 }
 
 // InsertionSums are ads of an account that an ad server has shown in some seconds, whether or not
@@ -1229,7 +1237,7 @@ type NodeTick struct {
 	// budget of its own, and no controller.
 	State         *PaceState `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
 	Reason        string     `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`      // of state, in a whole tick: see package pacing/control
-	Replaced      bool       `protobuf:"varint,8,opt,name=replaced,proto3" json:"replaced,omitempty"` // state is not that after the step before: an override has begun or ended, or a clock was set
+	Replaced      bool       `protobuf:"varint,8,opt,name=replaced,proto3" json:"replaced,omitempty"` // state is not that after the step before: an override has begun or ended, a clock was set, or the controller is another one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1339,7 +1347,8 @@ type NodeName struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          NodeKind               `protobuf:"varint,1,opt,name=kind,proto3,enum=weir.events.v1.NodeKind" json:"kind,omitempty"`
 	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	Above         uint32                 `protobuf:"varint,3,opt,name=above,proto3" json:"above,omitempty"` // number of the node above, and 1; 0: none
+	Above         uint32                 `protobuf:"varint,3,opt,name=above,proto3" json:"above,omitempty"`          // number of the node above, and 1; 0: none
+	Controller    string                 `protobuf:"bytes,4,opt,name=controller,proto3" json:"controller,omitempty"` // such as ratio; empty: that of the tick
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1395,10 +1404,18 @@ func (x *NodeName) GetAbove() uint32 {
 	return 0
 }
 
+func (x *NodeName) GetController() string {
+	if x != nil {
+		return x.Controller
+	}
+	return ""
+}
+
 // NodeCondition is what limits a controller, beside the spend.
 type NodeCondition struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
-	Limited             bool                   `protobuf:"varint,1,opt,name=limited,proto3" json:"limited,omitempty"`                                                           // a budget above has lower parameters
+	Limited             bool                   `protobuf:"varint,1,opt,name=limited,proto3" json:"limited,omitempty"`                                                           // a budget above has a lower probability, or its gate is closed
+	BidsLimited         bool                   `protobuf:"varint,5,opt,name=bids_limited,json=bidsLimited,proto3" json:"bids_limited,omitempty"`                                // a budget above has lower bids, or its gate is closed
 	OverrideProbability *float64               `protobuf:"fixed64,2,opt,name=override_probability,json=overrideProbability,proto3,oneof" json:"override_probability,omitempty"` // by an operator; 0: the campaign is stopped; absent: no override
 	// Controllers of the node in other datacentres: control.Peers.
 	Peers         int32   `protobuf:"varint,3,opt,name=peers,proto3" json:"peers,omitempty"`
@@ -1440,6 +1457,13 @@ func (*NodeCondition) Descriptor() ([]byte, []int) {
 func (x *NodeCondition) GetLimited() bool {
 	if x != nil {
 		return x.Limited
+	}
+	return false
+}
+
+func (x *NodeCondition) GetBidsLimited() bool {
+	if x != nil {
+		return x.BidsLimited
 	}
 	return false
 }
@@ -1953,7 +1977,7 @@ const file_pacing_proto_rawDesc = "" +
 	"\x05parts\x18\x13 \x01(\x05R\x05parts\x12\x1d\n" +
 	"\n" +
 	"other_days\x18\x15 \x03(\x05R\totherDays\x12\x16\n" +
-	"\x06unread\x18\x14 \x01(\bR\x06unread\"\xfc\x05\n" +
+	"\x06unread\x18\x14 \x01(\bR\x06unread\"\x9c\x06\n" +
 	"\tPacedNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -1980,7 +2004,10 @@ const file_pacing_proto_rawDesc = "" +
 	"\ralerted_early\x18\x11 \x01(\bR\falertedEarly\x12<\n" +
 	"\boverride\x18\x12 \x01(\v2 .weir.events.v1.CampaignOverrideR\boverride\x12\x16\n" +
 	"\x06shared\x18\x13 \x01(\tR\x06shared\x125\n" +
-	"\tin_flight\x18\x14 \x01(\v2\x18.weir.events.v1.InFlightR\binFlightB\v\n" +
+	"\tin_flight\x18\x14 \x01(\v2\x18.weir.events.v1.InFlightR\binFlight\x12\x1e\n" +
+	"\n" +
+	"controller\x18\x15 \x01(\tR\n" +
+	"controllerB\v\n" +
 	"\t_lasts_ms\"\xb8\x01\n" +
 	"\rInsertionSums\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
@@ -2063,13 +2090,17 @@ const file_pacing_proto_rawDesc = "" +
 	"\x06reason\x18\t \x01(\tR\x06reason\x12\x1a\n" +
 	"\breplaced\x18\b \x01(\bR\breplacedB\x10\n" +
 	"\x0e_budget_microsB\x10\n" +
-	"\x0e_flight_micros\"^\n" +
+	"\x0e_flight_micros\"~\n" +
 	"\bNodeName\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.weir.events.v1.NodeKindR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x14\n" +
-	"\x05above\x18\x03 \x01(\rR\x05above\"\xad\x01\n" +
+	"\x05above\x18\x03 \x01(\rR\x05above\x12\x1e\n" +
+	"\n" +
+	"controller\x18\x04 \x01(\tR\n" +
+	"controller\"\xd0\x01\n" +
 	"\rNodeCondition\x12\x18\n" +
-	"\alimited\x18\x01 \x01(\bR\alimited\x126\n" +
+	"\alimited\x18\x01 \x01(\bR\alimited\x12!\n" +
+	"\fbids_limited\x18\x05 \x01(\bR\vbidsLimited\x126\n" +
 	"\x14override_probability\x18\x02 \x01(\x01H\x00R\x13overrideProbability\x88\x01\x01\x12\x14\n" +
 	"\x05peers\x18\x03 \x01(\x05R\x05peers\x12\x1b\n" +
 	"\tpeers_log\x18\x04 \x01(\x01R\bpeersLogB\x17\n" +

@@ -22,7 +22,7 @@ const valid = `{
     {"campaign": "launch", "lifetime": "20000", "shared": "brand",
      "flights": [{"begin": "2026-12-24", "end": "2026-12-24"}, {"begin": "2026-11-01", "end": "2026-11-30"}],
      "arms": [{"arm": "new", "share": "0.333333"}, {"arm": "control", "share": "0.666667"}]},
-    {"campaign": "always", "average_daily": "80", "cap": "1.5", "flights": [{"begin": "2026-11-05"}]},
+    {"campaign": "always", "controller": "asap", "average_daily": "80", "cap": "1.5", "flights": [{"begin": "2026-11-05"}]},
     {"campaign": "below", "shared": "all"}
   ]
 }`
@@ -35,7 +35,7 @@ func TestDocument(t *testing.T) {
 	}
 	want := `{"account":"acme","version":7,"time_zone":"Europe/Berlin","currency":"EUR","effective_from":"2026-10-31T23:00:00Z",` +
 		`"shared":[{"id":"all","lifetime":"90000.00"},{"id":"brand","parent":"all","daily":"500.00"}],` +
-		`"campaigns":[{"campaign":"always","average_daily":"80.00","cap":"1.5","flights":[{"begin":"2026-11-05"}]},` +
+		`"campaigns":[{"campaign":"always","average_daily":"80.00","cap":"1.5","flights":[{"begin":"2026-11-05"}],"controller":"asap"},` +
 		`{"campaign":"below","shared":"all"},` +
 		`{"campaign":"launch","shared":"brand","lifetime":"20000.00","flights":[{"begin":"2026-11-01","end":"2026-11-30"},` +
 		`{"begin":"2026-12-24","end":"2026-12-24"}],"arms":[{"arm":"control","share":"0.666667"},{"arm":"new","share":"0.333333"}]},` +
@@ -77,6 +77,9 @@ func TestProblems(t *testing.T) {
 		{`"cap": "1.5"`, `"cap": "4294967297"`, "campaigns[2].cap", "from 1.0 to 2.0"},
 		{`, "cap": "1.5"`, ``, "campaigns[2].cap", "needs a cap"},
 		{`"spring"`, `"launch"`, "campaigns[1].campaign", "twice"},
+		{`"asap"`, `"fast"`, "campaigns[2].controller", `"fast" is not known: use asap, dual, pid, ptr or ratio`},
+		{`"asap"`, `""`, "campaigns[2].controller", "leave it out for ratio"},
+		{`"shared": "all"`, `"shared": "all", "controller": "asap"`, "campaigns[3].controller", "paces an amount, which is missing"},
 		{`"brand",
 `, `"brands",
 `, "campaigns[1].shared", `no shared budget "brands"`},
@@ -148,6 +151,7 @@ func genLimit(kinds ...Kind) *rapid.Generator[Limit] {
 		if l.Kind == None {
 			return l
 		}
+		l.Controller = rapid.SampledFrom([]string{"", "asap", "dual", "pid", "ptr", "ratio"}).Draw(t, "controller")
 		l.Micros = rapid.OneOf(rapid.Int64Range(0, MaxMicros), rapid.Just(int64(0)), rapid.Just(int64(MaxMicros)),
 			rapid.Int64Range(0, 1000)).Draw(t, "micros")
 		if l.Kind == AverageDaily {

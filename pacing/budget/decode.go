@@ -247,6 +247,9 @@ func (o *object) limit() (l Limit) {
 		l.Flights = append(l.Flights, Flight{f.day("begin"), f.day("end")})
 		f.rest()
 	})
+	if l.Controller = o.text("controller"); l.Controller == "" && slices.Contains(o.node.names, "controller") {
+		o.r.add(o.at("controller"), "it is empty: leave it out for ratio")
+	}
 	return l
 }
 

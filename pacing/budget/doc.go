@@ -21,7 +21,7 @@
 //	    {"campaign": "launch", "lifetime": "20000", "shared": "brand",
 //	     "flights": [{"begin": "2026-11-01", "end": "2026-11-30"}],
 //	     "arms": [{"arm": "control", "share": "0.5"}, {"arm": "new", "share": "0.5"}]},
-//	    {"campaign": "always", "average_daily": "80", "cap": "2.0"}
+//	    {"campaign": "always", "average_daily": "80", "cap": "2.0", "controller": "asap"}
 //	  ]
 //	}
 //
@@ -41,6 +41,11 @@
 //     whose days cost up to twice the average. How it spreads a month is not public. An amount
 //     counts for the whole month, also one that was changed within it, or is new in it: a day after
 //     the change has up to cap times the amount. Only flights begin within a month.
+//
+// # Controllers
+//
+// A budget is paced by the controller that it names, see package control, and otherwise by
+// control.Ratio.
 //
 // # Versions
 //

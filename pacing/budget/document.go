@@ -74,6 +74,8 @@ type Limit struct {
 	Micros  int64    // 0 to MaxMicros
 	CapPPM  int32    // of AverageDaily, PPM to 2 PPM: the most of a day, in parts of the average
 	Flights []Flight // in order, without a day in common; none: always
+	// Controller is the name of the rule that paces it: see package control. Empty: control.Ratio.
+	Controller string
 }
 
 // Flight is a range of budget days, both included.

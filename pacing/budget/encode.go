@@ -63,6 +63,7 @@ type jsonLimit struct {
 	AverageDaily string       `json:"average_daily,omitempty"`
 	Cap          string       `json:"cap,omitempty"`
 	Flights      []jsonFlight `json:"flights,omitempty"`
+	Controller   string       `json:"controller,omitempty"`
 }
 
 type jsonFlight struct {
@@ -77,6 +78,7 @@ type jsonArm struct {
 
 func newJSONLimit(l *Limit) (out jsonLimit) {
 	amount := FormatAmount(l.Micros)
+	out.Controller = l.Controller
 	switch l.Kind {
 	case None:
 	case Daily:

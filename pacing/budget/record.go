@@ -41,7 +41,7 @@ func (l *Limit) record() *eventspb.BudgetLimit {
 	if l.Kind == None {
 		return nil
 	}
-	m := &eventspb.BudgetLimit{Kind: eventspb.BudgetKind(l.Kind), Micros: l.Micros, CapPpm: l.CapPPM}
+	m := &eventspb.BudgetLimit{Kind: eventspb.BudgetKind(l.Kind), Micros: l.Micros, CapPpm: l.CapPPM, Controller: l.Controller}
 	for _, f := range l.Flights {
 		m.Flights = append(m.Flights, &eventspb.Flight{BeginDay: int32(f.Begin), EndDay: int32(f.End)})
 	}
@@ -120,7 +120,7 @@ func fromRecord(m *eventspb.AccountBudgets) *Document {
 }
 
 func limitOf(m *eventspb.BudgetLimit) Limit {
-	l := Limit{Kind: Kind(m.GetKind()), Micros: m.GetMicros(), CapPPM: m.GetCapPpm()}
+	l := Limit{Kind: Kind(m.GetKind()), Micros: m.GetMicros(), CapPPM: m.GetCapPpm(), Controller: m.GetController()}
 	for _, f := range m.GetFlights() {
 		l.Flights = append(l.Flights, Flight{events.Day(f.GetBeginDay()), events.Day(f.GetEndDay())})
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/pacing/control"
 )
 
 // zone returns the time zone with an IANA name. Package time has two further names: "" for UTC, and
@@ -122,6 +123,11 @@ func (l *Limit) validate(p *problems, path string) {
 		p.add(path+".cap", "only a budget with average_daily has a cap: remove it")
 	case l.Kind == AverageDaily && (l.CapPPM < PPM || l.CapPPM > 2*PPM):
 		p.add(path+".cap", "a budget with average_daily needs a cap from 1.0 to 2.0: the most of a day, as a multiple of the average")
+	}
+	if _, ok := control.Named(l.Controller); l.Controller != "" && !ok {
+		p.add(path+".controller", "%q is not known: use asap, dual, pid, ptr or ratio", l.Controller)
+	} else if l.Kind == None && ok {
+		p.add(path+".controller", "it paces an amount, which is missing: add daily, lifetime or average_daily, or remove it")
 	}
 	if len(l.Flights) > MaxFlights {
 		p.add(path+".flights", "%d flights: the maximum is %d: join some; to remove one from a lifetime budget, lower the amount by what it has spent", len(l.Flights), MaxFlights)

@@ -10,7 +10,8 @@ func (ASAP) Name() string { return "asap" }
 func (ASAP) Start(float64) State { return State{Probability: 1, Multiplier: 1} }
 
 // Step implements Controller.
-func (ASAP) Step(s State, _ Signals) State {
+func (ASAP) Step(s State, sig Signals) State {
+	s.average(&sig) // for a controller that continues
 	s.Probability, s.Multiplier = 1, 1
 	return s
 }

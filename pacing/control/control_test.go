@@ -235,6 +235,14 @@ func TestNewDay(t *testing.T) {
 	if !w.params.Open || math.Abs(w.params.Probability-mean) > 1e-12 || w.pace.AnchorSpent != 0 {
 		t.Errorf("%+v, the mean of the day before is %.3f", w.params, mean)
 	}
+	bids := newWalk(Config{Controller: Dual{}})
+	bids.demand = 0.5 * usd
+	bids.ticks(8500)
+	mean = bids.pace.Chance / bids.pace.Ticks
+	bids.o.Day, bids.o.Spent, bids.o.Flight, bids.o.Planned = 20231115, 0, 0, 0
+	if bids.step(); math.Abs(bids.params.Multiplier-mean) > 1e-12 || mean > 0.1 || mean < leastChance {
+		t.Errorf("%+v, the mean of the day before is %.3f", bids.params, mean)
+	}
 	idle := newWalk(Config{})
 	idle.demand = 0
 	idle.ticks(8500)
@@ -387,7 +395,7 @@ func TestStep(t *testing.T) {
 			o := Observation{
 				AtMs: at, Day: day, Budget: number.Draw(t, "budget"), Spent: number.Draw(t, "spent"), Flight: number.Draw(t, "flight"),
 				Cost: number.Draw(t, "cost"), Planned: number.Draw(t, "planned"), AgeMs: rapid.OneOf(rapid.Int64Range(-1, 700_000), rapid.Int64()).Draw(t, "age"),
-				Paused: rapid.Bool().Draw(t, "paused"), Delayed: rapid.Bool().Draw(t, "delayed"), Limited: rapid.Bool().Draw(t, "limited"),
+				Paused: rapid.Bool().Draw(t, "paused"), Delayed: rapid.Bool().Draw(t, "delayed"), Limited: Limits{rapid.Bool().Draw(t, "limited"), rapid.Bool().Draw(t, "bids limited")},
 				Action: number.Draw(t, "action"),
 			}
 			if late {

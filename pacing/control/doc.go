@@ -28,11 +28,13 @@
 //     descent for online allocation problems, ICML 2020.
 //   - ASAP spends the budget as soon as it can, up to the gate.
 //
+// A campaign can get another controller at any time: Pacer.Continue.
+//
 // # Several budgets
 //
 // A Hierarchy has the budgets of an account: a campaign is paced by each budget above it, and the
-// least probability, the least multiplier and the least rest count. A controller whose parameters
-// are not the least does not raise them: it would not see an effect, and would raise them on.
+// least probability, the least multiplier and the least rest count. A parameter that is not the
+// least is not raised: its controller would not see an effect, and would raise it on.
 //
 // Arms split a campaign for an experiment: each has a share of the users, the same share of the
 // budget, and a state of its own.

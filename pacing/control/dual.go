@@ -17,9 +17,13 @@ const (
 // Name implements Controller.
 func (Dual) Name() string { return "dual" }
 
-// Start implements Controller.
-func (Dual) Start(float64) State {
-	return State{Probability: 1, Multiplier: 1 / (1 + dualFirst), Dual: dualFirst}
+// Start implements Controller. The probability is that of a controller that lowers it.
+func (Dual) Start(probability float64) State {
+	price := dualFirst
+	if probability > 0 {
+		price = min(max(1/probability-1, dualLeast), dualMost)
+	}
+	return State{Probability: 1, Multiplier: 1 / (1 + price), Dual: price}
 }
 
 // Step implements Controller.

@@ -61,14 +61,13 @@ func (h *Hierarchy) Above(node int) []int { return slices.Clone(h.above[node]) }
 
 // Effective returns the parameters by which a node takes part: the least of its own and of those of
 // all nodes above it. own has the parameters of each node; those of a node without a budget are
-// Unlimited. limited reports whether a node above it is the cause: the next Observation of the node
-// then has Limited set.
-func (h *Hierarchy) Effective(node int, own []Params) (p Params, limited bool) {
+// Unlimited. limited is for the next Observation of the node.
+func (h *Hierarchy) Effective(node int, own []Params) (p Params, limited Limits) {
 	p = own[node]
 	for _, up := range h.above[node] {
 		p = Least(p, own[up])
 	}
-	return p, p != own[node]
+	return p, LimitsOf(own[node], p)
 }
 
 // Left returns what a node may spend at most: the least rest of its own budget and of those of the

@@ -49,7 +49,9 @@ func TestHierarchyProperties(t *testing.T) {
 				room = min(room, left[n])
 			}
 			got, limited := h.Effective(i, own)
-			if got != want || limited != (got != own[i]) || h.Left(i, left) != room || len(h.Above(i)) != len(reached)-1 {
+			shut := own[i].Open && !want.Open
+			limits := Limits{shut || own[i].Open && want.Probability < own[i].Probability, shut || own[i].Open && want.Multiplier < own[i].Multiplier}
+			if got != want || limited != limits || h.Left(i, left) != room || len(h.Above(i)) != len(reached)-1 {
 				t.Fatalf("node %d of %v: %+v, want %+v", i, above, got, want)
 			}
 		}
@@ -102,7 +104,9 @@ func (a *account) tick(limited bool) {
 	a.own.o.Cost = 0
 	for i, w := range a.campaigns {
 		p, below := a.hierarchy.Effective(i+1, own)
-		w.o.Limited = below && limited
+		if w.o.Limited = below; !limited {
+			w.o.Limited = Limits{}
+		}
 		w.params = p
 		before := w.o.Spent
 		w.next()

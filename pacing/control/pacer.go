@@ -18,7 +18,7 @@ type Observation struct {
 	Paused  bool    // the parameters have no effect, and stay
 	Serves  bool    // with Paused: the campaign takes part in auctions nevertheless, by the caller's decision
 	Delayed bool    // see Signals
-	Limited bool    // a node above the campaign has lower parameters: see Hierarchy
+	Limited Limits  // by the nodes above the campaign: see Hierarchy
 	Action  float64 // mean cost of one charged action, micros; 0: not known: see TinyActions
 	Peers   Peers   // controllers of the same campaign in other datacentres
 }
@@ -109,7 +109,10 @@ const (
 )
 
 // Pacer paces campaigns with a controller, and covers what all controllers have in common.
-type Pacer struct{ cfg Config }
+type Pacer struct {
+	cfg   Config
+	named map[string]*Pacer // by controller
+}
 
 // NewPacer returns a Pacer.
 func NewPacer(cfg Config) *Pacer {
@@ -122,7 +125,21 @@ func NewPacer(cfg Config) *Pacer {
 	if cfg.StopAfter == 0 {
 		cfg.StopAfter = 10 * time.Minute
 	}
-	return &Pacer{cfg}
+	p := &Pacer{cfg, map[string]*Pacer{}}
+	for _, c := range Controllers() {
+		cfg.Controller = c
+		p.named[c.Name()] = &Pacer{cfg, p.named}
+	}
+	return p
+}
+
+// With returns a Pacer that differs in its controller: one of this package, by its name. It returns
+// p itself if there is none with that name.
+func (p *Pacer) With(controller string) *Pacer {
+	if named := p.named[controller]; named != nil {
+		return named
+	}
+	return p
 }
 
 // Controller returns the name of the rule.
@@ -148,7 +165,8 @@ type Pace struct {
 	// The plan begins where the budget of the day was set, or where another plan took its place
 	// whose share is less than AnchorPlanned: with an effective spend of AnchorSpent micros.
 	AnchorSpent, AnchorPlanned float64
-	// Chance is the sum of the probability over the Ticks before the budget was nearly spent.
+	// Chance is the sum of the probability, times the multiplier, over the Ticks before the budget
+	// was nearly spent.
 	Chance, Ticks float64
 }
 
@@ -251,27 +269,46 @@ func (p *Pacer) begin(s *Pace, o *Observation) Pace {
 	return Pace{State: first, Day: o.Day, AtMs: o.AtMs, Rate: s.Rate}
 }
 
+// Continue returns the state of a campaign that another controller has paced until now. Its
+// parameters are those of before: they move in the next steps, PACE-2. The next day has a hint of
+// the new controller alone.
+func (p *Pacer) Continue(s Pace) Pace {
+	if s.AtMs != 0 {
+		first := p.cfg.Controller.Start(s.Probability * s.Multiplier)
+		first.Probability, first.Multiplier, first.Cost, first.Need = s.Probability, s.Multiplier, s.Cost, s.Need
+		if s.Chance, s.Ticks = 0, 0; first.finite() {
+			s.State = first
+		}
+	}
+	return s
+}
+
 // control steps the controller. After a pause of the ticks, the step is that of the next one.
 func (p *Pacer) control(s *Pace, o *Observation, ticks float64) Reason {
 	sig := Signals{
 		Budget: o.Budget, Spent: o.Spent + o.Flight, Planned: s.target(o.Budget, o.Planned), Cost: o.Cost, Ticks: ticks, Delayed: o.Delayed,
+		BidsLimited: o.Limited.Bids,
 	}
 	sig.Grown = max(0, sig.Planned-s.target(o.Budget, s.Planned))
 	if ticks <= maxTicks {
 		before := s.State
 		s.State = p.cfg.Controller.Step(s.State, sig)
-		if !o.Limited {
+		if s.Dual > 0 && !o.Limited.Bids || !(s.Dual > 0) && !o.Limited.Probability {
 			s.approach(o.Peers, ticks)
 		}
 		s.limit(&before, ticks)
-		if o.Limited && (s.Probability > before.Probability || s.Multiplier > before.Multiplier) {
-			// It would have no effect now, and a burst when the limit is gone.
-			s.Probability, s.Multiplier, s.Dual = before.Probability, before.Multiplier, before.Dual
+		// A parameter that is limited does not rise: it would have no effect now, and a burst when
+		// the limit is gone.
+		if o.Limited.Probability {
+			s.Probability = min(s.Probability, before.Probability)
+		}
+		if o.Limited.Bids && s.Multiplier > before.Multiplier {
+			s.Multiplier, s.Dual = before.Multiplier, before.Dual
 		}
 		s.follow(o.Cost, ticks)
 	}
 	if sig.Spent < nearlySpent*o.Budget {
-		s.Chance, s.Ticks = s.Chance+s.Probability*ticks, s.Ticks+ticks
+		s.Chance, s.Ticks = s.Chance+s.Probability*s.Multiplier*ticks, s.Ticks+ticks
 	}
 	if sig.Spent > sig.Planned*o.Budget {
 		return Ahead
@@ -281,7 +318,7 @@ func (p *Pacer) control(s *Pace, o *Observation, ticks float64) Reason {
 
 // pause lets some ticks pass without a step.
 func (s *Pace) pause(o *Observation, ticks float64) {
-	s.Chance, s.Ticks = s.Chance+s.Probability*ticks, s.Ticks+ticks
+	s.Chance, s.Ticks = s.Chance+s.Probability*s.Multiplier*ticks, s.Ticks+ticks
 	if o.Serves && ticks > 0 {
 		s.follow(o.Cost, ticks)
 	}

@@ -32,5 +32,6 @@ func (PID) Step(s State, sig Signals) State {
 	s.Error = err
 	step = min(max(step, -pidLimit*sig.Ticks), pidLimit*sig.Ticks)
 	s.Probability = bound(s.Probability*math.Exp(step), MinProbability)
+	s.raiseBids(&sig)
 	return s
 }

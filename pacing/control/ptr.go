@@ -18,11 +18,13 @@ func (PTR) Start(probability float64) State { return start(probability) }
 
 // Step implements Controller.
 func (PTR) Step(s State, sig Signals) State {
+	s.average(&sig) // for a controller that continues
 	step := ptrUp
 	if sig.Spent > sig.Budget*sig.Planned {
 		step = ptrDown
 	}
 	s.Probability = bound(s.Probability*math.Pow(step, sig.Ticks), MinProbability)
+	s.raiseBids(&sig)
 	return s
 }
 

@@ -30,5 +30,6 @@ func (Ratio) Step(s State, sig Signals) State {
 	}
 	step = min(max(step, ratioDown), ratioUp)
 	s.Probability = bound(s.Probability*math.Pow(step, sig.Ticks), ratioLeast)
+	s.raiseBids(&sig)
 	return s
 }

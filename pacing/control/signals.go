@@ -17,7 +17,9 @@ type Signals struct {
 	Grown   float64 // by how much Planned has grown since the last step
 	Cost    float64 // expected cost of the ads that were shown since the last step, micros
 	Ticks   float64 // time since the last step, in units of Tick; above 0
-	Delayed bool    // charges follow ads late, as clicks do: costs are averaged over a longer time
+	// BidsLimited is whether a node above has lower bids: see Limits.
+	BidsLimited bool
+	Delayed     bool // charges follow ads late, as clicks do: costs are averaged over a longer time
 }
 
 // State is what a controller remembers of a campaign from one step to the next. Its zero value is
@@ -79,6 +81,19 @@ func (s *State) limit(before *State, ticks float64) {
 	near := func(v, before, low float64) float64 { return bound(min(max(v, before/most), before*most), low) }
 	s.Probability = near(s.Probability, before.Probability, MinProbability)
 	s.Multiplier = near(s.Multiplier, before.Multiplier, minMultiplier)
+}
+
+// bidsStep is the logarithm by which raiseBids raises bids in a tick. Spend may grow faster than
+// they do, and has to be known before they are raised much further.
+const bidsStep = MaxStep / 8
+
+// raiseBids raises the multiplier of bids, which another controller has lowered, and lowers the
+// probability as much.
+func (s *State) raiseBids(sig *Signals) {
+	if s.Multiplier < 1 && !sig.BidsLimited {
+		next := min(1, s.Multiplier*math.Exp(bidsStep*sig.Ticks))
+		s.Probability, s.Multiplier = bound(s.Probability*s.Multiplier/next, MinProbability), next
+	}
 }
 
 // average moves the means of State to the signals of a step.

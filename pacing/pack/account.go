@@ -108,18 +108,18 @@ func (a *Account) Restore(packs []*eventspb.AccountPack) {
 		}
 		a.currency = m.GetCurrency()
 		for _, s := range m.GetShared() {
-			n := restored(s, nodeKey{kind: shared, id: s.GetId()})
+			n := a.restoredNode(s, nodeKey{kind: shared, id: s.GetId()})
 			a.restored[n.nodeKey] = n
 		}
 		for _, c := range m.GetCampaigns() {
-			n := restored(c, nodeKey{kind: campaign, id: c.GetId()})
+			n := a.restoredNode(c, nodeKey{kind: campaign, id: c.GetId()})
 			a.restored[n.nodeKey] = n
 			n.override = c.GetOverride()
 			if n.override != nil {
 				a.inherited = append(a.inherited, n.override)
 			}
 			for _, s := range c.GetArms() {
-				arm := restored(s, nodeKey{arm, c.GetId(), s.GetId()})
+				arm := a.restoredNode(s, nodeKey{arm, c.GetId(), s.GetId()})
 				arm.override = n.override
 				a.restored[arm.nodeKey] = arm
 			}
@@ -272,6 +272,11 @@ func (a *Account) addNode(n node, before map[nodeKey]*node) {
 	n.up, n.limited, n.known = a.layout.up[len(a.nodes)], none, true
 	if n.limit != nil {
 		n.hash = limitHash(n.limit, a.doc, n.hash)
+	}
+	if n.kind == arm {
+		n.pacer = a.nodes[n.up].pacer
+	} else {
+		n.pacer = a.pacer.With(n.limit.Controller)
 	}
 	a.beginNode(&n)
 	if o := before[n.nodeKey]; o != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/pacing/control"
 )
 
 // Bounds of alerts that a budget runs out early.
@@ -84,12 +85,13 @@ func (n *node) runsOutMs(a *Account) int64 {
 	return 0
 }
 
-// runsEarly reports whether the budget has been expected to run out early for long enough.
+// runsEarly reports whether the budget has been expected to run out early for long enough. One that
+// is spent as soon as possible is to do so.
 func (n *node) runsEarly(a *Account) bool {
 	out := n.runsOutMs(a)
 	s := &n.alert
 	switch {
-	case out == 0 || out >= a.window.EndMs-EarlyBy.Milliseconds():
+	case n.pacer.Controller() == (control.ASAP{}).Name(), out == 0, out >= a.window.EndMs-EarlyBy.Milliseconds():
 		s.earlyMs = 0
 	case s.earlyMs == 0 || s.earlyMs > a.atMs: // the clock may have been ahead
 		s.earlyMs = a.atMs

@@ -129,21 +129,23 @@ func TestShare(t *testing.T) {
 
 // TestEarly: a budget that would be spent two hours before the day ends, for an hour,
 // is one alert: ad servers do not obey. A campaign that obeys has none, also after a cut of its
-// budget.
+// budget, and neither has one that is to spend its budget as soon as possible.
 func TestEarly(t *testing.T) {
-	a, d := account(t, 1, nil, budget.Campaign{ID: "c", Limit: daily(1000)}, budget.Campaign{ID: "good", Limit: daily(1000)})
+	fast := budget.Campaign{ID: "fast", Limit: daily(1000)}
+	fast.Limit.Controller = "asap"
+	a, d := account(t, 1, nil, budget.Campaign{ID: "c", Limit: daily(1000)}, fast, budget.Campaign{ID: "good", Limit: daily(1000)})
 	w := &watch{t, a, noon()}
 	var early []*eventspb.BudgetAlert
 	spent, good, p := 0.0, 0.0, 0.0 // p is the probability of the campaign good
 	for n := range 2400 {           // until 18:40
 		if n == 400 {
-			d = document(t, 2, nil, d.Campaigns[0], budget.Campaign{ID: "good", Limit: daily(400)})
+			d = document(t, 2, nil, d.Campaigns[0], fast, budget.Campaign{ID: "good", Limit: daily(400)})
 			w.SetVersions(w.versions.Add(d))
 		}
 		w.atMs += tickMs
 		spent = min(spent+0.4, 1000) // 2500 ticks, of the 3900 that are left
 		good += p
-		tick(t, w.Account, w.atMs, row("c", day1, spent), row("good", day1, good))
+		tick(t, w.Account, w.atMs, row("c", day1, spent), row("fast", day1, spent), row("good", day1, good))
 		p = find(t, packs(t, w.Account), "good").GetProbability()
 		for _, m := range w.Alerts() {
 			switch {

@@ -32,8 +32,8 @@
 // # Parts
 //
 // An account of many campaigns has several packs, its parts, of about PartNodes nodes each. A part
-// is to be written if a parameter in it has moved by more than WriteStep since it was written, if
-// it is WriteAfter old, and at a new day or version of the budgets.
+// is to be written if a parameter in it has moved by more than WriteStep since it was written, at a
+// new day or version of the budgets, and once in each WriteAfter, at a time of the account's own.
 //
 // # Alerts
 //

@@ -32,10 +32,11 @@ type nodeKey struct {
 // node is a shared budget, a campaign or an arm.
 type node struct {
 	nodeKey
-	up    int32         // index of the node above; none
-	limit *budget.Limit // nil: an arm
-	share budget.Arm    // of an arm
-	paced bool          // it has a budget, and so a state of control
+	up    int32          // index of the node above; none
+	limit *budget.Limit  // nil: an arm
+	share budget.Arm     // of an arm
+	paced bool           // it has a budget, and so a state of control
+	pacer *control.Pacer // of its controller; nil: of a restored node, one that is not known
 
 	today  budget.DayLimit // of limit
 	hash   uint64          // of limit
@@ -51,6 +52,7 @@ type node struct {
 	reason  control.Reason
 	params  control.Params // the least of its own and of those above it
 	limited int32          // index of the node above with the least parameters; none: its own are
+	limits  control.Limits // of its own
 	written control.Params
 
 	alert   alertState
@@ -129,7 +131,8 @@ func (n *node) countsBefore(day events.Day) bool {
 
 // moved reports whether the parameters are no longer those that were written.
 func (n *node) moved() bool {
-	far := func(a, b float64) bool { return math.Abs(math.Log(a/b)) > WriteStep }
+	// The logarithm of 1+WriteStep is less than WriteStep.
+	far := func(a, b float64) bool { return a > (1+WriteStep)*b || b > (1+WriteStep)*a }
 	return n.params.Open != n.written.Open || n.override != n.writtenOverride ||
 		n.alert.alerts != n.alert.logged || far(n.params.Probability, n.written.Probability) ||
 		far(n.params.Multiplier, n.written.Multiplier)
@@ -138,9 +141,15 @@ func (n *node) moved() bool {
 // keep takes over what another node of the same key knows. day is the present day.
 func (n *node) keep(o *node, day events.Day) {
 	n.pace, n.reason, n.params, n.written = o.pace, o.reason, o.params, o.written
+	another := o.pacer == nil || n.pacer.Controller() != o.pacer.Controller()
+	if another {
+		n.pace, n.replaced = n.pacer.Continue(n.pace), true
+	}
 	n.override, n.writtenOverride = o.override, o.writtenOverride
 	if events.Day(o.pace.Day) == day {
-		n.peers = o.peers
+		if !another { // the parameters of others are of the controller before
+			n.peers = o.peers
+		}
 		n.spent, n.last, n.read, n.cost = o.spent, o.last, o.read, o.cost
 	}
 	n.keepReports(o, events.Day(o.pace.Day) == day)
@@ -181,6 +190,7 @@ func (a *Account) record(n *node) *eventspb.PacedNode {
 	m := &eventspb.PacedNode{
 		Id: n.id, Open: n.params.Open, Probability: n.params.Probability, Multiplier: n.params.Multiplier, Reason: string(n.reason),
 		BudgetMicros: n.micros, SpentMicros: n.spent, AlertedPercent: n.alert.percent, AlertedEarly: n.alert.early,
+		Controller: n.pacer.Controller(),
 	}
 	if n.limited != none {
 		above := &a.nodes[n.limited]
@@ -232,10 +242,15 @@ func (a *Account) lasts(n *node) (ms *int64) {
 	}
 }
 
-// restored returns the node of a record.
-func restored(m *eventspb.PacedNode, key nodeKey) *node {
+// restoredNode returns the node of a record.
+func (a *Account) restoredNode(m *eventspb.PacedNode, key nodeKey) *node {
+	pacer := a.pacer.With(m.GetController())
+	if of := m.GetController(); of != "" && of != pacer.Controller() {
+		pacer = nil // this version does not know it
+	}
 	n := &node{
-		nodeKey: key, micros: m.GetBudgetMicros(), spent: m.GetSpentMicros(), last: m.GetSpentMicros(), hash: m.GetLimitHash(),
+		nodeKey: key, pacer: pacer, micros: m.GetBudgetMicros(), spent: m.GetSpentMicros(), last: m.GetSpentMicros(),
+		hash:   m.GetLimitHash(),
 		reason: control.Reason(m.GetReason()), known: m.GetLimitHash() != 0 || key.kind == arm,
 		params: control.Params{Open: m.GetOpen(), Probability: m.GetProbability(), Multiplier: m.GetMultiplier()},
 	}
@@ -244,7 +259,7 @@ func restored(m *eventspb.PacedNode, key nodeKey) *node {
 	n.alert.logged, n.alert.micros = n.alert.alerts, n.micros
 	n.pace = Pace(m.GetState())
 	if !n.pace.Valid() || !n.params.Valid() { // it begins again
-		return &node{nodeKey: key}
+		return &node{nodeKey: key, pacer: pacer}
 	}
 	n.restoreReports(m.GetInFlight())
 	return n

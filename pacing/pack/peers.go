@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -18,10 +19,9 @@ const PeerAge = 2 * time.Minute
 // peer is a node in another datacentre, whose controller moves it. There are some for each node of
 // all accounts, so it is small.
 type peer struct {
-	at     uint32  // time of the tick, Unix s
-	log    float32 // control.State.Log
-	dc     uint8   // index in Account.peerDCs
-	priced bool    // log is that of control.State.Dual
+	at  uint32  // time of the tick, Unix s
+	log float32 // control.State.Log
+	dc  uint8   // index in Account.peerDCs
 }
 
 // Observe takes a pack of the account that another datacentre has written. Nodes that the document
@@ -41,7 +41,7 @@ func (a *Account) Observe(m *eventspb.AccountPack) {
 	p := peer{at: uint32(m.GetAtMs() / 1000), dc: uint8(dc)}
 	for _, s := range m.GetShared() {
 		if n, ok := a.layout.sharedAt(s.GetId()); ok {
-			a.nodes[n].observe(s, p)
+			a.observe(&a.nodes[n], s, p)
 		}
 	}
 	for _, c := range m.GetCampaigns() {
@@ -49,33 +49,34 @@ func (a *Account) Observe(m *eventspb.AccountPack) {
 		if !ok {
 			continue
 		}
-		a.nodes[n].observe(c, p)
+		a.observe(&a.nodes[n], c, p)
 		arms := a.arms(at)
 		for i := range arms {
 			for _, x := range c.GetArms() {
 				if x.GetId() == arms[i].id {
-					arms[i].observe(x, p)
+					a.observe(&arms[i], x, p)
 				}
 			}
 		}
 	}
 }
 
-// observe takes the node of a pack. p has the pack's time and datacentre.
-func (n *node) observe(m *eventspb.PacedNode, p peer) {
+// observe takes the node of a pack. p has the pack's time and datacentre. One that another
+// controller moves does not count, until both datacentres have the same version of the budgets.
+func (a *Account) observe(n *node, m *eventspb.PacedNode, p peer) {
 	at := 0
 	for at < len(n.peers) && n.peers[at].dc != p.dc {
 		at++
 	}
 	pace := Pace(m.GetState())
 	if why := control.Reason(m.GetReason()); !n.paced || why != control.Ahead && why != control.Behind || m.GetLimitedBy() != "" ||
-		pace.AtMs == 0 || !pace.Valid() {
+		pace.AtMs == 0 || !pace.Valid() || cmp.Or(m.GetController(), a.pacer.Controller()) != n.pacer.Controller() {
 		if at < len(n.peers) {
 			n.peers = slices.Delete(n.peers, at, at+1)
 		}
 		return
 	}
-	p.log, p.priced = float32(pace.Log()), pace.Dual > 0
+	p.log = float32(pace.Log())
 	if at == len(n.peers) {
 		n.peers = append(slices.Grow(n.peers, 1), p)
 		return
@@ -87,7 +88,7 @@ func (n *node) observe(m *eventspb.PacedNode, p peer) {
 func (n *node) peersAt(atMs int64) (list control.Peers) {
 	for _, p := range n.peers {
 		age := time.Duration(atMs-1000*int64(p.at)) * time.Millisecond
-		if age.Abs() <= PeerAge && p.priced == (n.pace.Dual > 0) {
+		if age.Abs() <= PeerAge {
 			list.Add(float64(p.log))
 		}
 	}

@@ -95,12 +95,12 @@ func testPeers(t *testing.T, newDocument bool) {
 	expect("limited", 1, at)
 	for _, n := range nodes { // of another controller
 		n.Reason, n.LimitedBy = string(control.Ahead), ""
-		n.State.Dual, n.State.Multiplier = 2, 0.5
+		n.State.Dual, n.State.Multiplier, n.Controller = 2, 0.5, "dual"
 	}
 	a.Observe(held)
 	expect("with a dual", 1, at)
 	for _, n := range nodes {
-		n.State.Probability, n.State.Dual = math.NaN(), 0
+		n.State.Probability, n.State.Dual, n.Controller = math.NaN(), 0, ""
 	}
 	a.Observe(held)
 	a.Observe(&eventspb.AccountPack{})
@@ -127,4 +127,18 @@ func testPeers(t *testing.T, newDocument bool) {
 	}
 	tick(t, a, at)
 	expect("a new day", 0, at)
+	for i := range a.nodes {
+		a.nodes[i].peers = []peer{{at: uint32(at / 1000)}}
+	}
+	d = document(t, 4, shared, campaigns...)
+	for i := range d.Shared {
+		d.Shared[i].Limit.Controller = "pid"
+	}
+	for i := range d.Campaigns {
+		d.Campaigns[i].Limit.Controller = "pid"
+	}
+	a.SetVersions(budget.Versions{}.Add(d))
+	at += tickMs
+	tick(t, a, at)
+	expect("another controller", 0, at)
 }

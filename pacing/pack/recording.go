@@ -43,9 +43,10 @@ type seen struct {
 
 // condition is what limits a controller, beside the spend.
 type condition struct {
-	limited, overridden bool
-	probability         float64 // of the override
-	peers               control.Peers
+	limits      control.Limits
+	overridden  bool
+	probability float64 // of the override
+	peers       control.Peers
 }
 
 // beginRecord begins a recorded tick. m may be nil.
@@ -73,7 +74,7 @@ func (a *Account) see(i int, o *control.Observation) {
 	if tick == nil {
 		return
 	}
-	now := seen{n.micros, n.spent, o.Flight, condition{limited: n.limited != none, overridden: n.override != nil, peers: o.Peers}}
+	now := seen{n.micros, n.spent, o.Flight, condition{limits: n.limits, overridden: n.override != nil, peers: o.Peers}}
 	now.probability = n.override.GetProbability()
 	before, replaced := n.seen, n.replaced
 	n.seen, n.replaced = now, false
@@ -105,12 +106,14 @@ func (a *Account) see(i int, o *control.Observation) {
 
 // name returns the name of a node for a recording. NodeKind has the kinds in order, from 1 on.
 func (n *node) name() *eventspb.NodeName {
-	return &eventspb.NodeName{Kind: eventspb.NodeKind(n.kind) + 1, Id: n.id, Above: uint32(n.up + 1)}
+	return &eventspb.NodeName{Kind: eventspb.NodeKind(n.kind) + 1, Id: n.id, Above: uint32(n.up + 1), Controller: n.pacer.Controller()}
 }
 
 // record returns the condition for a recording.
 func (c *condition) record() *eventspb.NodeCondition {
-	m := &eventspb.NodeCondition{Limited: c.limited, Peers: int32(c.peers.Count), PeersLog: c.peers.Log}
+	m := &eventspb.NodeCondition{
+		Limited: c.limits.Probability, BidsLimited: c.limits.Bids, Peers: int32(c.peers.Count), PeersLog: c.peers.Log,
+	}
 	if c.overridden {
 		m.OverrideProbability = new(c.probability)
 	}

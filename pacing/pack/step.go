@@ -3,6 +3,8 @@ package pack
 import (
 	"slices"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/pacing/control"
 )
@@ -73,7 +75,7 @@ func (a *Account) step(i int, planned, cost float64) {
 	}
 	o := control.Observation{
 		AtMs: a.atMs, Day: int32(a.day), Budget: float64(n.micros), Spent: float64(n.spent), Planned: planned, AgeMs: a.ageMs,
-		Flight: n.flight(), Cost: cost, Delayed: true, Limited: n.limited != none, Peers: n.peersAt(a.atMs),
+		Flight: n.flight(), Cost: cost, Delayed: true, Limited: n.limits, Peers: n.peersAt(a.atMs),
 		Paused: n.override != nil, Serves: !n.stopped(),
 	}
 	day := n.pace.Day
@@ -84,7 +86,7 @@ func (a *Account) step(i int, planned, cost float64) {
 	}
 	a.see(i, &o)
 	before := n.reason
-	n.pace, _, n.reason = a.pacer.Step(n.pace, o)
+	n.pace, _, n.reason = n.pacer.Step(n.pace, o)
 	n.reason = n.reason.Continued(before, n.pace.Day == day)
 }
 
@@ -98,13 +100,17 @@ func (a *Account) limit(n *node) {
 		}
 		n.params = p
 	}
+	n.limits = control.LimitsOf(n.own(), n.params)
 }
 
-// toWrite returns the parts to be written.
+// toWrite returns the parts to be written. Accounts write parts that have not moved at different
+// times, although all of them have been written together by a new owner.
 func (a *Account) toWrite() (list []int) {
+	every := WriteAfter.Milliseconds()
+	phase := int64(xxhash.Sum64String(a.name) % uint64(every))
 	for i := range a.parts {
 		p := &a.parts[i]
-		if p.writtenMs == 0 || a.atMs-p.writtenMs >= WriteAfter.Milliseconds() || a.moved(p) {
+		if p.writtenMs == 0 || (a.atMs+phase)/every != (p.writtenMs+phase)/every || a.moved(p) {
 			p.writtenMs = a.atMs
 			list = append(list, i)
 			for n := p.from; n < p.to; n++ {

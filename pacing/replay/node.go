@@ -14,10 +14,10 @@ type Node struct {
 
 	// What the controller has seen. Amounts are micros.
 	Budget, Spent int64
-	Flight        float64  // cost of the ads that were shown and are not charged yet
-	Cost          float64  // of a tick
-	Limited       bool     // in the tick before, see LimitedBy
-	Override      *float64 // probability by an operator, 0: stopped; nil: none
+	Flight        float64        // cost of the ads that were shown and are not charged yet
+	Cost          float64        // of a tick
+	Limited       control.Limits // in the tick before, see LimitedBy
+	Override      *float64       // probability by an operator, 0: stopped; nil: none
 	Peers         control.Peers
 
 	Pace   control.Pace   // after the step
@@ -33,8 +33,9 @@ type Node struct {
 	// Other is what Config.Controller had decided: its own parameters.
 	Other control.Params
 
-	above     int   // index of the node above; -1: none
-	before    int64 // Spent in the tick before a whole one
+	pacer     *control.Pacer // of its controller
+	above     int            // index of the node above; -1: none
+	before    int64          // Spent in the tick before a whole one
 	own       control.Params
 	otherPace control.Pace
 }

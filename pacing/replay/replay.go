@@ -124,12 +124,16 @@ func (a *Account) join(t *eventspb.AccountTick) (*eventspb.AccountTick, error) {
 	return t, nil
 }
 
+// unknown returns the error of a controller that this version of weir does not have.
+func unknown(controller string) error {
+	return fmt.Errorf("%w: the controller %q is not known: replay it with the version of weir that has written it", ErrTick, controller)
+}
+
 // begin takes the nodes of a whole tick.
 func (a *Account) begin(t *eventspb.AccountTick) error {
 	rule, ok := control.Named(t.GetController())
 	if !ok {
-		return fmt.Errorf("%w: the controller %q is not known: replay it with the version of weir that has written it",
-			ErrTick, t.GetController())
+		return unknown(t.GetController())
 	}
 	a.pacer = control.NewPacer(control.Config{Controller: rule})
 	nodes := make([]Node, len(t.GetNodes()))
@@ -140,7 +144,13 @@ func (a *Account) begin(t *eventspb.AccountTick) error {
 		}
 		nodes[i] = Node{
 			Kind: name.GetKind(), ID: name.GetId(), Paced: m.GetState() != nil, Reason: control.Reason(m.GetReason()),
-			above: int(name.GetAbove()) - 1,
+			above: int(name.GetAbove()) - 1, pacer: a.pacer,
+		}
+		if of := name.GetController(); of != "" {
+			if _, ok := control.Named(of); !ok {
+				return unknown(of)
+			}
+			nodes[i].pacer = a.pacer.With(of)
 		}
 	}
 	for i := range nodes {
@@ -179,7 +189,7 @@ func (a *Account) observe(t *eventspb.AccountTick) error {
 			n.Budget = m.GetBudgetMicros()
 		}
 		if c := m.GetCondition(); c != nil {
-			n.Limited, n.Override = c.GetLimited(), c.OverrideProbability
+			n.Limited, n.Override = control.Limits{Probability: c.GetLimited(), Bids: c.GetBidsLimited()}, c.OverrideProbability
 			n.Peers = control.Peers{Count: int(c.GetPeers()), Log: c.GetPeersLog()}
 		}
 		if m.GetState() == nil {
@@ -205,7 +215,7 @@ func (a *Account) step(t *eventspb.AccountTick) {
 		n.own = control.Unlimited()
 		if n.Paced {
 			o, day, was := n.observation(t), n.Pace.Day, n.Reason
-			n.Pace, n.own, n.Reason = a.pacer.Step(n.Pace, o)
+			n.Pace, n.own, n.Reason = n.pacer.Step(n.Pace, o)
 			n.Reason = n.Reason.Continued(was, n.Pace.Day == day)
 			if a.other != nil {
 				n.otherPace, n.Other, _ = a.other.Step(n.otherPace, o)

@@ -167,6 +167,7 @@ func TestRandom(t *testing.T) {
 		limit := rapid.SampledFrom([]budget.Limit{daily(10), daily(0), daily(1000), {Kind: budget.Lifetime, Micros: 30e6}})
 		draw := func(version uint64) *budget.Document {
 			c := budget.Campaign{ID: "c", Shared: "s", Limit: limit.Draw(rt, "limit")}
+			c.Limit.Controller = rapid.SampledFrom([]string{"", "asap", "dual", "pid", "ptr"}).Draw(rt, "controller")
 			if rapid.Bool().Draw(rt, "arms") {
 				c.Arms = arms()
 			}

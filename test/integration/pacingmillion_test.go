@@ -236,8 +236,8 @@ func (x *manyPaced) pacesAll(who string) {
 	x.Logf("%s: each of %d campaigns has a new pack after %s", who, x.accounts*manyEach, took.Round(100*time.Millisecond))
 }
 
-// settles waits until most packs do not move any more: campaigns begin with a probability of 0.1, and
-// are far behind their plans.
+// settles waits until most packs do not move any more: campaigns begin with a probability of 0.1,
+// and are far behind their plans.
 func (x *manyPaced) settles() {
 	x.Helper()
 	began := time.Now()
@@ -298,7 +298,8 @@ func (x *manyPaced) moves(p *process, how string, since time.Time) {
 	x.Logf("%d shards move %s: without a record for %v ms", len(gaps), how, gaps)
 }
 
-// logLateness logs how late ticks were, and when their packs were written, since it was called last.
+// logLateness logs how late ticks were, and when their packs were written, since it was called
+// last.
 func (x *manyPaced) logLateness() {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -87,19 +87,20 @@ func show(a *cli.App, list []*weirpb.BudgetVersion, version uint64) error {
 
 // campaignRow is a budget of a campaign, or a shared one.
 type campaignRow struct {
-	Campaign string `json:"campaign"`
-	Shared   string `json:"shared_budget"` // its own id; of a campaign, the one above it
-	Kind     string `json:"kind"`
-	Amount   string `json:"amount"`
-	Currency string `json:"currency"`
-	Cap      string `json:"cap"`
-	Flights  string `json:"flights"`
-	Arms     string `json:"arms"`
+	Campaign   string `json:"campaign"`
+	Shared     string `json:"shared_budget"` // its own id; of a campaign, the one above it
+	Kind       string `json:"kind"`
+	Amount     string `json:"amount"`
+	Currency   string `json:"currency"`
+	Cap        string `json:"cap"`
+	Flights    string `json:"flights"`
+	Arms       string `json:"arms"`
+	Controller string `json:"controller"` // empty: the default, ratio, or it has no amount
 }
 
 func campaignRows(d *budget.Document) (rows []campaignRow) {
 	row := func(campaign, shared string, l *budget.Limit) campaignRow {
-		r := campaignRow{Campaign: campaign, Shared: shared, Kind: l.Kind.String()}
+		r := campaignRow{Campaign: campaign, Shared: shared, Kind: l.Kind.String(), Controller: l.Controller}
 		if l.Kind != budget.None {
 			r.Amount, r.Currency = budget.FormatAmount(l.Micros), d.Currency
 		}

@@ -23,7 +23,7 @@ import (
 type change struct {
 	file, campaign, shared                    string
 	daily, lifetime, average, cap, begin, end string
-	zone, currency                            string
+	controller, zone, currency                string
 	checkOnly                                 bool
 }
 
@@ -41,6 +41,7 @@ func newSetCmd(a *cli.App) *cobra.Command {
 			"nothing.",
 		Example: "  weir budget set acme --campaign spring --daily 100 --time-zone Europe/Berlin --currency EUR\n" +
 			"  weir budget set acme --campaign spring --average-daily 80 --cap 2.0 --begin 2026-12-01 --end 2026-12-24\n" +
+			"  weir budget set acme --campaign spring --controller asap\n" +
 			"  weir budget set acme --file acme.json --dry-run",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return set(cmd, a, x, args[0]) },
@@ -53,6 +54,7 @@ func newSetCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&x.average, "average-daily", "", "this amount a day, on average over a calendar month; needs --cap")
 	f.StringVar(&x.cap, "cap", "", "most of a day, as a multiple of --average-daily, 1.0 to 2.0")
 	f.StringVar(&x.shared, "shared", "", "shared budget above the campaign, which the account has")
+	f.StringVar(&x.controller, "controller", "", "how it is paced: asap, dual, pid, ptr or ratio (default: ratio)")
 	f.StringVar(&x.begin, "begin", "", "first budget day of the flight, such as 2026-12-01")
 	f.StringVar(&x.end, "end", "", "last budget day of the flight (default: no end)")
 	f.StringVar(&x.zone, "time-zone", "", "time zone of the account's budget days, such as Europe/Berlin")
@@ -60,7 +62,7 @@ func newSetCmd(a *cli.App) *cobra.Command {
 	f.BoolVar(&x.checkOnly, "dry-run", false, "check the budgets, and write nothing")
 	c.MarkFlagsOneRequired("file", "campaign")
 	for _, name := range []string{
-		"campaign", "daily", "lifetime", "average-daily", "cap", "shared", "begin", "end", "time-zone", "currency",
+		"campaign", "daily", "lifetime", "average-daily", "cap", "shared", "controller", "begin", "end", "time-zone", "currency",
 	} {
 		c.MarkFlagsMutuallyExclusive("file", name)
 	}
@@ -224,6 +226,7 @@ func (x *change) change(row map[string]any) {
 	}
 	for name, text := range map[string]string{
 		"daily": x.daily, "lifetime": x.lifetime, "average_daily": x.average, "cap": x.cap, "shared": x.shared,
+		"controller": x.controller,
 	} {
 		if text != "" {
 			row[name] = text

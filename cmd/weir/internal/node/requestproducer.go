@@ -14,8 +14,8 @@ type requestProducer struct {
 	topic string
 	// idle has the producer while no request uses it; nil: the next request makes one.
 	idle chan *kafka.Producer
-	// finish is the time for which a write continues after its request was canceled. Defaults to 0: it
-	// ends, and the producer with it.
+	// finish is the time for which a write continues after its request was canceled. Defaults to 0:
+	// it ends, and the producer with it.
 	finish time.Duration
 }
 
