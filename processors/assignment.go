@@ -53,12 +53,13 @@ func (a *assignment) get() []int32 {
 // of each partition in the store of the process.
 func (w *worker) memberMetadata() *changelogpb.Member {
 	m := &changelogpb.Member{
-		Instance: w.cfg.Instance, Endpoint: w.cfg.Endpoint, Next: map[int32]int64{}, RebalanceRequests: w.rebalanceRequests.Load(),
-		Settings: w.proc.Settings, Pins: w.cfg.Pins.metadata(),
+		Instance: w.cfg.Instance, Endpoint: w.cfg.Endpoint, Next: map[int32]int64{}, WrittenMs: map[int32]int64{},
+		RebalanceRequests: w.rebalanceRequests.Load(),
+		Settings:          w.proc.Settings, Pins: w.cfg.Pins.metadata(),
 	}
 	for p := range w.partitions {
 		if meta, err := w.store.Meta(w.store.DB, p); err == nil && meta.Marker != nil && !changelog.TooOld(meta) {
-			m.Next[p] = meta.ChangelogNext
+			m.Next[p], m.WrittenMs[p] = meta.ChangelogNext, meta.Marker.WrittenAtMs
 		}
 	}
 	return m

@@ -52,6 +52,7 @@ type standby struct {
 	backoff       map[int32]time.Time              // partitions that failed, until when
 	rebuild       map[int32]bool                   // begin with an empty store
 	lastRebalance time.Time                        // last call of rebalance
+	near          map[int32]time.Time              // since when a store lacks no more records than a warm one may
 
 	damaged  map[int32]error   // partitions in held whose changelog is damaged at their position
 	client   *changelog.Reader // nil if nothing is followed
@@ -61,6 +62,10 @@ type standby struct {
 	lastRefresh time.Time          // start of the last refresh
 }
 
+// nearWait is the time after which a store that is near to the end of the changelog counts as warm,
+// whatever its age is.
+const nearWait = 30 * time.Second
+
 // workerAssignment is the assignment of one worker.
 type workerAssignment struct{ active, standbys, warmups []int32 }
 
@@ -69,7 +74,7 @@ func newStandby(cfg *Config, proc *stream.Processor, s *store.Store, view *statu
 		cfg: cfg, proc: proc, store: s, snapshot: view, log: cfg.Log.With().Str("app", proc.App).Logger(),
 		assignments: map[int]workerAssignment{}, held: map[int32]*changelog.Applier{}, ends: map[int32]int64{},
 		consistency: map[int32]*changelog.Consistency{}, backoff: map[int32]time.Time{}, rebuild: map[int32]bool{},
-		damaged: map[int32]error{},
+		damaged: map[int32]error{}, near: map[int32]time.Time{},
 	}
 	f.handlers = standbyHandlers{
 		byPartition: map[int32]*handler.Warm{}, notBefore: map[int32]time.Time{}, handedOver: handedOver{list: map[int32]*handler.Warm{}},
@@ -325,6 +330,7 @@ func (f *standby) release(selected func(int32) bool) {
 		delete(f.ends, p)
 		delete(f.consistency, p)
 		delete(f.damaged, p)
+		delete(f.near, p)
 		f.store.Release(p)
 		f.log.Info().Int32("partition", p).Msg("standby_released")
 	}
@@ -337,8 +343,7 @@ func (f *standby) requestRebalance() {
 	_, warming := f.wanted()
 	for p := range warming {
 		r := f.held[p]
-		if r == nil || !r.PastStoreMarker() || f.ends[p]-r.Meta.ChangelogNext > group.AcceptableLag/2 ||
-			time.Since(f.lastRebalance) < 5*time.Second {
+		if r == nil || !r.PastStoreMarker() || !f.warm(p, r) || time.Since(f.lastRebalance) < 5*time.Second {
 			continue
 		}
 		f.lastRebalance = time.Now()
@@ -346,6 +351,21 @@ func (f *standby) requestRebalance() {
 		f.rebalance()
 		return
 	}
+}
+
+// warm reports whether the group is likely to take the store for warm. The clock of the owner may
+// differ from that of this process, so that only the group knows: it is asked after nearWait.
+func (f *standby) warm(p int32, r *changelog.Applier) bool {
+	lag := f.ends[p] - r.Meta.ChangelogNext
+	if lag > group.AcceptableLag/2 {
+		delete(f.near, p)
+		return false
+	}
+	if _, ok := f.near[p]; !ok {
+		f.near[p] = time.Now()
+	}
+	age := time.Since(time.UnixMilli(r.Meta.GetMarker().GetWrittenAtMs()))
+	return lag <= group.FewRecords/2 || age.Abs() <= group.AcceptableAge/2 || time.Since(f.near[p]) >= nearWait
 }
 
 // publish updates the status of the followed partitions.

@@ -38,7 +38,10 @@ type Member struct {
 	Settings map[string]string `protobuf:"bytes,5,rep,name=settings,proto3" json:"settings,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The last pin of each partition that the process knows, until no member can know one before it
 	// that has not ended.
-	Pins          []*Pin `protobuf:"bytes,6,rep,name=pins,proto3" json:"pins,omitempty"`
+	Pins []*Pin `protobuf:"bytes,6,rep,name=pins,proto3" json:"pins,omitempty"`
+	// By partition, when the last transaction that the store has was written: wall time of its owner,
+	// Unix milliseconds.
+	WrittenMs     map[int32]int64 `protobuf:"bytes,7,rep,name=written_ms,json=writtenMs,proto3" json:"written_ms,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -111,6 +114,13 @@ func (x *Member) GetSettings() map[string]string {
 func (x *Member) GetPins() []*Pin {
 	if x != nil {
 		return x.Pins
+	}
+	return nil
+}
+
+func (x *Member) GetWrittenMs() map[int32]int64 {
+	if x != nil {
+		return x.WrittenMs
 	}
 	return nil
 }
@@ -262,20 +272,25 @@ var File_group_proto protoreflect.FileDescriptor
 
 const file_group_proto_rawDesc = "" +
 	"\n" +
-	"\vgroup.proto\x12\x12weir.processors.v1\"\x92\x03\n" +
+	"\vgroup.proto\x12\x12weir.processors.v1\"\x9a\x04\n" +
 	"\x06Member\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\tR\binstance\x12\x1a\n" +
 	"\bendpoint\x18\x02 \x01(\tR\bendpoint\x128\n" +
 	"\x04next\x18\x03 \x03(\v2$.weir.processors.v1.Member.NextEntryR\x04next\x12-\n" +
 	"\x12rebalance_requests\x18\x04 \x01(\rR\x11rebalanceRequests\x12D\n" +
 	"\bsettings\x18\x05 \x03(\v2(.weir.processors.v1.Member.SettingsEntryR\bsettings\x12+\n" +
-	"\x04pins\x18\x06 \x03(\v2\x17.weir.processors.v1.PinR\x04pins\x1a7\n" +
+	"\x04pins\x18\x06 \x03(\v2\x17.weir.processors.v1.PinR\x04pins\x12H\n" +
+	"\n" +
+	"written_ms\x18\a \x03(\v2).weir.processors.v1.Member.WrittenMsEntryR\twrittenMs\x1a7\n" +
 	"\tNextEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a;\n" +
 	"\rSettingsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"o\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
+	"\x0eWrittenMsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"o\n" +
 	"\x03Pin\x12\x1c\n" +
 	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x13\n" +
@@ -301,23 +316,25 @@ func file_group_proto_rawDescGZIP() []byte {
 	return file_group_proto_rawDescData
 }
 
-var file_group_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_group_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_group_proto_goTypes = []any{
 	(*Member)(nil),           // 0: weir.processors.v1.Member
 	(*Pin)(nil),              // 1: weir.processors.v1.Pin
 	(*WorkerAssignment)(nil), // 2: weir.processors.v1.WorkerAssignment
 	nil,                      // 3: weir.processors.v1.Member.NextEntry
 	nil,                      // 4: weir.processors.v1.Member.SettingsEntry
+	nil,                      // 5: weir.processors.v1.Member.WrittenMsEntry
 }
 var file_group_proto_depIdxs = []int32{
 	3, // 0: weir.processors.v1.Member.next:type_name -> weir.processors.v1.Member.NextEntry
 	4, // 1: weir.processors.v1.Member.settings:type_name -> weir.processors.v1.Member.SettingsEntry
 	1, // 2: weir.processors.v1.Member.pins:type_name -> weir.processors.v1.Pin
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	5, // 3: weir.processors.v1.Member.written_ms:type_name -> weir.processors.v1.Member.WrittenMsEntry
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_group_proto_init() }
@@ -331,7 +348,7 @@ func file_group_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_group_proto_rawDesc), len(file_group_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -3,6 +3,7 @@ package group
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // PlanConfig holds the settings of a plan.
@@ -11,9 +12,10 @@ type PlanConfig struct {
 	// Standbys is the number of instances that keep a partition warm besides its owner. With fewer
 	// instances there are fewer standbys.
 	Standbys int
-	// AcceptableLag is the greatest lag, in changelog records behind the best instance, with which
-	// an instance counts as warm.
-	AcceptableLag int64
+	// AcceptableLag, FewRecords and AcceptableAge decide which instance counts as warm: see the
+	// constants of their names.
+	AcceptableLag, FewRecords int64
+	AcceptableAge             time.Duration
 	// Pins are the instances that own partitions while they are in the group, by partition.
 	Pins map[int32]string
 }
@@ -26,6 +28,8 @@ type Member struct {
 	Generation int32   // of the group, in which the partitions were assigned
 	// Next is the changelog offset, by partition, up to which the instance's store is complete.
 	Next map[int32]int64
+	// WrittenMs is when the last transaction of Next was written, Unix ms.
+	WrittenMs map[int32]int64
 }
 
 // StandbyTasks are the partitions that an instance follows without owning them.
@@ -75,11 +79,13 @@ type group struct {
 	membersOf  [][]int   // by instance
 	next       [][]int64 // by instance and partition; none if the instance has nothing of the partition
 	best       []int64   // greatest next by partition
+	written    [][]int64 // Unix ms, by instance and partition; 0: not known
+	newest     []int64   // greatest written by partition
 }
 
 func newGroup(c PlanConfig, members []Member) *group {
 	n := int(c.Partitions)
-	g := &group{PlanConfig: c, owner: make([]int, n), pinned: make([]int, n), best: make([]int64, n)}
+	g := &group{PlanConfig: c, owner: make([]int, n), pinned: make([]int, n), best: make([]int64, n), newest: make([]int64, n)}
 	names := map[string]int{}
 	for member, m := range members {
 		i, ok := names[m.Instance]
@@ -87,11 +93,13 @@ func newGroup(c PlanConfig, members []Member) *group {
 			i = len(g.membersOf)
 			names[m.Instance] = i
 			g.membersOf, g.next = append(g.membersOf, nil), append(g.next, slices.Repeat([]int64{none}, n))
+			g.written = append(g.written, make([]int64, n))
 		}
 		g.ids, g.instanceOf, g.membersOf[i] = append(g.ids, m.ID), append(g.instanceOf, i), append(g.membersOf[i], member)
 		for p, next := range m.Next {
 			if p >= 0 && p < c.Partitions {
 				g.next[i][p] = max(g.next[i][p], next)
+				g.written[i][p] = max(g.written[i][p], m.WrittenMs[p])
 			}
 		}
 	}
@@ -101,7 +109,7 @@ func newGroup(c PlanConfig, members []Member) *group {
 			g.pinned[p] = inst
 		}
 		for i := range g.next {
-			g.best[p] = max(g.best[p], g.next[i][p])
+			g.best[p], g.newest[p] = max(g.best[p], g.next[i][p]), max(g.newest[p], g.written[i][p])
 		}
 	}
 	g.resolveOwners(members)
@@ -126,11 +134,6 @@ func (g *group) resolveOwners(members []Member) {
 			}
 		}
 	}
-}
-
-// warm reports whether an instance has caught up with a partition.
-func (g *group) warm(inst, p int) bool {
-	return g.next[inst][p] >= 0 && g.best[p]-g.next[inst][p] <= g.AcceptableLag
 }
 
 // immediate returns the member that can run each partition now: that of goal, unless it has to

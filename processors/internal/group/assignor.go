@@ -26,10 +26,6 @@ type Assignor struct {
 	OnAssignment func(partitions []int32, d *changelogpb.WorkerAssignment)
 }
 
-// AcceptableLag is the greatest lag of a warm store, in changelog records behind the best store. To
-// read that many records takes well under a second.
-const AcceptableLag = 100_000
-
 // ProtocolName implements kgo.GroupBalancer.
 func (Assignor) ProtocolName() string { return "weir" }
 
@@ -96,7 +92,7 @@ func (s Assignor) Balance(b *kgo.ConsumerBalancer, _ map[string]int32) kgo.IntoS
 		if err != nil || data.Instance == "" {
 			data = &changelogpb.Member{Instance: member.MemberID}
 		}
-		m := Member{ID: member.MemberID, Instance: data.Instance, Next: data.Next, Generation: meta.Generation}
+		m := Member{ID: member.MemberID, Instance: data.Instance, Next: data.Next, WrittenMs: data.WrittenMs, Generation: meta.Generation}
 		for _, o := range meta.OwnedPartitions {
 			if o.Topic == s.Inputs[0] {
 				m.Owned = o.Partitions
@@ -104,7 +100,10 @@ func (s Assignor) Balance(b *kgo.ConsumerBalancer, _ map[string]int32) kgo.IntoS
 		}
 		members, pins = append(members, m), append(pins, data.Pins...)
 	})
-	c := PlanConfig{Partitions: s.Partitions, Standbys: s.Standbys, AcceptableLag: AcceptableLag, Pins: pinsInForce(pins, time.Now())}
+	c := PlanConfig{
+		Partitions: s.Partitions, Standbys: s.Standbys, AcceptableLag: AcceptableLag, FewRecords: FewRecords, AcceptableAge: AcceptableAge,
+		Pins: pinsInForce(pins, time.Now()),
+	}
 	return syncAssignment{MakePlan(c, members), members, s.Inputs}
 }
 
