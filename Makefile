@@ -16,7 +16,7 @@ LDFLAGS  = -s -w
 DOCKER   = docker
 # Packages, time limit of each, and further arguments of go test.
 PKGS     = ./test/integration ./compose ./test/leaseloop ./dynamotest ./...
-TIMEOUT  = 15m
+TIMEOUT  = 22m
 ARGS     =
 # Packages with goroutines of their own, and crash runs under the race detector, which is about ten
 # times slower.
