@@ -1,7 +1,9 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
@@ -59,6 +62,21 @@ func TestSkip(t *testing.T) {
 	skip(topic + "/5 --to ")
 	send(5, []byte("behind the batch")) // rejected, and so counted
 	p.folds(addr, 24)
+
+	testlimit.Within(t, "the process has committed all of partition 6", func(context.Context) error {
+		var rows []struct {
+			Partition int32
+			Committed int64
+			Topic     string
+		}
+		answer(t, &rows, "lag", "-f", in.config) //nolint:contextcheck // it uses the test's context
+		for _, row := range rows {
+			if row.Topic == topic && row.Partition == 6 && row.Committed != ends[6] {
+				return fmt.Errorf("it has committed offset %d of %d", row.Committed, ends[6])
+			}
+		}
+		return nil
+	})
 
 	// Records are deleted while the process is stopped.
 	p.kill()
