@@ -9,7 +9,6 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/pacing/budget"
-	"github.com/weirhq/weir/pacing/pack"
 	"github.com/weirhq/weir/stream"
 	"github.com/weirhq/weir/stream/state"
 )
@@ -89,35 +88,4 @@ func (h handler) versions(c *stream.Context, account string) (v budget.Versions,
 		return nil
 	})
 	return v, err
-}
-
-// load calls changed with the versions of each account that it needs at a time, Unix ms, or later.
-// The rows of an account follow each other, in the order of its versions.
-func (h handler) load(r state.Ranger, atMs int64) error {
-	var list []*eventspb.AccountBudgets // of one account
-	changed := func() {
-		var v budget.Versions
-		for _, m := range list {
-			v.List = append(v.List, budget.FromStored(m))
-		}
-		if len(list) > 0 {
-			h.changed(list[0].GetAccount(), v)
-		}
-		list = nil
-	}
-	err := h.budgets.Scan(r, func(_ []byte, m *eventspb.AccountBudgets) error {
-		switch {
-		case len(list) > 0 && list[0].GetAccount() != m.GetAccount():
-			changed()
-		case m.GetEffectiveFromMs() <= atMs-pack.KeepVersions.Milliseconds(): // it has replaced those before
-			list = nil
-		}
-		list = append(list, m)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	changed()
-	return nil
 }

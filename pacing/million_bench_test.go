@@ -114,7 +114,7 @@ func (m *million) load(b *testing.B) {
 			}
 			return nil
 		}})
-		if err := x.load(handler{shards: 1, budgets: budgetTable(), changed: x.setVersions}); err != nil {
+		if err := x.load(); err != nil {
 			b.Error(err)
 		}
 		m.tasks[n] = x

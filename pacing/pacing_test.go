@@ -143,35 +143,6 @@ func latest(t testing.TB, r *streamtest.Runner) string {
 	return string(v.Latest().Encode())
 }
 
-// TestLoad: of each account the versions are loaded that are in force, were a day ago, or will be.
-func TestLoad(t *testing.T) {
-	r := streamtest.New(t, streamtest.Options{Processor: processor(t)})
-	for version, hour := range []int64{0, 24, 48, 71, 96, 120} {
-		r.AppendTo(events.BudgetsTopic, record(t, uint64(version+1), hour, 1))
-	}
-	other := &budget.Document{Account: "bcme", Version: 9, Zone: "UTC", Currency: "EUR", Campaigns: []budget.Campaign{{ID: "c", Limit: budget.Limit{Kind: 1}}}}
-	value, err := proto.Marshal(other.Record())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.AppendTo(events.BudgetsTopic, stream.Record{Key: other.RecordKey(), Value: value})
-	r.FoldAll()
-	r.Commit(1)
-	for hour, want := range map[int64]string{-1: "acme 1 2 3 4 5 6", 47: "acme 1 2 3 4 5 6", 48: "acme 2 3 4 5 6", 95: "acme 4 5 6", 500: "acme 6"} {
-		got := ""
-		h := handler{budgets: budgetTable(), changed: func(account string, v budget.Versions) {
-			got += account
-			for _, d := range v.List {
-				got += fmt.Sprint(" ", d.Version)
-			}
-			got += ";"
-		}}
-		if err := h.load(r, hour*hourMs); err != nil || got != want+";bcme 9;" {
-			t.Errorf("at hour %d: %s, %v", hour, got, err)
-		}
-	}
-}
-
 // later adds a field of a later version to a message.
 func later(m protoreflect.Message) {
 	m.SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 7))

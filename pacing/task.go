@@ -1,7 +1,6 @@
 package pacing
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -74,20 +73,13 @@ type task struct {
 	leaders *state.Table[[]byte, *eventspb.ShardLeader]
 
 	mu         sync.Mutex
-	accounts   map[string]*pack.Account
-	stored     map[string][]storedPack // by account, of the state; removed by its first tick
-	buckets    [Buckets][]*pack.Account
+	accounts   map[string]*account
+	buckets    [Buckets][]*account
 	busy       [Buckets]bool  // a tick of the bucket waits for its Flush
 	counts     map[string]int // not handed over yet
 	signals    signalLog
 	reported   knownReports
 	reportedMs int64 // when ads were read last
-}
-
-// storedPack is a pack of the state.
-type storedPack struct {
-	part  int
-	value []byte
 }
 
 // tick is the tick of one account.
@@ -99,7 +91,7 @@ type tick struct {
 func newTask(p *ProcessorConfig, t stream.Task) *task {
 	return &task{
 		Task: t, cfg: p, packs: packTable(), leaders: leaderTable(), pacer: control.NewPacer(control.Config{Controller: p.Controller}),
-		accounts: map[string]*pack.Account{}, stored: map[string][]storedPack{}, counts: map[string]int{},
+		accounts: map[string]*account{}, counts: map[string]int{},
 	}
 }
 
@@ -115,48 +107,7 @@ func (p *ProcessorConfig) open(t stream.Task) (stream.Source, error) {
 	if p.Spend == nil {
 		return x, nil
 	}
-	return x, x.load(h)
-}
-
-// load makes the accounts of the committed state.
-func (x *task) load(h handler) error {
-	if err := h.load(x.Range, time.Now().UnixMilli()); err != nil {
-		return fmt.Errorf("budgets: %w", err)
-	}
-	err := x.Range(TablePacks, nil, nil, func(key, value []byte) error {
-		account, part, err := ParsePackKey(key)
-		if err != nil {
-			return err
-		}
-		if x.accounts[account] != nil {
-			x.stored[account] = append(x.stored[account], storedPack{part, bytes.Clone(value)})
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("packs: %w", err)
-	}
-	return nil
-}
-
-// restore gives an account the packs of the state, before its first tick: decoding all of them at
-// once would take seconds, in which nothing is paced.
-func (x *task) restore(a *pack.Account) {
-	stored := x.stored[a.Name()]
-	if len(stored) == 0 {
-		return
-	}
-	var packs []*eventspb.AccountPack
-	for _, s := range stored {
-		m := &eventspb.AccountPack{}
-		if err := proto.Unmarshal(s.value, m); err != nil { // its campaigns begin again, and it is written again
-			x.problem(a.Name(), fmt.Errorf("pack %d cannot be decoded, and its campaigns begin again: %w", s.part, err))
-			m = &eventspb.AccountPack{Account: a.Name(), Part: int32(s.part)}
-		}
-		packs = append(packs, m)
-	}
-	delete(x.stored, a.Name())
-	a.Restore(packs)
+	return x, x.load()
 }
 
 // problem reports a problem of an account.
@@ -175,10 +126,10 @@ func (x *task) setVersions(account string, v budget.Versions) {
 	defer x.mu.Unlock()
 	a := x.accounts[account]
 	if a == nil {
-		a = pack.New(account, x.pacer)
-		x.accounts[account] = a
-		b := Bucket(account)
-		x.buckets[b] = append(x.buckets[b], a)
+		a = x.add(account)
+	}
+	if a.stored != nil {
+		a.stored.budgets = nil // v has them
 	}
 	a.SetVersions(v)
 }
@@ -348,7 +299,7 @@ func (x *task) prepare(bucket, atMs int64) (ticks []tick) {
 		}
 		q, ok := a.Prepare(atMs)
 		if ok {
-			ticks = append(ticks, tick{a, pack.Signals{AtMs: atMs, Query: q, ReportedMs: x.reportedMs}})
+			ticks = append(ticks, tick{a.Account, pack.Signals{AtMs: atMs, Query: q, ReportedMs: x.reportedMs}})
 		}
 		if err := a.Err(); err != nil {
 			x.problem(a.Name(), err)

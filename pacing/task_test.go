@@ -284,33 +284,48 @@ func TestCrash(t *testing.T) {
 	})
 }
 
+// loaded returns a task that begins with the state of p. change may change a row, and problems gets
+// the problems.
+func (p *pacedTask) loaded(change func(table byte, key, value []byte) []byte, problems *[]string) *task {
+	cfg := ProcessorConfig{Spend: p.spend.read, Problem: func(account string, err error) {
+		*problems = append(*problems, account+": "+err.Error())
+	}}
+	x := newTask(&cfg, stream.Task{Range: func(table byte, from, to []byte, fn func(key, value []byte) error) error {
+		return p.Range(table, from, to, func(key, value []byte) error { return fn(key, change(table, key, value)) })
+	}})
+	if err := x.load(); err != nil {
+		p.t.Fatal(err)
+	}
+	return x
+}
+
+// tickOf prepares the bucket of an account, and returns the tick of the account, nil without one.
+func (x *task) tickOf(account string) *tick {
+	x.busy = [Buckets]bool{}
+	ticks := x.prepare(Bucket(account), time.Now().UnixMilli())
+	if at := slices.IndexFunc(ticks, func(k tick) bool { return k.Name() == account }); at >= 0 {
+		return &ticks[at]
+	}
+	return nil
+}
+
 // TestProblems: the campaigns of a pack that cannot be decoded begin again, and other accounts go
 // on. An account whose time zone is not known here is reported at each tick.
 func TestProblems(t *testing.T) {
 	inBubble(t, []string{"acme", "bcme"}, func(p *pacedTask) {
 		p.run(20)
 		var problems []string
-		cfg := ProcessorConfig{Spend: p.spend.read, Problem: func(account string, err error) {
-			problems = append(problems, account+": "+err.Error())
-		}}
-		x := newTask(&cfg, stream.Task{Range: func(table byte, from, to []byte, fn func(key, value []byte) error) error {
-			return p.Range(table, from, to, func(key, value []byte) error {
-				if table == TablePacks && bytes.HasPrefix(key, []byte("acme")) {
-					value = []byte{0xff}
-				}
-				return fn(key, value)
-			})
-		}})
-		if err := x.load(handler{budgets: budgetTable(), changed: x.setVersions}); err != nil {
-			t.Fatal(err)
-		}
+		x := p.loaded(func(table byte, key, value []byte) []byte {
+			if table == TablePacks && bytes.HasPrefix(key, []byte("acme")) {
+				return []byte{0xff}
+			}
+			return value
+		}, &problems)
 		for account, unread := range map[string]bool{"acme": true, "bcme": false} { // the pack of the owner before has a time of the spend
-			x.busy = [Buckets]bool{}
-			ticks := x.prepare(Bucket(account), time.Now().UnixMilli())
-			at := slices.IndexFunc(ticks, func(k tick) bool { return k.Name() == account })
-			ticks[at].Unread = true
-			ticks[at].Step(&ticks[at].Signals)
-			if m := ticks[at].Pack(0); m.GetUnread() != unread {
+			k := x.tickOf(account)
+			k.Unread = true
+			k.Step(&k.Signals)
+			if m := k.Pack(0); m.GetUnread() != unread {
 				t.Errorf("%s: %v", account, m)
 			}
 		}
@@ -321,11 +336,63 @@ func TestProblems(t *testing.T) {
 		x.setVersions("acme", budget.Versions{}.Add(d))
 		problems = nil
 		for range 2 {
-			x.busy = [Buckets]bool{}
-			x.prepare(Bucket("acme"), time.Now().UnixMilli())
+			x.tickOf("acme")
 		}
 		if len(problems) != 2 || !strings.Contains(problems[1], "acme: the time zone of version 2 of the budgets: unknown time zone Mars/Base") {
 			t.Errorf("%q", problems)
+		}
+	})
+}
+
+// TestStoredBudgets: the versions of the state are in force from the first tick on, unless newer
+// ones are folded before it. An account whose budgets cannot be decoded is reported at each tick,
+// and is not paced.
+func TestStoredBudgets(t *testing.T) {
+	inBubble(t, []string{"acme", "bcme"}, func(p *pacedTask) {
+		p.setBudget("acme", 2, 200)
+		p.run(20)
+		var problems []string
+		damaged := false
+		start := func() *task {
+			problems = nil
+			return p.loaded(func(table byte, key, value []byte) []byte {
+				if damaged && table == TableBudgets && bytes.HasPrefix(key, []byte("acme")) {
+					return []byte{0xff}
+				}
+				return value
+			}, &problems)
+		}
+		budgetOf := func(k *tick) (version uint64, micros int64) {
+			k.Unread = true
+			k.Step(&k.Signals)
+			m := k.Pack(0)
+			return m.GetVersion(), m.GetCampaigns()[0].GetBudgetMicros()
+		}
+		x := start()
+		if version, micros := budgetOf(x.tickOf("acme")); version != 2 || micros != 200e6 {
+			t.Errorf("version %d, %d micros", version, micros)
+		}
+		x = start()
+		x.setVersions("acme", budget.Versions{List: []*budget.Document{{
+			Account: "acme", Version: 3, Zone: "UTC", Currency: "EUR",
+			Campaigns: []budget.Campaign{{ID: "c", Limit: budget.Limit{Kind: budget.Daily, Micros: 300e6}}},
+		}}})
+		k := x.tickOf("acme")
+		if version, micros := budgetOf(k); version != 3 || micros != 300e6 {
+			t.Errorf("with a newer version: version %d, %d micros", version, micros)
+		}
+		if m := k.Pack(0); m.GetUnread() {
+			t.Errorf("with a newer version, the pack of the owner before is not continued: %v", m)
+		}
+		damaged = true
+		x = start()
+		for n := range 2 {
+			if x.tickOf("acme") != nil || len(problems) != n+1 || !strings.Contains(problems[n], "acme: budgets cannot be decoded, and the account is not paced: ") {
+				t.Errorf("tick %d: %q", n, problems)
+			}
+		}
+		if x.tickOf("bcme") == nil {
+			t.Error("the other account is not paced")
 		}
 	})
 }
