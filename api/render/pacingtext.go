@@ -8,6 +8,7 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/pacing/budget"
 	"github.com/weirhq/weir/pacing/control"
+	"github.com/weirhq/weir/pacing/plan"
 )
 
 // OldPacing is the age from which on parameters are called old. A controller writes them once per
@@ -100,12 +101,9 @@ func (t pacedText) sentences() []string {
 	return list
 }
 
-// early is by how much before the end of the day a budget is spent that does not last.
-const early = 2 * time.Hour
-
 // runsEarly reports whether the budget does not last for the day.
 func (t pacedText) runsEarly() bool {
-	return t.r.RunsOutMs != nil && t.r.GetRunsOutMs() < t.p.GetEndMs()-early.Milliseconds()
+	return t.r.RunsOutMs != nil && t.r.GetRunsOutMs() < t.p.GetEndMs()-plan.Early.Milliseconds()
 }
 
 // auctions describes the parameters.
@@ -163,7 +161,7 @@ func (t pacedText) why() string {
 	reason := control.Reason(t.r.GetReason())
 	switch reason {
 	case control.Behind, control.Ahead:
-		if t.r.GetController() == (control.ASAP{}).Name() {
+		if !control.FollowsPlan(t.r.GetController()) {
 			return t.spent() + ", and its controller spends the budget as soon as possible."
 		}
 		return t.spent() + ", and the plan is " + t.plan() + ": " + t.trend(reason) + "."

@@ -125,7 +125,7 @@ func (l *Limit) validate(p *problems, path string) {
 		p.add(path+".cap", "a budget with average_daily needs a cap from 1.0 to 2.0: the most of a day, as a multiple of the average")
 	}
 	if _, ok := control.Named(l.Controller); l.Controller != "" && !ok {
-		p.add(path+".controller", "%q is not known: use asap, dual, pid, ptr or ratio", l.Controller)
+		p.add(path+".controller", "%q is not known: use %s", l.Controller, control.Names())
 	} else if l.Kind == None && ok {
 		p.add(path+".controller", "it paces an amount, which is missing: add daily, lifetime or average_daily, or remove it")
 	}

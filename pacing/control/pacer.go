@@ -134,7 +134,7 @@ func NewPacer(cfg Config) *Pacer {
 }
 
 // With returns a Pacer that differs in its controller: one of this package, by its name. It returns
-// p itself if there is none with that name.
+// p for a name that is not known.
 func (p *Pacer) With(controller string) *Pacer {
 	if named := p.named[controller]; named != nil {
 		return named

@@ -91,14 +91,14 @@ func (e *Estimate) Step(shown, charged float64, d *Decay) (flight, cost float64)
 		}
 		f.predicted = d.ratio*f.predicted + expected[i]
 	}
-	return e.now(shown)
+	return e.now(shown, e.weights())
 }
 
 // Pass is Step where it is not known what was charged: nothing is learnt.
 func (e *Estimate) Pass(shown float64, d *Decay) (flight, cost float64) {
 	shown = known(shown)
 	e.pass(shown, d)
-	return e.now(shown)
+	return e.now(shown, e.weights())
 }
 
 // pass lets time pass, and returns the charges that the filters expect in it.
@@ -112,9 +112,10 @@ func (e *Estimate) pass(shown float64, d *Decay) (expected [Filters]float64) {
 	return expected
 }
 
-// now returns the estimate, with the cost of ads that are expected to cost shown.
-func (e *Estimate) now(shown float64) (flight, cost float64) {
-	for i, w := range e.weights() {
+// now returns the estimate by weighted filters, with the cost of ads that are expected to cost
+// shown.
+func (e *Estimate) now(shown float64, weights [Filters]float64) (flight, cost float64) {
+	for i, w := range weights {
 		r := e.ratio(i)
 		flight += w * r * e.filters[i].waiting
 		cost += w * r * shown
@@ -183,11 +184,12 @@ type Summary struct {
 
 // Summary returns the summary of the estimate.
 func (e *Estimate) Summary() (s Summary) {
-	s.Flight, s.Ratio = e.now(1)
+	weights := e.weights()
+	s.Flight, s.Ratio = e.now(1, weights)
 	s.Ratio = min(max(s.Ratio, 1.0/MostRatio), MostRatio) // the sum is rounded
 	seconds := 0.0
 	delays := Delays()
-	for i, w := range e.weights() {
+	for i, w := range weights {
 		seconds += w * delays[i].Seconds()
 	}
 	s.Delay, s.Charged, s.Charge = time.Duration(seconds*float64(time.Second)), e.charged, e.size()

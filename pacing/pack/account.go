@@ -33,6 +33,7 @@ const (
 // Account paces one account. It is not safe for use by several goroutines.
 type Account struct {
 	name     string
+	hash     uint64 // of name
 	pacer    *control.Pacer
 	versions budget.Versions
 	restored map[nodeKey]*node // of the packs of the owner before; nil once nodes are made
@@ -75,7 +76,9 @@ type part struct {
 }
 
 // New returns the pacing of an account. pacer may be shared by all accounts.
-func New(name string, pacer *control.Pacer) *Account { return &Account{name: name, pacer: pacer} }
+func New(name string, pacer *control.Pacer) *Account {
+	return &Account{name: name, hash: xxhash.Sum64String(name), pacer: pacer}
+}
 
 // Name returns the account.
 func (a *Account) Name() string { return a.name }

@@ -6,17 +6,13 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/pacing/control"
+	"github.com/weirhq/weir/pacing/plan"
 )
 
-// Bounds of alerts that a budget runs out early.
-const (
-	// EarlyBy is by how much before the end of the day the budget would be spent. Plans end an hour
-	// before it.
-	EarlyBy = 2 * time.Hour
-	// EarlyAfter is for how long the forecast has to be so. After a cut of the budget a controller
-	// needs up to half an hour to lower the rate of spend, and the mean of the rate follows later.
-	EarlyAfter = time.Hour
-)
+// EarlyAfter is for how long a budget has to be expected to run out by plan.Early, before that is
+// an alert. After a cut of the budget a controller needs up to half an hour to lower the rate of
+// spend, and the mean of the rate follows later.
+const EarlyAfter = time.Hour
 
 // percentages returns the parts of a budget that are alerts when they are spent.
 func percentages() [3]int32 { return [...]int32{50, 80, 100} }
@@ -91,7 +87,7 @@ func (n *node) runsEarly(a *Account) bool {
 	out := n.runsOutMs(a)
 	s := &n.alert
 	switch {
-	case n.pacer.Controller() == (control.ASAP{}).Name(), out == 0, out >= a.window.EndMs-EarlyBy.Milliseconds():
+	case !control.FollowsPlan(n.pacer.Controller()), out == 0, out >= a.window.EndMs-plan.Early.Milliseconds():
 		s.earlyMs = 0
 	case s.earlyMs == 0 || s.earlyMs > a.atMs: // the clock may have been ahead
 		s.earlyMs = a.atMs

@@ -3,8 +3,6 @@ package pack
 import (
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/pacing/control"
 )
@@ -58,7 +56,7 @@ func (a *Account) beginRecord(m *eventspb.AccountTick, planned float64) {
 	}
 	// Accounts have their whole ticks at different times.
 	ms := uint64(WholeAfter.Milliseconds())
-	period := (a.atMs + int64(xxhash.Sum64String(a.name)%ms)) / int64(ms)
+	period := (a.atMs + int64(a.hash%ms)) / int64(ms)
 	whole := !r.partly || period != r.period
 	m.Account, m.AtMs, m.BudgetDay, m.Planned, m.SpendAgeMs = a.name, a.atMs, int32(a.day), planned, a.ageMs
 	m.Number, m.Whole = r.number, whole

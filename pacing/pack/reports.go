@@ -93,14 +93,17 @@ func (a *Account) estimate() {
 	if before.readMs == 0 { // no owner has read the spend before
 		took = control.Tick
 	}
-	decay := inflight.After(took)
 	// A merge of datasets may lack rows.
 	learns := before.atMs > 0 && a.dataset == before.dataset && a.dataset != "" && sinceMs > 0
+	var decay *inflight.Decay
 	for i := range a.nodes {
 		n := &a.nodes[i]
 		if r := n.reports; r != nil {
+			if decay == nil {
+				decay = new(inflight.After(took))
+			}
 			quiet := a.atMs-r.lastMs >= quietAfter.Milliseconds()
-			r.step(n.spent, &decay, learns && n.cost && a.reported(n), quiet)
+			r.step(n.spent, decay, learns && n.cost && a.reported(n), quiet)
 			if sinceMs > 0 {
 				r.cost *= float64(control.Tick.Milliseconds()) / float64(sinceMs)
 			}

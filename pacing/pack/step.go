@@ -3,8 +3,6 @@ package pack
 import (
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/pacing/control"
 )
@@ -92,7 +90,8 @@ func (a *Account) step(i int, planned, cost float64) {
 
 // limit sets the parameters of a node to the least of its own and of those above it.
 func (a *Account) limit(n *node) {
-	n.params, n.limited = n.own(), none
+	own := n.own()
+	n.params, n.limited = own, none
 	for up := n.up; up != none; up = a.nodes[up].up {
 		p := control.Least(n.params, a.nodes[up].own())
 		if p != n.params && n.params.Open { // what has closed the gate is the limit, whatever is above it
@@ -100,14 +99,14 @@ func (a *Account) limit(n *node) {
 		}
 		n.params = p
 	}
-	n.limits = control.LimitsOf(n.own(), n.params)
+	n.limits = control.LimitsOf(own, n.params)
 }
 
 // toWrite returns the parts to be written. Accounts write parts that have not moved at different
 // times, although all of them have been written together by a new owner.
 func (a *Account) toWrite() (list []int) {
 	every := WriteAfter.Milliseconds()
-	phase := int64(xxhash.Sum64String(a.name) % uint64(every))
+	phase := int64(a.hash % uint64(every))
 	for i := range a.parts {
 		p := &a.parts[i]
 		if p.writtenMs == 0 || (a.atMs+phase)/every != (p.writtenMs+phase)/every || a.moved(p) {

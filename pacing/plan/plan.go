@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// Early is the time before the end of the day by which a budget runs out early. Plans end an hour
+// before the day, unless Config.Lead is another time.
+const Early = 2 * time.Hour
+
 // Config is the configuration of a Plan. Its zero value works.
 type Config struct {
 	// Location is the time zone of the account. Defaults to UTC.

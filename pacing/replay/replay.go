@@ -135,7 +135,9 @@ func (a *Account) begin(t *eventspb.AccountTick) error {
 	if !ok {
 		return unknown(t.GetController())
 	}
-	a.pacer = control.NewPacer(control.Config{Controller: rule})
+	if a.pacer == nil || a.pacer.Controller() != rule.Name() {
+		a.pacer = control.NewPacer(control.Config{Controller: rule})
+	}
 	nodes := make([]Node, len(t.GetNodes()))
 	for i, m := range t.GetNodes() {
 		name := m.GetName()

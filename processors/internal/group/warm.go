@@ -2,8 +2,8 @@ package group
 
 import "time"
 
-// A store is warm if what it lacks of the changelog can be read well under a second: FewRecords, or
-// what was written in AcceptableAge, as reading is several times as fast as writing, and at most
+// A store is warm if what it lacks of the changelog can be read in well under a second: FewRecords,
+// or what was written in AcceptableAge, as reading is several times as fast as writing, and at most
 // AcceptableLag records. The number of records is not enough: those of some processors have
 // kilobytes.
 const (

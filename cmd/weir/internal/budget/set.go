@@ -17,6 +17,7 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/pacing/budget"
+	"github.com/weirhq/weir/pacing/control"
 )
 
 // change is the change of one campaign that flags describe.
@@ -54,7 +55,7 @@ func newSetCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&x.average, "average-daily", "", "this amount a day, on average over a calendar month; needs --cap")
 	f.StringVar(&x.cap, "cap", "", "most of a day, as a multiple of --average-daily, 1.0 to 2.0")
 	f.StringVar(&x.shared, "shared", "", "shared budget above the campaign, which the account has")
-	f.StringVar(&x.controller, "controller", "", "how it is paced: asap, dual, pid, ptr or ratio (default: ratio)")
+	f.StringVar(&x.controller, "controller", "", "how it is paced: "+control.Names()+" (default: ratio)")
 	f.StringVar(&x.begin, "begin", "", "first budget day of the flight, such as 2026-12-01")
 	f.StringVar(&x.end, "end", "", "last budget day of the flight (default: no end)")
 	f.StringVar(&x.zone, "time-zone", "", "time zone of the account's budget days, such as Europe/Berlin")

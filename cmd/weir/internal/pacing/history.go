@@ -116,7 +116,7 @@ func newHistoryCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&r.account, "account", "", "account id (default: all accounts that have the campaign)")
 	f.DurationVar(&r.since, "since", time.Hour, "how far back")
 	f.DurationVar(&r.every, "every", time.Minute, "time between two rows; 10s: each tick")
-	f.StringVar(&r.controller, "controller", "", "another rule, whose decisions are computed beside: asap, dual, pid, ptr or ratio")
+	f.StringVar(&r.controller, "controller", "", "another rule, whose decisions are computed beside: "+control.Names())
 	return c
 }
 
