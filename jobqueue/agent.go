@@ -24,6 +24,16 @@ type avoided struct {
 // maxAvoid limits the blacklist of an agent. The oldest entry is dropped.
 const maxAvoid = 64
 
+// Profile returns the profile of an agent that is up. Its resources are sorted, each once.
+func (q *Queue) Profile(agent string) (p Profile, up bool) {
+	n, up := q.byName[agent]
+	if !up {
+		return p, false
+	}
+	a := q.agents[n]
+	return Profile{Has: q.sigs.namesOf(a.list), Slots: a.slots}, true
+}
+
 // knows reports whether a is associated with a resource.
 func (a *agent) knows(resource uint32) bool {
 	return a.has.has(resource) || slices.Contains(a.learned, resource)

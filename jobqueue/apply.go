@@ -19,6 +19,7 @@ func (q *Queue) Apply(d *Decision) error {
 		return nil
 	}
 	q.now = q.at(d.At)
+	q.changed.decision(d)
 	switch d.Kind {
 	case Submitted:
 		q.submit(d.ID, d.Spec)
@@ -31,6 +32,7 @@ func (q *Queue) Apply(d *Decision) error {
 	case Completed:
 		sig, _ := q.class(d.ID)
 		q.sigs.learn(sig, q.now-q.stop(d.ID).started)
+		q.changed.mean(sig)
 		q.end(d.ID, Running, Done)
 		q.release(d.ID)
 	case Retried:
@@ -59,6 +61,7 @@ func (q *Queue) Apply(d *Decision) error {
 		q.declare(d.Agent, d.Profile)
 	case AgentDown:
 		n := q.byName[d.Agent]
+		q.changed.agent(d.Agent)
 		q.agents[n].leave(q.sigs)
 		q.agents[n] = nil
 		delete(q.byName, d.Agent)
@@ -134,7 +137,7 @@ func (q *Queue) checkSubmit(d *Decision) error {
 	if q.filled && (d.ID <= q.last || d.ID-q.last >= maxStep) {
 		return fmt.Errorf("submission of job %d after job %d: %w", d.ID, q.last, ErrOrder)
 	}
-	if err := d.Spec.validate(); err != nil {
+	if err := d.Spec.Validate(); err != nil {
 		return fmt.Errorf("submission of job %d: %w", d.ID, err)
 	}
 	for _, id := range d.Spec.After {
@@ -172,7 +175,7 @@ func (q *Queue) submit(id ID, s *Spec) {
 	q.sigs.rows[sig].jobs++
 	c.add(uint32(id%segmentSize), sig<<4|uint32(s.Priority))
 	if s.Key != "" {
-		q.keys[s.Key] = submission{id, fingerprint(s)}
+		q.keys[s.Key] = submission{id, Fingerprint(s)}
 		c.keyed = append(c.keyed, keyed{id, s.Key})
 	}
 	q.join(c, id, s.Group)
@@ -250,7 +253,10 @@ func (q *Queue) start(d *Decision) {
 	q.arm(d.Until, d.ID)
 	sig, _ := q.class(d.ID)
 	q.agents[n].running++
-	q.agents[n].use(q.sigs, sig, d.Learn, q.cfg.Associations)
+	if len(q.sigs.rows[sig].prefer) > 0 {
+		q.agents[n].use(q.sigs, sig, d.Learn, q.cfg.Associations)
+		q.changed.agent(d.Agent)
+	}
 }
 
 // stop ends the attempt of a running job.
@@ -263,6 +269,7 @@ func (q *Queue) stop(id ID) run {
 
 func (q *Queue) avoid(agent int, d *Decision) {
 	if d.Avoid {
+		q.changed.agent(q.agents[agent].name)
 		q.agents[agent].block(d.ID, q.now, q.now+q.cfg.Blacklist.Milliseconds())
 	}
 }
@@ -302,6 +309,7 @@ func (q *Queue) declare(name string, p *Profile) {
 		q.byName[name] = n
 		q.agents[n] = &agent{name: name}
 	}
+	q.changed.agent(name)
 	a := q.agents[n]
 	a.leave(q.sigs)
 	a.slots, a.has, a.list = p.Slots, nil, nil

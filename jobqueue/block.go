@@ -20,6 +20,7 @@ func (q *Queue) release(done ID) {
 		if !ok || !found {
 			continue
 		}
+		q.changed.job(id)
 		b.left = slices.Delete(b.left, i, i+1)
 		if q.block[id] = b; len(b.left) == 0 {
 			delete(q.block, id)

@@ -16,7 +16,7 @@ var (
 	// ErrIllegal: the state of the job does not permit the event (409).
 	ErrIllegal = errors.New("the state of the job does not permit this")
 	// ErrOrder: the id is not greater than all ids before, or too far from them.
-	ErrOrder = errors.New("ids must ascend, in steps of less than 2^32")
+	ErrOrder = errors.New("ids must ascend, in steps of less than 2^38")
 	// ErrKeyReused: the idempotency key belongs to a job with other requirements (409).
 	ErrKeyReused = errors.New("the idempotency key belongs to a job with another specification")
 	// ErrAgent: the agent is not declared, or was declared down (404).

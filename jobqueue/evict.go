@@ -2,6 +2,30 @@ package jobqueue
 
 import "math/bits"
 
+// Evictable returns a bound for Evict: the begin of the first open segment in which a job has not
+// ended or for which ok returns false. It returns 0 if that is the first open segment. ok gets the
+// first ids of segments in which all jobs have ended, in ascending order.
+func (q *Queue) Evictable(ok func(first ID) bool) (before ID) {
+	d := q.matrix.dir.Load()
+	if d == nil {
+		return 0
+	}
+	for number := max(q.closed, d.first); number < q.matrix.newest; number++ {
+		first := ID(number << segmentBits)
+		switch s := q.matrix.segment(first); {
+		case s == nil || s.open == nil:
+		case s.open.live > 0 || first < q.gone || !ok(first): // below gone, others wait for one of its jobs
+			return before
+		default:
+			before = first + segmentSize
+		}
+	}
+	return before
+}
+
+// Segment returns the row of a segment, by its first id: one that a Delta or a Snapshot has had.
+func (q *Queue) Segment(first ID) SegmentRow { return q.matrix.row(first) }
+
 // evict closes the segments below before in which all jobs have ended.
 func (q *Queue) evict(before ID) {
 	q.gone = max(q.gone, before)
@@ -66,6 +90,7 @@ func (q *Queue) drop(sig uint32) {
 	if row.jobs--; row.jobs > 0 {
 		return
 	}
+	q.changed.drop(q.sigs, sig)
 	q.sigs.remove(sig)
 	for _, a := range q.agents {
 		if a != nil {

@@ -54,7 +54,9 @@ type head struct {
 
 func (q *Queue) enqueue(id ID) {
 	c, at := q.matrix.columns(id)
-	c.setSince(at, q.now)
+	if c.setSince(at, q.now) {
+		q.changed.segment(id)
+	}
 	sig, priority := q.class(id)
 	l := q.levels[priority]
 	if l == nil {

@@ -12,30 +12,31 @@ import (
 // Queue is the state of one queue. Its methods must be called by one goroutine at a time, except
 // State, which any goroutine may call.
 type Queue struct {
-	cfg    Config
-	matrix *matrix
-	sigs   *signatures
-	levels [Priorities]*level // by priority; nil if it never had a job
-	agents []*agent           // nil: a free number
-	byName map[string]int     // numbers of agents
-	runs   map[ID]run         // of Running jobs
-	due    map[ID]int64       // of Delayed jobs: when they become Pending, Unix ms
-	block  map[ID]blocked     // of Blocked jobs
-	waits  map[ID]waiters     // by job: the jobs that are blocked by it
-	spared map[ID]uint8       // by job: attempts that are not charged as tries
-	keys   map[string]submission
-	groups map[string]*roaring64.Bitmap // members in open segments
-	timers timers
-	now    int64 // greatest time of a decision, Unix ms
-	last   ID    // greatest id
-	filled bool  // there was a job
-	gone   ID    // jobs with lower ids are evicted as soon as they have ended
-	closed uint64
-	paused bool
-	wrong  [states][events]uint64
-	over   []head   // scratch of pick
-	cand   vector   // scratch of pick
-	own    Decision // last one of apply
+	cfg     Config
+	matrix  *matrix
+	sigs    *signatures
+	levels  [Priorities]*level // by priority; nil if it never had a job
+	agents  []*agent           // nil: a free number
+	byName  map[string]int     // numbers of agents
+	runs    map[ID]run         // of Running jobs
+	due     map[ID]int64       // of Delayed jobs: when they become Pending, Unix ms
+	block   map[ID]blocked     // of Blocked jobs
+	waits   map[ID]waiters     // by job: the jobs that are blocked by it
+	spared  map[ID]uint8       // by job: attempts that are not charged as tries
+	keys    map[string]submission
+	groups  map[string]*roaring64.Bitmap // members in open segments
+	timers  timers
+	now     int64 // greatest time of a decision, Unix ms
+	last    ID    // greatest id
+	filled  bool  // there was a job
+	gone    ID    // jobs with lower ids are evicted as soon as they have ended
+	closed  uint64
+	paused  bool
+	wrong   [states][events]uint64
+	changed *changes // for Delta; nil: not recorded
+	over    []head   // scratch of pick
+	cand    vector   // scratch of pick
+	own     Decision // last one of apply
 }
 
 // run is a running attempt.
@@ -76,6 +77,15 @@ func New(cfg Config) (*Queue, error) {
 		due: map[ID]int64{}, block: map[ID]blocked{}, waits: map[ID]waiters{}, spared: map[ID]uint8{}, keys: map[string]submission{},
 		groups: map[string]*roaring64.Bitmap{},
 	}, nil
+}
+
+// Configure changes the settings, from the next decision on. The error wraps ErrInvalid.
+func (q *Queue) Configure(cfg Config) error {
+	cfg, err := cfg.withDefaults()
+	if err == nil {
+		q.cfg, q.sigs.max = cfg, cfg.MaxResources
+	}
+	return err
 }
 
 // State returns the state of a job, None if there is no such job. It is safe for concurrent use
@@ -192,9 +202,9 @@ func (q *Queue) apply(d Decision) (Decision, error) {
 	return d, nil
 }
 
-// fingerprint returns a hash of a specification, without the earliest start: a client that repeats
-// a submission may compute it from the time of day.
-func fingerprint(s *Spec) uint64 {
+// Fingerprint returns a hash of a specification, without the earliest start: a client that repeats
+// a submission may compute it from the time of day. It is JobRow.Hash of a job with a key.
+func Fingerprint(s *Spec) uint64 {
 	var b []byte
 	for _, list := range [][]string{canonical(s.Require), canonical(s.Prefer), {s.Group}} {
 		b = binary.AppendUvarint(b, uint64(len(list)))

@@ -22,6 +22,7 @@ type history struct {
 	last    ID
 	log     []Decision
 	restore *Queue // restored from a snapshot in the middle, with the decisions since
+	store   *rowStore
 	bug     func(q *Queue, d *Decision)
 	seen    map[string]int
 }
@@ -35,7 +36,8 @@ func newHistory(choose func(int) int) (*history, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &history{choose: choose, cfg: cfg, q: q, o: newOracle(q.cfg), now: 1_000_000, seen: map[string]int{}}, nil
+	q.Track()
+	return &history{choose: choose, cfg: cfg, q: q, o: newOracle(q.cfg), now: 1_000_000, store: newRowStore(), seen: map[string]int{}}, nil
 }
 
 func (h *history) names(most int) (list []string) {
@@ -101,6 +103,11 @@ func (h *history) did(op string, ds ...Decision) error {
 	}
 	if err := h.o.compare(h.q); err != nil {
 		return fmt.Errorf("after %s %+v: %w", op, ds, err)
+	}
+	if h.store.take(h.q, ds); h.choose(10) == 0 {
+		if err := h.store.compare(h.cfg, h.q); err != nil {
+			return fmt.Errorf("after %s %+v: %w", op, ds, err)
+		}
 	}
 	return nil
 }
@@ -285,6 +292,9 @@ func (h *history) end() error {
 		if err := replay.Apply(&h.log[i]); err != nil {
 			return fmt.Errorf("the replay refuses %+v: %w", h.log[i], err)
 		}
+	}
+	if err := h.store.compare(h.cfg, h.q); err != nil {
+		return err
 	}
 	last, err := Restore(h.cfg, h.q.Snapshot())
 	if err != nil {

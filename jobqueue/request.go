@@ -11,7 +11,7 @@ import (
 func (q *Queue) Submit(nowMs int64, id ID, s *Spec) (Decision, error) {
 	if s.Key != "" {
 		if first, ok := q.keys[s.Key]; ok {
-			if first.hash != fingerprint(s) {
+			if first.hash != Fingerprint(s) {
 				return Decision{}, fmt.Errorf("%w: %q, job %d: use another key", ErrKeyReused, s.Key, first.id)
 			}
 			return Decision{At: q.at(nowMs), ID: first.id}, nil

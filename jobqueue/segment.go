@@ -6,12 +6,15 @@ import (
 	"sync/atomic"
 )
 
+// SegmentSize is the number of ids of a segment. Segments begin at multiples of it.
+const SegmentSize = segmentSize
+
 const (
 	segmentBits = 16
 	segmentSize = 1 << segmentBits // ids
 	perWord     = 16               // states in a word
 	// maxStep limits the distance of an id to the last one, and so the growth of the directory.
-	maxStep = 1 << 32
+	maxStep = 1 << 38
 	// sinceRange is how far back times of pending jobs are kept when a base is raised, in ms: 45
 	// days, more than the longest MaxPendingWait.
 	sinceRange = 45 * 24 * 3600 * 1000
@@ -21,10 +24,11 @@ const (
 // everything that is about many jobs. Beside it, an array of 4 bits per job answers what is about
 // one job, also to readers on other goroutines.
 type matrix struct {
-	counts [states]uint64         // with evicted jobs; None is not counted
-	flows  [states][states]uint64 // number of changes, by state before and after
-	dir    atomic.Pointer[directory]
-	newest uint64 // number of the last segment
+	counts  [states]uint64         // with evicted jobs; None is not counted
+	flows   [states][states]uint64 // number of changes, by state before and after
+	dir     atomic.Pointer[directory]
+	newest  uint64 // number of the last segment
+	changed *changes
 }
 
 // directory has the segments, from the one with number first on.
@@ -114,6 +118,7 @@ func (m *matrix) make(id ID, nowMs int64) *columns {
 			last.open.shrink()
 		}
 		m.newest = number
+		m.changed.segment(id)
 		p.Store(&segment{open: &columns{base: nowMs}})
 	}
 	return p.Load().open
@@ -155,12 +160,13 @@ func (c *columns) setAttempt(at uint32, n uint8) {
 func (c *columns) sinceOf(at uint32) int64 { return c.base + int64(c.since[at]) }
 
 // setSince sets the time at which a job became Pending. A segment may be open for longer than the
-// 49.7 days that since can hold: then the base is raised.
-func (c *columns) setSince(at uint32, ms int64) {
-	if ms-c.base > math.MaxUint32 {
+// 49.7 days that since can hold: then the base is raised, and the result is true.
+func (c *columns) setSince(at uint32, ms int64) (raised bool) {
+	if raised = ms-c.base > math.MaxUint32; raised {
 		c.rebase(ms - sinceRange)
 	}
 	c.since[at] = uint32(max(ms-c.base, 0))
+	return raised
 }
 
 // rebase raises the base. Times before the new base become the base. They were at least sinceRange
@@ -252,4 +258,5 @@ func (m *matrix) close(number uint64) {
 		}
 	}
 	p.Store(&segment{closed: newFinals(others)})
+	m.changed.segment(ID(number << segmentBits))
 }

@@ -1,8 +1,10 @@
 package jobqueue
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Snapshot is the state of a queue as data. Equal states have equal snapshots: it has no number
@@ -72,31 +74,40 @@ func (q *Queue) Snapshot() *Snapshot {
 		if a == nil {
 			continue
 		}
-		row := AgentRow{Name: a.name, Profile: Profile{Has: q.sigs.namesOf(a.list), Slots: a.slots}}
-		for _, r := range a.learned {
-			row.Learned = append(row.Learned, q.sigs.names[r])
-		}
-		for _, x := range a.avoid {
-			row.Avoid = append(row.Avoid, Avoid{x.id, x.until})
-		}
-		s.Agents = append(s.Agents, row)
+		s.Agents = append(s.Agents, q.agentRow(a))
 	}
-	slices.SortFunc(s.Agents, func(a, b AgentRow) int { return compare(a.Name, b.Name) })
+	slices.SortFunc(s.Agents, compareAgents)
 	for n, ms := range q.sigs.means {
-		if row := &q.sigs.rows[n]; row.key != "" && ms > 0 {
-			s.Means = append(s.Means, MeanRow{q.sigs.namesOf(row.require), q.sigs.namesOf(row.prefer), ms})
+		if q.sigs.rows[n].key != "" && ms > 0 {
+			s.Means = append(s.Means, q.meanRow(uint32(n)))
 		}
 	}
-	slices.SortFunc(s.Means, func(a, b MeanRow) int {
-		if c := slices.Compare(a.Require, b.Require); c != 0 {
-			return c
-		}
-		return slices.Compare(a.Prefer, b.Prefer)
-	})
+	slices.SortFunc(s.Means, compareMeans)
 	return s
 }
 
-func compare(a, b string) int { return slices.Compare([]byte(a), []byte(b)) }
+func compareAgents(a, b AgentRow) int { return strings.Compare(a.Name, b.Name) }
+
+func compareMeans(a, b MeanRow) int {
+	return cmp.Or(slices.Compare(a.Require, b.Require), slices.Compare(a.Prefer, b.Prefer))
+}
+
+func (q *Queue) agentRow(a *agent) AgentRow {
+	row := AgentRow{Name: a.name, Profile: Profile{Has: q.sigs.namesOf(a.list), Slots: a.slots}}
+	for _, r := range a.learned {
+		row.Learned = append(row.Learned, q.sigs.names[r])
+	}
+	for _, x := range a.avoid {
+		row.Avoid = append(row.Avoid, Avoid{x.id, x.until})
+	}
+	return row
+}
+
+// meanRow returns the mean of a signature, by its number.
+func (q *Queue) meanRow(signature uint32) MeanRow {
+	row := &q.sigs.rows[signature]
+	return MeanRow{q.sigs.namesOf(row.require), q.sigs.namesOf(row.prefer), q.sigs.means[signature]}
+}
 
 func (m *matrix) rows() (rows []SegmentRow) {
 	d := m.dir.Load()
@@ -104,20 +115,23 @@ func (m *matrix) rows() (rows []SegmentRow) {
 		return nil
 	}
 	for i := range d.segs {
-		s := d.segs[i].Load()
-		if s == nil {
-			continue
+		if d.segs[i].Load() != nil {
+			rows = append(rows, m.row(ID((d.first+uint64(i))<<segmentBits)))
 		}
-		row := SegmentRow{First: ID((d.first + uint64(i)) << segmentBits)}
-		if s.open != nil {
-			row.Base = s.open.base
-		} else {
-			others := s.closed.list()
-			row.Closed, row.Failed, row.Canceled, row.Absent = true, others[0], others[1], others[2]
-		}
-		rows = append(rows, row)
 	}
 	return rows
+}
+
+// row returns the row of the segment that begins at first.
+func (m *matrix) row(first ID) SegmentRow {
+	row := SegmentRow{First: first}
+	if s := m.segment(first); s.open != nil {
+		row.Base = s.open.base
+	} else {
+		others := s.closed.list()
+		row.Closed, row.Failed, row.Canceled, row.Absent = true, others[0], others[1], others[2]
+	}
+	return row
 }
 
 func (q *Queue) jobRows() (rows []JobRow) {
@@ -131,32 +145,37 @@ func (q *Queue) jobRows() (rows []JobRow) {
 		}
 	}
 	q.matrix.each(None, 0, func(id ID) bool {
-		c, at := q.matrix.columns(id)
 		sig, priority := q.class(id)
-		row := JobRow{ID: id, State: q.matrix.state(id), Attempt: c.attemptOf(at), Spared: q.spared[id]}
-		row.Spec = Spec{
-			Require: q.sigs.namesOf(q.sigs.rows[sig].require), Prefer: q.sigs.namesOf(q.sigs.rows[sig].prefer), Priority: uint8(priority),
-			Key: keys[id], Group: groups[id],
-		}
-		if row.Spec.Key != "" {
-			row.Hash = q.keys[row.Spec.Key].hash
-		}
-		switch row.State {
-		case Pending:
-			row.Since = c.sinceOf(at)
-		case Delayed:
-			row.Until = q.due[id]
-		case Running:
-			r := q.runs[id]
-			row.Until, row.Started, row.Agent = r.until, r.started, q.agents[r.agent].name
-		case Blocked:
-			row.Spec.After, row.Spec.NotBefore = slices.Clone(q.block[id].left), q.block[id].notBefore
-		default:
+		row := q.jobRow(id)
+		s := &row.Spec
+		s.Require, s.Prefer = q.sigs.namesOf(q.sigs.rows[sig].require), q.sigs.namesOf(q.sigs.rows[sig].prefer)
+		s.Priority, s.Key, s.Group = uint8(priority), keys[id], groups[id]
+		if s.Key != "" {
+			row.Hash = q.keys[s.Key].hash
 		}
 		rows = append(rows, row)
 		return true
 	})
 	return rows
+}
+
+// jobRow returns the row of a job without what its submission has.
+func (q *Queue) jobRow(id ID) JobRow {
+	c, at := q.matrix.columns(id)
+	row := JobRow{ID: id, State: q.matrix.state(id), Attempt: c.attemptOf(at), Spared: q.spared[id]}
+	switch row.State {
+	case Pending:
+		row.Since = c.sinceOf(at)
+	case Delayed:
+		row.Until = q.due[id]
+	case Running:
+		r := q.runs[id]
+		row.Until, row.Started, row.Agent = r.until, r.started, q.agents[r.agent].name
+	case Blocked:
+		row.Spec.After, row.Spec.NotBefore = slices.Clone(q.block[id].left), q.block[id].notBefore
+	default:
+	}
+	return row
 }
 
 // Restore returns the queue of a snapshot. It must have the settings of the queue that took it. The
@@ -169,9 +188,7 @@ func Restore(cfg Config, s *Snapshot) (*Queue, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
-	if err := q.sigs.room(s.Names); err != nil {
-		return nil, fmt.Errorf("snapshot: %w", err)
-	}
+	q.sigs.max = max(q.sigs.max, len(s.Names)) // the limit may have been greater before
 	for _, name := range s.Names {
 		q.sigs.resource(name)
 	}
@@ -203,6 +220,7 @@ func Restore(cfg Config, s *Snapshot) (*Queue, error) {
 	if len(q.sigs.names) > len(s.Names) {
 		return nil, fmt.Errorf("snapshot: %w list of names: it lacks %q", ErrInvalid, q.sigs.names[len(s.Names):])
 	}
+	q.sigs.max = q.cfg.MaxResources
 	q.now, q.paused, q.filled, q.last, q.gone = s.Now, s.Paused, s.Filled, s.Last, s.Gone
 	q.matrix.flows = [states][states]uint64{}
 	return q, nil

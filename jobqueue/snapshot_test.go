@@ -26,9 +26,14 @@ func TestRestoreNames(t *testing.T) {
 		}
 		must(t)(q.Submit(0, segmentSize+2, &Spec{Require: []string{"x", "y"}}))
 	}
-	if _, err := Restore(Config{MaxResources: 1}, q.Snapshot()); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a snapshot with more names than the limit: %v", err)
+	q, err = Restore(Config{MaxResources: 1}, q.Snapshot()) // the limit was greater before
+	if err != nil {
+		t.Fatal(err)
 	}
+	if _, err := q.Submit(0, segmentSize+3, &Spec{Require: []string{"z"}}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a third name with a limit of one: %v", err)
+	}
+	must(t)(q.Submit(0, segmentSize+4, &Spec{Require: []string{"x"}}))
 }
 
 // TestRestoreRefuses: a snapshot that no queue can have is refused.

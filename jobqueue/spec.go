@@ -36,7 +36,8 @@ type Spec struct {
 	Group string
 }
 
-func (s *Spec) validate() error {
+// Validate returns an error that wraps ErrInvalid if no queue takes a job with the specification.
+func (s *Spec) Validate() error {
 	if err := validNames(s.Require, maxNames); err != nil {
 		return fmt.Errorf("required resources: %w", err)
 	}

@@ -33,7 +33,7 @@ func (s *Snapshot) validate() error {
 			return fmt.Errorf("%w job %d: state %d with agent %q and attempt %d, %d spared", ErrInvalid, row.ID, row.State, row.Agent,
 				row.Attempt, row.Spared)
 		}
-		if err := row.Spec.validate(); err != nil {
+		if err := row.Spec.Validate(); err != nil {
 			return fmt.Errorf("job %d: %w", row.ID, err)
 		}
 		if err := s.validateAfter(row); err != nil {
