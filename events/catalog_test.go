@@ -18,7 +18,7 @@ import (
 func allTopics() []stream.Topic {
 	l := Layout{}
 	return slices.Concat(Catalog("eu-west-1", l), CopiedTopics("us-east-1", l), CopiedTopics("ap-south-1", l), MirrorCatalog(l), PushCatalog("us-east-1", "eu-west-1", l),
-		PacingCatalog("eu-west-1", l), []stream.Topic{CopiedBudgets("eu-west-1", "us-east-1", l)})
+		PacingCatalog("eu-west-1", l), []stream.Topic{CopiedBudgets("eu-west-1", "us-east-1", l)}, JobsCatalog(l))
 }
 
 func TestCatalogNames(t *testing.T) {
@@ -43,6 +43,7 @@ func TestCatalogNames(t *testing.T) {
 		"ads.budgets", "ads.insertions.sums", "ads.budgets.from.us-east-1", "pacing.by.eu-west-1", "pacing.alerts", "pacing.signals",
 		"pacing.overrides", "pacing.dlq",
 		"spend.from.us-east-1", "push.us-east-1.eu-west-1.state", "push.us-east-1.eu-west-1.control", "push.us-east-1.eu-west-1.dlq",
+		"jobs.submits", "jobs.changelog", "jobs.dlq",
 	} {
 		if !seen[name] {
 			t.Errorf("the catalog lacks %s", name)

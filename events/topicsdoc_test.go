@@ -42,7 +42,7 @@ func TestTopicsDocument(t *testing.T) {
 	}
 	var want []string
 	messages := map[string]int{}
-	for _, topic := range slices.Concat(Catalog("<dc>", Layout{}), CopiedTopics("<dc>", Layout{}), MirrorCatalog(Layout{}), PushCatalog("<dc>", "<target>", Layout{}), PacingCatalog("<dc>", Layout{}), []stream.Topic{CopiedBudgets("<dc>", "<dc>", Layout{})}, LeaseCatalog([]string{"<region>"}, 0)) {
+	for _, topic := range slices.Concat(Catalog("<dc>", Layout{}), CopiedTopics("<dc>", Layout{}), MirrorCatalog(Layout{}), PushCatalog("<dc>", "<target>", Layout{}), PacingCatalog("<dc>", Layout{}), []stream.Topic{CopiedBudgets("<dc>", "<dc>", Layout{})}, LeaseCatalog([]string{"<region>"}, 0), JobsCatalog(Layout{})) {
 		want = append(want, topicRow(topic))
 		if name, _, ok := strings.Cut(topic.Doc, ":"); ok {
 			messages[name]++
@@ -63,7 +63,7 @@ func TestTopicsDocument(t *testing.T) {
 	}
 	for name := range messages {
 		in := func(f protoreflect.FileDescriptor) bool { return f.Messages().ByName(protoreflect.Name(name)) != nil }
-		if !in(eventspb.File_ads_proto) && !in(eventspb.File_pacing_proto) && !in(eventspb.File_leases_proto) {
+		if !in(eventspb.File_ads_proto) && !in(eventspb.File_pacing_proto) && !in(eventspb.File_leases_proto) && !in(eventspb.File_jobs_proto) {
 			t.Errorf("no schema has the message %s", name)
 		}
 	}

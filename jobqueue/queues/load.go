@@ -1,0 +1,144 @@
+package queues
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/jobqueue"
+	"github.com/weirhq/weir/stream"
+)
+
+// load restores the queues from the committed state.
+func (s *Shard) load() error {
+	return s.tables.settings.Scan(s.Range, func(key []byte, m *eventspb.JobQueueSettings) error {
+		name := string(key[:len(key)-1])
+		q, err := s.restore(name, m)
+		if err != nil {
+			return fmt.Errorf("queue %q: %w", name, err)
+		}
+		s.queues[name] = q
+		return nil
+	})
+}
+
+// restore restores a queue.
+func (s *Shard) restore(name string, settings *eventspb.JobQueueSettings) (*queue, error) {
+	cfg, err := coreConfig(settings)
+	if err != nil {
+		return nil, err
+	}
+	q := newQueue(name, settings)
+	rows, err := s.snapshot(q)
+	if err != nil {
+		return nil, err
+	}
+	if q.core, err = jobqueue.Restore(cfg, rows); err != nil {
+		return nil, err
+	}
+	q.core.Track()
+	now := time.Now().UnixMilli()
+	for i := range rows.Agents {
+		q.seen[rows.Agents[i].Name] = now
+	}
+	return q, nil
+}
+
+// snapshot reads the rows of a queue.
+func (s *Shard) snapshot(q *queue) (*jobqueue.Snapshot, error) {
+	rows := &jobqueue.Snapshot{}
+	prefix, t := Prefix(nil, q.name), s.tables
+	if m, ok, err := t.queues.Get(s.Get, prefix); err != nil {
+		return nil, err
+	} else if ok {
+		rows.Now, rows.Paused, rows.Filled = m.GetNowMs(), m.GetPaused(), m.GetFilled()
+		rows.Last, rows.Gone = jobqueue.ID(m.GetLast()), jobqueue.ID(m.GetEvictedBelow())
+	}
+	end := stream.PrefixEnd(prefix)
+	scan := func(table byte, fn func(key, value []byte) error) error { return s.Range(table, prefix, end, fn) }
+	err := scan(TableNames, func(key, _ []byte) error {
+		rows.Names = append(rows.Names, string(key[len(prefix):]))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = scanRows(scan, TableAgents, func(key []byte, m *eventspb.JobAgent) error {
+		rows.Agents = append(rows.Agents, agentRow(string(key[len(prefix):]), m))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = scanRows(scan, TableMeans, func(_ []byte, m *eventspb.JobMean) error {
+		rows.Means = append(rows.Means, jobqueue.MeanRow{Require: m.GetRequire(), Prefer: m.GetPrefer(), Ms: m.GetMs()})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	open := map[jobqueue.ID]bool{} // by first number
+	err = scanRows(scan, TableSegments, func(key []byte, m *eventspb.JobSegment) error {
+		_, first, err := ParseNumberKey(key)
+		if err != nil {
+			return err
+		}
+		row, err := segmentRow(first, m)
+		if open[first] = !row.Closed; row.Closed && !m.GetRemoved() {
+			q.closed = append(q.closed, first)
+		}
+		rows.Segments = append(rows.Segments, row)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rows, s.jobs(scan, rows, open)
+}
+
+// jobs reads the rows of jobs in open segments.
+func (s *Shard) jobs(scan func(byte, func(key, value []byte) error) error, rows *jobqueue.Snapshot, open map[jobqueue.ID]bool) error {
+	status := map[jobqueue.ID]*eventspb.JobStatus{}
+	err := scanRows(scan, TableStatus, func(key []byte, m *eventspb.JobStatus) error {
+		_, id, err := ParseNumberKey(key)
+		if open[id-id%jobqueue.SegmentSize] {
+			status[id] = m
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return scanRows(scan, TableJobs, func(key []byte, m *eventspb.StoredJob) error {
+		_, id, err := ParseNumberKey(key)
+		if err != nil {
+			return err
+		}
+		if status[id] == nil {
+			return nil
+		}
+		spec, err := specOf(m.GetSpec())
+		if err != nil {
+			return err
+		}
+		rows.Jobs = append(rows.Jobs, jobRow(id, spec, status[id]))
+		delete(status, id)
+		return nil
+	})
+}
+
+// scanRows calls fn for the messages of a table.
+func scanRows[M any, P interface {
+	*M
+	proto.Message
+}](scan func(byte, func(key, value []byte) error) error, table byte, fn func(key []byte, m P) error) error {
+	return scan(table, func(key, value []byte) error {
+		m := P(new(M))
+		if err := proto.Unmarshal(value, m); err != nil {
+			return fmt.Errorf("table %d: %w", table, err)
+		}
+		return fn(key, m)
+	})
+}

@@ -1,0 +1,45 @@
+package queues
+
+import (
+	"time"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/jobqueue"
+)
+
+// Queue is a queue of a shard as it is now, with decisions that have not committed yet.
+type Queue struct {
+	Name     string
+	Settings *eventspb.JobQueueSettings
+	Paused   bool
+	Jobs     [8]uint64 // by jobqueue.State
+	Agents   int       // that are up
+}
+
+// Queues returns the queues, ascending by name.
+func (s *Shard) Queues() (list []Queue) {
+	for _, name := range s.names() {
+		q := s.queues[name]
+		list = append(list, Queue{name, q.settings, q.core.Paused(), q.core.Counts(), len(q.seen)})
+	}
+	return list
+}
+
+// Select returns the numbers of jobs of a queue: see jobqueue.Queue.Select. They include decisions
+// that have not committed yet.
+func (s *Shard) Select(name string, sel *jobqueue.Selector) ([]jobqueue.ID, error) {
+	q, err := s.queue(name)
+	if err != nil {
+		return nil, err
+	}
+	return q.core.Select(sel), nil
+}
+
+// Why returns why a job is not running, by the decisions that were made.
+func (s *Shard) Why(name string, id jobqueue.ID) (jobqueue.Why, error) {
+	q, err := s.queue(name)
+	if err != nil {
+		return jobqueue.Why{}, err
+	}
+	return q.core.Why(time.Now().UnixMilli(), id)
+}

@@ -1,0 +1,183 @@
+package queues
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/jobqueue"
+)
+
+// Bounds of what an agent reports about an attempt, in bytes.
+const (
+	MaxResult = 4 << 10
+	MaxError  = 4 << 10
+)
+
+// Attempt is an attempt of a job, as an agent knows it.
+type Attempt struct {
+	Queue   string
+	Agent   string
+	ID      jobqueue.ID
+	Attempt uint8
+}
+
+// Set creates a queue, or changes its settings. Repeated, or with a version before the present one,
+// it changes nothing.
+func (s *Shard) Set(name string, m *eventspb.JobQueueSettings) error {
+	if !ValidName(name) {
+		return fmt.Errorf("%w name of a queue %.20q: 1 to 100 lower-case letters, digits, '.', '_' or '-' are possible, and the first is a letter or a digit",
+			jobqueue.ErrInvalid, name)
+	}
+	cfg, err := coreConfig(m)
+	if err != nil {
+		return err
+	}
+	q := s.queues[name]
+	switch {
+	case q == nil:
+		q = newQueue(name, m)
+		if q.core, err = jobqueue.New(cfg); err != nil {
+			return err
+		}
+		q.core.Track()
+		s.queues[name] = q
+	case m.GetVersion() <= q.settings.GetVersion():
+		return nil
+	default:
+		if err := q.core.Configure(cfg); err != nil {
+			return err
+		}
+		q.settings, q.work = m, true
+	}
+	q.set = true
+	s.Wake()
+	return nil
+}
+
+// Complete reports that an attempt succeeded, with its result. Repeated, it changes nothing.
+func (s *Shard) Complete(a *Attempt, result []byte) error {
+	if len(result) > MaxResult {
+		return fmt.Errorf("%w result of %d bytes: the maximum is %d: store it in another system, and give a reference",
+			jobqueue.ErrInvalid, len(result), MaxResult)
+	}
+	return s.end(a, &eventspb.JobResult{Result: result}, func(q *jobqueue.Queue, now int64) (jobqueue.Decision, error) {
+		return q.Complete(now, a.Agent, a.ID, a.Attempt)
+	})
+}
+
+// Fail reports that an attempt failed, with the reason. for good: no other attempt would succeed.
+func (s *Shard) Fail(a *Attempt, reason string, forGood bool) error {
+	if len(reason) > MaxError {
+		reason = reason[:MaxError]
+	}
+	result := &eventspb.JobResult{Error: strings.ToValidUTF8(reason, "\uFFFD")}
+	return s.end(a, result, func(q *jobqueue.Queue, now int64) (jobqueue.Decision, error) {
+		if forGood {
+			return q.FailForGood(now, a.Agent, a.ID, a.Attempt)
+		}
+		return q.Fail(now, a.Agent, a.ID, a.Attempt)
+	})
+}
+
+// Return returns a job without a result: the attempt is not charged.
+func (s *Shard) Return(a *Attempt) error {
+	return s.end(a, nil, func(q *jobqueue.Queue, now int64) (jobqueue.Decision, error) {
+		return q.Return(now, a.Agent, a.ID, a.Attempt)
+	})
+}
+
+// end ends an attempt. result may be nil.
+func (s *Shard) end(a *Attempt, result *eventspb.JobResult, decide func(q *jobqueue.Queue, now int64) (jobqueue.Decision, error)) error {
+	q, err := s.queue(a.Queue)
+	if err != nil {
+		return err
+	}
+	if a.Agent == "" {
+		return fmt.Errorf("%w report about job %d: it has no agent", jobqueue.ErrInvalid, a.ID)
+	}
+	now := time.Now().UnixMilli()
+	d, err := decide(q.core, now)
+	if err != nil {
+		return err
+	}
+	q.see(a.Agent, now)
+	if d.Kind == jobqueue.Nothing {
+		return nil
+	}
+	if result != nil {
+		result.Attempt, result.Agent, result.EndedMs = uint32(d.Attempt), a.Agent, d.At
+		q.results[d.ID] = result
+	}
+	s.decided(q, now, d)
+	return nil
+}
+
+// decided is called after decisions on requests.
+func (s *Shard) decided(q *queue, now int64, ds ...jobqueue.Decision) {
+	q.note(ds, now)
+	q.work = true
+	s.wakeAt(s.serve(q, now))
+	s.Wake()
+}
+
+// Heartbeat renews the leases of jobs that an agent has, and returns those that it does not have
+// any more and must stop.
+func (s *Shard) Heartbeat(name, agent string, jobs []jobqueue.Held) (stop []jobqueue.Held, err error) {
+	q, err := s.queue(name)
+	if err != nil {
+		return nil, err
+	}
+	if agent == "" {
+		return nil, fmt.Errorf("%w heartbeat: it has no agent", jobqueue.ErrInvalid)
+	}
+	now := time.Now().UnixMilli()
+	q.see(agent, now)
+	_, stop = q.core.Heartbeat(nil, now, agent, jobs)
+	return stop, nil
+}
+
+// Cancel cancels a job that has not succeeded. Repeated, it changes nothing.
+func (s *Shard) Cancel(name string, id jobqueue.ID) error {
+	return s.change(name, func(q *jobqueue.Queue, now int64) ([]jobqueue.Decision, error) { return one(q.Cancel(now, id)) })
+}
+
+// Redo makes a job that has ended pending again.
+func (s *Shard) Redo(name string, id jobqueue.ID) error {
+	return s.change(name, func(q *jobqueue.Queue, now int64) ([]jobqueue.Decision, error) { return one(q.Redo(now, id)) })
+}
+
+// Pause stops the start of jobs. With pullback, running jobs are taken from their agents.
+func (s *Shard) Pause(name string, pullback bool) error {
+	return s.change(name, func(q *jobqueue.Queue, now int64) ([]jobqueue.Decision, error) { return q.Pause(nil, now, pullback) })
+}
+
+// Resume ends a pause.
+func (s *Shard) Resume(name string) error {
+	return s.change(name, func(q *jobqueue.Queue, now int64) ([]jobqueue.Decision, error) { return one(q.Resume(now)) })
+}
+
+func one(d jobqueue.Decision, err error) ([]jobqueue.Decision, error) {
+	if err != nil || d.Kind == jobqueue.Nothing {
+		return nil, err
+	}
+	return []jobqueue.Decision{d}, nil
+}
+
+// change makes decisions about a queue.
+func (s *Shard) change(name string, decide func(q *jobqueue.Queue, now int64) ([]jobqueue.Decision, error)) error {
+	q, err := s.queue(name)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UnixMilli()
+	ds, err := decide(q.core, now)
+	if err != nil {
+		return err
+	}
+	if len(ds) > 0 {
+		s.decided(q, now, ds...)
+	}
+	return nil
+}
