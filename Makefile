@@ -20,7 +20,7 @@ TIMEOUT  = 22m
 ARGS     =
 # Packages with goroutines of their own, and crash runs under the race detector, which is about ten
 # times slower.
-RACE     = ./agent/... ./api/... ./bench/... ./bridge/... ./cmd/weir/... ./dynamotest/... ./executor/... ./internal/... ./jobqueue ./lease/... ./processors/... ./test/...
+RACE     = ./agent/... ./api/... ./bench/... ./bridge/... ./cmd/weir/... ./dynamotest/... ./executor/... ./internal/... ./jobqueue/... ./lease/... ./processors/... ./test/...
 RACERUNS = 8
 # Tests that inject a bug, tests that have one goroutine or take an hour under the race detector,
 # and slow ones whose goroutines other tests run there.
@@ -49,7 +49,7 @@ ROOTS    = /etc/ssl/certs/ca-certificates.crt
 # What test-brokers runs.
 BROKERTESTS = Datacentres|ThreeBrokers|BrokerAway|ChangedCredentials
 # The tests of brokers that make soak runs with large loads.
-SOAKTESTS = PacingWriters|PacingMillion|Kills|KillWithinRebalance|MemoryBudget|DiskFull|RebalanceStorm|LeaseLoop|$(BROKERTESTS)
+SOAKTESTS = Jobs|PacingWriters|PacingMillion|Kills|KillWithinRebalance|MemoryBudget|DiskFull|RebalanceStorm|LeaseLoop|$(BROKERTESTS)
 # A file to which each test run appends the line "passed failed".
 TOTALS   =
 # go test, with failures and the reasons of skips listed at the end, then the ten slowest tests and

@@ -32,6 +32,7 @@ type Client struct {
 	cache   weirpbconnect.SpendCacheServiceClient
 	cluster weirpbconnect.ClusterServiceClient
 	state   weirpbconnect.StateServiceClient
+	jobs    weirpbconnect.JobServiceClient
 	addrErr error // the address is invalid: every call returns this error
 }
 
@@ -106,6 +107,7 @@ func NewClientWith(cfg ClientConfig) *Client {
 	c.cache = weirpbconnect.NewSpendCacheServiceClient(c.http, base.String(), opts...)
 	c.cluster = weirpbconnect.NewClusterServiceClient(c.http, base.String(), opts...)
 	c.state = weirpbconnect.NewStateServiceClient(c.http, base.String(), opts...)
+	c.jobs = weirpbconnect.NewJobServiceClient(c.http, base.String(), opts...)
 	return c
 }
 

@@ -88,6 +88,11 @@ type Config struct {
 	// Insertions is the sink of SpendCacheService, beside SpendCache. Defaults to none: reports of
 	// ads are refused.
 	Insertions InsertionSink
+	// Jobs, JobSink and JobState are the sources and the sink of JobService: JobState reads the
+	// committed state of the job queues. Default to none: its calls are refused.
+	Jobs     JobSource
+	JobSink  JobSink
+	JobState *Router
 	// SpendApp is the application whose state Spend reads. Lists of spend read its State, and
 	// errors name it. Defaults to none: there are no lists.
 	SpendApp string

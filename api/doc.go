@@ -12,6 +12,7 @@
 //	                           ├─ AdjustmentService ─▶ AdjustmentSource
 //	                           ├─ BudgetService ──▶ BudgetSource, BudgetSink
 //	                           ├─ PacingService ──▶ PackReader
+//	                           ├─ JobService ─────▶ JobSource, JobSink
 //	                           ├─ ClusterService ─▶ ClusterSource; App: tasks, savepoints
 //	                           ├─ /query/ ───▶ Config.Queries ─▶ App
 //	                           └─ StateService ─▶ App, by the name in the request
@@ -40,7 +41,8 @@
 // Invariants:
 //
 //   - API-1: An answer contains committed state only. A source never shows the state of an open
-//     transaction.
+//     transaction. The exceptions are the counts of ListQueues, the choice of ListJobs, and the
+//     text of ExplainJob: they are of decisions that may not have committed yet.
 //   - API-2: Every answer about spend and state has the offsets and the time that it includes
 //     (AsOf) and the process that answered. NotFound has them too.
 //   - API-3: An unknown figure is never shown as zero. A campaign without records is NotFound. If a
@@ -79,7 +81,7 @@
 //
 // The package does not read Kafka or Pebble. It keeps nothing but the owners of partitions and what
 // was read in the background for pages. It changes nothing, except that one call takes a savepoint,
-// and one writes budgets. It has no users or roles beyond one token, and no rate limit per caller;
-// instead it limits the number of concurrent requests. It rejects calls from web pages of other
-// origins.
+// one writes budgets, and JobService runs queues. It has no users or roles beyond one token, and no
+// rate limit per caller; instead it limits the number of concurrent requests. It rejects calls from
+// web pages of other origins.
 package api

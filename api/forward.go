@@ -79,6 +79,7 @@ type peerClient struct {
 	cluster weirpbconnect.ClusterServiceClient
 	spend   weirpbconnect.SpendServiceClient
 	pacing  weirpbconnect.PacingServiceClient
+	jobs    weirpbconnect.JobServiceClient
 }
 
 // client returns a client of p. It forwards the caller's token, but never in plain text to another
@@ -104,6 +105,7 @@ func (r *Router) client(p Peer) peerClient {
 	return peerClient{
 		weirpbconnect.NewStateServiceClient(r.http, base, opts...), weirpbconnect.NewClusterServiceClient(r.http, base, opts...),
 		weirpbconnect.NewSpendServiceClient(r.http, base, opts...), weirpbconnect.NewPacingServiceClient(r.http, base, opts...),
+		weirpbconnect.NewJobServiceClient(r.http, base, opts...),
 	}
 }
 

@@ -262,10 +262,19 @@ func (s *Server) dataHandler() http.Handler {
 		mux.Handle(weirpbconnect.NewPacingServiceHandler(s.pacingService(), opts...))
 		cache := &spendCacheService{s.cfg.SpendCache, s.cfg.Insertions, make(chan struct{}, maxReports)}
 		mux.Handle(weirpbconnect.NewSpendCacheServiceHandler(cache, opts...))
+		mux.Handle(weirpbconnect.NewJobServiceHandler(s.jobService(), opts...))
 		s.addPages(mux)
 	}
 	a.next = s.guarded(s.dataLimiter, nil, sameOrigin(s.withQueries(mux)))
 	return a
+}
+
+func (s *Server) jobService() *jobService {
+	j := &jobService{
+		source: s.cfg.Jobs, sink: s.cfg.JobSink, router: s.cfg.JobState, apps: s.apps, parking: s.parking, waitLimit: s.cfg.WaitLimit,
+		settings: map[string]knownQueue{},
+	}
+	return j
 }
 
 func (s *Server) pacingService() *pacingService {

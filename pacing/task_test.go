@@ -284,19 +284,19 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// loaded returns a task that begins with the state of p. change may change a row, and problems gets
+// loaded returns a task that begins with the state of x. change may change a row, and problems gets
 // the problems.
-func (p *pacedTask) loaded(change func(table byte, key, value []byte) []byte, problems *[]string) *task {
-	cfg := ProcessorConfig{Spend: p.spend.read, Problem: func(account string, err error) {
+func (x *pacedTask) loaded(change func(table byte, key, value []byte) []byte, problems *[]string) *task {
+	cfg := ProcessorConfig{Spend: x.spend.read, Problem: func(account string, err error) {
 		*problems = append(*problems, account+": "+err.Error())
 	}}
-	x := newTask(&cfg, stream.Task{Range: func(table byte, from, to []byte, fn func(key, value []byte) error) error {
-		return p.Range(table, from, to, func(key, value []byte) error { return fn(key, change(table, key, value)) })
+	next := newTask(&cfg, stream.Task{Range: func(table byte, from, to []byte, fn func(key, value []byte) error) error {
+		return x.Range(table, from, to, func(key, value []byte) error { return fn(key, change(table, key, value)) })
 	}})
-	if err := x.load(); err != nil {
-		p.t.Fatal(err)
+	if err := next.load(); err != nil {
+		x.t.Fatal(err)
 	}
-	return x
+	return next
 }
 
 // tickOf prepares the bucket of an account, and returns the tick of the account, nil without one.

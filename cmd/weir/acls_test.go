@@ -28,7 +28,7 @@ func TestACLs(t *testing.T) {
 	a := authorized{acltest.Start(t, users...), append(clitest.DynamoDB(t),
 		"WEIR_SPEND_PARTITIONS=2", "WEIR_LEASES_PARTITIONS=2", "WEIR_TOPICS_REPLICATION_FACTOR=1", "WEIR_TOPICS_MIN_INSYNC=1",
 		"WEIR_KAFKA_SASL_MECHANISM=PLAIN", "WEIR_KAFKA_SASL_PASSWORD="+acltest.Password)}
-	for _, line := range []string{"table apply", "region create eu", "region create us", "topics apply --for spend,leases"} {
+	for _, line := range []string{"table apply", "region create eu", "region create us", "topics apply --for spend,leases,jobs"} {
 		expect(t, a.as(acltest.Admin), 0, "", strings.Fields(line)...)
 	}
 	second := []string{"WEIR_SPEND_GENERATION=2", "WEIR_SPEND_PARTITIONS=3"}
@@ -51,6 +51,11 @@ func TestACLs(t *testing.T) {
 				a.count(t, server, 1)
 			case "pacing":
 				expect(t, []string{"WEIR_SERVER=" + server}, 0, "set", "budget", "set", "acme", "--campaign", "spring", "--daily", "1", "--time-zone", "UTC", "--currency", "EUR")
+			case "jobs":
+				at := []string{"WEIR_SERVER=" + server}
+				eventually(t, at, "PENDING", "queue", "set", "work")
+				expect(t, at, 0, "JOB", "job", "submit", "work")
+				eventually(t, at, "lease_until", "job", "poll", "work", "--agent", "a", "-o", "json")
 			case "push": // it is ready at once
 				pushing(t, a.as(acltest.Admin, more...))
 			}
@@ -198,7 +203,7 @@ func aclsOf(t *testing.T, env []string, of string) (lines []string) {
 			}
 		}
 		return true
-	}, "doctor", "--acls", "--for", "spend,leases")
+	}, "doctor", "--acls", "--for", "spend,leases,jobs")
 	if len(lines) == 0 {
 		t.Fatalf("no ACLs of %s are printed", of)
 	}

@@ -156,7 +156,7 @@ func testLag(t *testing.T, env []string) {
 		// The processes share the partitions: none moves any more.
 		return len(owners["lease-liberator"]) == 2 && len(owners["lease-dedup"]) == 2 && len(owners["lease-balancer"]) == 2
 	}, "lag")
-	want := []string{"spendcounter", "pacing", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer", "lease-executor.eu", "lease-executor.us"}
+	want := []string{"spendcounter", "pacing", "lease-bridge", "lease-liberator", "lease-dedup", "lease-balancer", "lease-executor.eu", "lease-executor.us", "jobs"}
 	if !slices.Equal(apps, want) {
 		t.Errorf("the applications are %q, want %q", apps, want)
 	}

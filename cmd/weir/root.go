@@ -8,6 +8,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/budget"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/dev"
+	"github.com/weirhq/weir/cmd/weir/internal/jobs"
 	"github.com/weirhq/weir/cmd/weir/internal/lease"
 	"github.com/weirhq/weir/cmd/weir/internal/mirror"
 	"github.com/weirhq/weir/cmd/weir/internal/ops"
@@ -22,16 +23,16 @@ import (
 // commands returns every command below the root.
 func commands(a *cli.App) []*cobra.Command {
 	return slices.Concat(dev.Commands(a), ops.Commands(a), spend.Commands(a), state.Commands(a), topics.Commands(a), mirror.Commands(a),
-		push.Commands(a), lease.Commands(a), pacing.Commands(a), budget.Commands(a))
+		push.Commands(a), lease.Commands(a), pacing.Commands(a), budget.Commands(a), jobs.Commands(a))
 }
 
 // newRoot returns the command tree.
 func newRoot(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weir",
-		Short: "Exactly-once stream processing on Kafka: ad spend and resource leases",
-		Long: "weir processes events from Kafka exactly once. It counts the spend of ad campaigns, and leases\n" +
-			"resources in several regions over DynamoDB.\n\n" +
+		Short: "Exactly-once stream processing on Kafka: ad spend, resource leases and job queues",
+		Long: "weir processes events from Kafka exactly once. It counts the spend of ad campaigns, leases resources\n" +
+			"in several regions over DynamoDB, and runs job queues.\n\n" +
 			"`weir dev` runs everything in one process. `weir run` runs roles against your own cluster.",
 		Version: buildinfo.Read().Version,
 	}
@@ -58,6 +59,7 @@ func groups() []group {
 		{"Run and try", []string{"dev", "run", "load", "dynamodb", "bench"}},
 		{"Ingest and query spend", []string{"ingest", "spend", "adjust", "budget", "state"}},
 		{"Lease resources", []string{"lease", "client", "pool", "resource", "region", "status", "dedup", "balancer", "bridge"}},
+		{"Run jobs", []string{"queue", "job"}},
 		{"Set up", []string{"config", "topics", "table", "tls"}},
 		{"Operate", nil},
 	}

@@ -19,6 +19,7 @@ type Config struct {
 	Processor Processor `key:"processor"`
 	Spend     Spend     `key:"spend"`
 	Leases    Leases    `key:"leases"`
+	Jobs      Jobs      `key:"jobs"`
 	Topics    Topics    `key:"topics"`
 
 	DCs []DC `key:"dcs" default:"" unit:"datacentres" check:"ring" doc:"the ring: all datacentres, this one included, in the same order everywhere; a new one comes at the end. Each has a name, brokers, tls and sasl as in section kafka, and rate, the maximum number of bytes per second that a process copies of it (0: no maximum), or is name=host:port+host:port. Events and adjustments of the others arrive as copies in the topics ads.events.from.NAME and ads.adjustments.from.NAME. Each datacentre writes its totals into the next two of the ring, as spend.from.NAME. Without a setting in section kafka, the item of this datacentre is used for it"`
@@ -91,6 +92,11 @@ type Spend struct {
 	Parts           int           `key:"parts" default:"0" unit:"rows" min:"0" max:"1000" doc:"number of pairs of line item and arm by which charges and events of each campaign day are also counted; one more row has the other pairs. 0: not at all. All replicas need the same value"`
 	Retention       time.Duration `key:"retention" default:"0s" unit:"duration" min:"0s" max:"87600h" doc:"how long the rows of a budget day are kept after the day has ended in all time zones, by the ingest times of the events. Then they are added to one row for each campaign and currency, as are events and adjustments of that day that arrive later. 0s: for ever. All replicas need the same value"`
 	MaxIDs          int           `key:"max_ids" default:"4000000" unit:"ids" min:"1000" max:"1000000000" doc:"maximum number of event ids in memory per partition, at 11 to 21 bytes each. More ids are read from disk when an event needs them. A span of about 2 minutes with more than half of them forgets ids early, which a metric counts. All replicas need the same value"`
+}
+
+// Jobs configures the job queues.
+type Jobs struct {
+	Partitions int `key:"partitions" default:"8" unit:"partitions" min:"1" max:"1024" doc:"number of partitions of the topics of job queues. A queue has one of them, or as many as it was created with. Another number requires new topics"`
 }
 
 // Leases configures the table of leases and the roles that maintain it. The default regions are

@@ -74,6 +74,7 @@ func Roles() []Role {
 	return []Role{
 		spendCounterRole(), mirrorRole(), pushRole(), spendCacheRole(), pacingRole(),
 		bridgeRole(), liberatorRole(), dedupRole(), balancerRole(), executorRole(),
+		jobsRole(),
 	}
 }
 

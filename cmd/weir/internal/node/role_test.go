@@ -112,6 +112,7 @@ func catalog(c *config.Config) []stream.Topic {
 	layout := events.Layout{Shards: int32(c.Spend.Partitions), Generation: c.Spend.Generation}
 	topics := append(events.Catalog(c.DC, layout), events.LeaseCatalog(regionNames(c), int32(c.Leases.Partitions))...)
 	topics = append(topics, events.MirrorCatalog(layout)...)
+	topics = append(topics, events.JobsCatalog(events.Layout{Shards: int32(c.Jobs.Partitions)})...)
 	topics = append(topics, events.PacingCatalog(c.DC, layout)...)
 	for _, peer := range c.PeerNames() {
 		topics = append(topics, events.CopiedTopics(peer, layout)...)
@@ -146,7 +147,7 @@ func TestRolePartsStandAlone(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	if got := strings.Join(RoleNames(), ","); got != "spend,spendcounter,mirror,push,spendcache,pacing,leases,bridge,liberator,dedup,balancer,executor" {
+	if got := strings.Join(RoleNames(), ","); got != "spend,spendcounter,mirror,push,spendcache,pacing,leases,bridge,liberator,dedup,balancer,executor,jobs" {
 		t.Errorf("--roles takes %s", got)
 	}
 	for names, want := range map[string]string{

@@ -1,0 +1,358 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/jobqueue/queues"
+)
+
+// jobService implements weir.v1.JobService.
+type jobService struct {
+	source    JobSource // nil: this process runs no job queues
+	sink      JobSink
+	router    *Router
+	apps      *apps
+	parking   *parking
+	waitLimit time.Duration
+
+	mu       sync.Mutex
+	settings map[string]knownQueue
+}
+
+// knownQueue is a queue as it was read.
+type knownQueue struct {
+	*eventspb.JobQueueSettings
+	at time.Time
+}
+
+// Bounds of what is remembered of queues. A queue that gets further partitions is known with those
+// before for queueAge.
+const (
+	queueAge  = 5 * time.Second
+	maxQueues = 10_000
+)
+
+// available returns an error in a process without the role jobs.
+func (s *jobService) available() error {
+	if s.source == nil || s.sink == nil || s.router == nil {
+		return errorf(connect.CodeUnimplemented, "this process%s runs no job queues: send the request to a process with the role jobs",
+			s.apps.running())
+	}
+	return nil
+}
+
+// partitions returns the number of partitions of jobs.submits.
+func (s *jobService) partitions() int32 { return s.router.info.Partitions }
+
+// shard is a request about one partition.
+type shard[R any] struct {
+	partition int32
+	limit     time.Duration // of a forwarded request; 0: forwardTimeout
+	local     func(ctx context.Context) (*R, error)
+	remote    func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[R], error)
+}
+
+// run sends the request to the process that runs the partition.
+func (a shard[R]) run(ctx context.Context, s *jobService) (*R, error) {
+	if a.limit == 0 {
+		a.limit = forwardTimeout
+	}
+	return lookup[*R]{
+		partition: a.partition, limit: a.limit,
+		local: func(ctx context.Context, _ time.Duration) (*R, error) { return a.local(ctx) },
+		remote: func(ctx context.Context, c peerClient) (*R, error) {
+			res, err := a.remote(ctx, c.jobs)
+			if err != nil {
+				return nil, err
+			}
+			return res.Msg, nil
+		},
+	}.run(ctx, s.router)
+}
+
+// queue returns the settings of a queue, as its first partition has committed them. fresh: not
+// those that are remembered.
+func (s *jobService) queue(ctx context.Context, name string, fresh bool) (*eventspb.JobQueueSettings, error) {
+	if !queues.ValidName(name) {
+		return nil, invalid("%.100q is not the name of a queue: use 1 to 100 lower-case letters, digits, '.', '_' and '-'; "+
+			"the first is a letter or a digit", name)
+	}
+	s.mu.Lock()
+	known, ok := s.settings[name]
+	s.mu.Unlock()
+	if ok && !fresh && time.Since(known.at) < queueAge {
+		return known.JobQueueSettings, nil
+	}
+	first := events.QueuePartitions(name, 1, s.partitions())[0]
+	r := &snapshotReader{state: s.router, partition: first}
+	entries, err := r.prefix(ctx, queues.TableSettings, queues.Prefix(nil, name))
+	if err != nil {
+		return nil, sourceError(err, fmt.Sprintf("queue %q", name))
+	}
+	if len(entries) == 0 {
+		return nil, errorf(connect.CodeNotFound, "there is no queue %q: create it, or correct the name", name)
+	}
+	m := &eventspb.JobQueueSettings{}
+	if err := proto.Unmarshal(entries[0].Value, m); err != nil {
+		return nil, sourceBug("the settings of queue %q: %v", name, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.settings) >= maxQueues {
+		clear(s.settings)
+	}
+	s.settings[name] = knownQueue{m, time.Now()}
+	return m, nil
+}
+
+// partitionsOf returns the partitions that have a queue.
+func (s *jobService) partitionsOf(ctx context.Context, name string) ([]int32, error) {
+	m, err := s.queue(ctx, name, false)
+	if err != nil {
+		return nil, err
+	}
+	return events.QueuePartitions(name, m.GetPartitions(), s.partitions()), nil
+}
+
+// SetQueue creates a queue or changes its settings. weir.proto lists its errors.
+func (s *jobService) SetQueue(ctx context.Context,
+	req *connect.Request[weirpb.SetQueueRequest],
+) (*connect.Response[weirpb.SetQueueResponse], error) {
+	if err := s.available(); err != nil {
+		return nil, err
+	}
+	m := req.Msg
+	if m.Partition != nil {
+		return s.setShard(ctx, m)
+	}
+	if n := m.GetSettings().GetPartitions(); n < 0 || n > s.partitions() {
+		return nil, invalid("a queue of %d partitions: jobs.submits has %d", n, s.partitions())
+	}
+	want := settingsRecord(m.GetSettings())
+	out := &weirpb.SetQueueResponse{Version: 1}
+	switch before, err := s.queue(ctx, m.GetQueue(), true); {
+	case connect.CodeOf(err) == connect.CodeNotFound:
+		out.Created = true
+	case err != nil:
+		return nil, err
+	case want.GetPartitions() < before.GetPartitions():
+		return nil, errorf(connect.CodeFailedPrecondition,
+			"queue %q has %d partitions, and would have %d: it cannot shrink, because all of them have jobs", m.GetQueue(),
+			before.GetPartitions(), want.GetPartitions())
+	default:
+		want.Version = before.GetVersion()
+		if out.Version = before.GetVersion(); proto.Equal(want, before) {
+			return connect.NewResponse(out), nil
+		}
+		out.Version++
+	}
+	want.Version = out.GetVersion()
+	// The first partition has the settings by which others find the queue: it gets them last.
+	list := events.QueuePartitions(m.GetQueue(), want.GetPartitions(), s.partitions())
+	for _, p := range slices.Backward(list) {
+		one := &weirpb.SetQueueRequest{Queue: m.GetQueue(), Settings: m.GetSettings(), Partition: &p, Version: out.GetVersion()}
+		if _, err := s.setShard(ctx, one); err != nil {
+			return nil, err
+		}
+	}
+	_, err := s.queue(ctx, m.GetQueue(), true)
+	return connect.NewResponse(out), err
+}
+
+// setShard sets the settings of a queue in one partition.
+func (s *jobService) setShard(ctx context.Context, m *weirpb.SetQueueRequest) (*connect.Response[weirpb.SetQueueResponse], error) {
+	record := settingsRecord(m.GetSettings())
+	record.Version = m.GetVersion()
+	res, err := shard[weirpb.SetQueueResponse]{
+		partition: m.GetPartition(),
+		local: func(ctx context.Context) (*weirpb.SetQueueResponse, error) {
+			return &weirpb.SetQueueResponse{},
+				s.source.Ask(ctx, m.GetPartition(), true, func(q *queues.Shard) error { return q.Set(m.GetQueue(), record) })
+		},
+		remote: func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[weirpb.SetQueueResponse], error) {
+			return c.SetQueue(ctx, connect.NewRequest(m))
+		},
+	}.run(ctx, s)
+	if err != nil {
+		return nil, jobError(err, fmt.Sprintf("queue %q in partition %d", m.GetQueue(), m.GetPartition()))
+	}
+	return connect.NewResponse(res), nil
+}
+
+// settingsRecord returns the record of settings without their version.
+func settingsRecord(m *weirpb.QueueSettings) *eventspb.JobQueueSettings {
+	return &eventspb.JobQueueSettings{
+		Partitions: max(1, m.GetPartitions()), LeaseMs: m.GetLeaseMs(), MaxAttempts: m.GetMaxAttempts(), BackoffMs: m.GetBackoffMs(),
+		MaxBackoffMs: m.GetMaxBackoffMs(), MaxPendingMs: m.GetMaxPendingMs(), AvoidMs: m.GetAvoidMs(), Associations: m.GetAssociations(),
+		MaxResources: m.GetMaxResources(), FastestFirst: m.GetFastestFirst(), RetentionMs: m.GetRetentionMs(), MaxJobs: m.GetMaxJobs(),
+	}
+}
+
+func settingsOf(m *eventspb.JobQueueSettings) *weirpb.QueueSettings {
+	return &weirpb.QueueSettings{
+		Partitions: m.GetPartitions(), LeaseMs: m.GetLeaseMs(), MaxAttempts: m.GetMaxAttempts(), BackoffMs: m.GetBackoffMs(),
+		MaxBackoffMs: m.GetMaxBackoffMs(), MaxPendingMs: m.GetMaxPendingMs(), AvoidMs: m.GetAvoidMs(), Associations: m.GetAssociations(),
+		MaxResources: m.GetMaxResources(), FastestFirst: m.GetFastestFirst(), RetentionMs: m.GetRetentionMs(), MaxJobs: m.GetMaxJobs(),
+	}
+}
+
+// ListQueues returns the queues.
+func (s *jobService) ListQueues(ctx context.Context,
+	req *connect.Request[weirpb.ListQueuesRequest],
+) (*connect.Response[weirpb.ListQueuesResponse], error) {
+	if err := s.available(); err != nil {
+		return nil, err
+	}
+	m := req.Msg
+	if m.Partition != nil {
+		res, err := s.listShard(ctx, m.GetQueue(), m.GetPartition())
+		if err != nil {
+			return nil, err
+		}
+		return connect.NewResponse(res), nil
+	}
+	var partitions []int32
+	if m.GetQueue() != "" {
+		var err error
+		if partitions, err = s.partitionsOf(ctx, m.GetQueue()); err != nil {
+			return nil, err
+		}
+	} else {
+		for p := range s.partitions() {
+			partitions = append(partitions, p)
+		}
+	}
+	all, unread := map[string]*weirpb.Queue{}, []int32(nil)
+	for _, p := range partitions {
+		res, err := s.listShard(ctx, m.GetQueue(), p)
+		if err != nil {
+			if connect.CodeOf(err) != connect.CodeUnavailable {
+				return nil, err
+			}
+			unread = append(unread, p)
+			continue
+		}
+		for _, q := range res.GetQueues() {
+			if sum := all[q.GetName()]; sum != nil {
+				addQueue(sum, q)
+			} else {
+				all[q.GetName()] = q
+			}
+		}
+	}
+	out := &weirpb.ListQueuesResponse{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		q := all[name]
+		for _, p := range events.QueuePartitions(name, q.GetSettings().GetPartitions(), s.partitions()) {
+			if slices.Contains(unread, p) {
+				q.Unread = append(q.Unread, p)
+			}
+		}
+		out.Queues = append(out.Queues, q)
+	}
+	if len(out.GetQueues()) == 0 && len(unread) > 0 {
+		return nil, errorf(connect.CodeUnavailable, "no queue can be read: partitions %v have no owner now: try again in a moment", unread)
+	}
+	return connect.NewResponse(out), nil
+}
+
+// addQueue adds a partition of a queue.
+func addQueue(sum, q *weirpb.Queue) {
+	sum.Paused = sum.GetPaused() && q.GetPaused()
+	sum.Agents += q.GetAgents()
+	if q.GetVersion() > sum.GetVersion() {
+		sum.Version, sum.Settings = q.GetVersion(), q.GetSettings()
+	}
+	a, b := sum.GetJobs(), q.GetJobs()
+	a.Delayed, a.Blocked, a.Pending = a.GetDelayed()+b.GetDelayed(), a.GetBlocked()+b.GetBlocked(), a.GetPending()+b.GetPending()
+	a.Running, a.Done = a.GetRunning()+b.GetRunning(), a.GetDone()+b.GetDone()
+	a.Failed, a.Canceled = a.GetFailed()+b.GetFailed(), a.GetCanceled()+b.GetCanceled()
+}
+
+// listShard returns the queues of one partition.
+func (s *jobService) listShard(ctx context.Context, name string, partition int32) (*weirpb.ListQueuesResponse, error) {
+	res, err := shard[weirpb.ListQueuesResponse]{
+		partition: partition,
+		local: func(ctx context.Context) (*weirpb.ListQueuesResponse, error) {
+			r := &weirpb.ListQueuesResponse{}
+			err := s.source.Ask(ctx, partition, false, func(q *queues.Shard) error {
+				for _, x := range q.Queues() {
+					if name == "" || x.Name == name {
+						r.Queues = append(r.Queues, newQueue(&x))
+					}
+				}
+				return nil
+			})
+			return r, err
+		},
+		remote: func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[weirpb.ListQueuesResponse], error) {
+			return c.ListQueues(ctx, connect.NewRequest(&weirpb.ListQueuesRequest{Queue: name, Partition: &partition}))
+		},
+	}.run(ctx, s)
+	return res, jobError(err, fmt.Sprintf("partition %d of the job queues", partition))
+}
+
+func newQueue(q *queues.Queue) *weirpb.Queue {
+	n := &q.Jobs
+	return &weirpb.Queue{
+		Name: q.Name, Version: q.Settings.GetVersion(), Settings: settingsOf(q.Settings), Paused: q.Paused, Agents: int32(q.Agents),
+		Jobs: &weirpb.JobCounts{Delayed: n[1], Blocked: n[2], Pending: n[3], Running: n[4], Done: n[5], Failed: n[6], Canceled: n[7]},
+	}
+}
+
+// PauseQueue pauses or resumes a queue.
+func (s *jobService) PauseQueue(ctx context.Context,
+	req *connect.Request[weirpb.PauseQueueRequest],
+) (*connect.Response[weirpb.PauseQueueResponse], error) {
+	if err := s.available(); err != nil {
+		return nil, err
+	}
+	m := req.Msg
+	if m.GetResume() && m.GetPullback() {
+		return nil, invalid("resume and pullback contradict each other: set one of them")
+	}
+	list := []int32{m.GetPartition()}
+	if m.Partition == nil {
+		var err error
+		if list, err = s.partitionsOf(ctx, m.GetQueue()); err != nil {
+			return nil, err
+		}
+	}
+	var failed error
+	for _, p := range list {
+		_, err := shard[weirpb.PauseQueueResponse]{
+			partition: p,
+			local: func(ctx context.Context) (*weirpb.PauseQueueResponse, error) {
+				return &weirpb.PauseQueueResponse{}, s.source.Ask(ctx, p, true, func(q *queues.Shard) error {
+					if m.GetResume() {
+						return q.Resume(m.GetQueue())
+					}
+					return q.Pause(m.GetQueue(), m.GetPullback())
+				})
+			},
+			remote: func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[weirpb.PauseQueueResponse], error) {
+				m := proto.CloneOf(m)
+				m.Partition = &p
+				return c.PauseQueue(ctx, connect.NewRequest(m))
+			},
+		}.run(ctx, s)
+		failed = errors.Join(failed, err)
+	}
+	if failed != nil {
+		return nil, jobError(failed, fmt.Sprintf("queue %q", m.GetQueue()))
+	}
+	return connect.NewResponse(&weirpb.PauseQueueResponse{}), nil
+}

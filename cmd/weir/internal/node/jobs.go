@@ -1,0 +1,134 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/api/local"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/jobqueue/queues"
+	"github.com/weirhq/weir/processors"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
+)
+
+func jobsRole() Role {
+	return Role{
+		Name: "jobs",
+		Group: Group{
+			Name: "jobs", Summary: "job queues", Partitions: "jobs.partitions",
+			Repartition: "set jobs.partitions to the number of the state, which the plan shows, or create new topics",
+		},
+		Dev:     true,
+		Summary: "runs job queues: takes jobs, and gives them to agents",
+		Weight:  4, Memory: jobsMemory,
+		Topics: func(c *config.Config) []stream.Topic { return events.JobsCatalog(jobsLayout(c)) },
+		Apps: func(c *config.Config) ([]App, error) {
+			return processorApp(queues.Processor(jobsLayout(c)), nil)
+		},
+		ACLs: func(c *config.Config) ([]string, error) {
+			p := queues.Processor(jobsLayout(c))
+			return append([]string{"--topic " + p.Inputs[0] + " --operation Write"}, kafkaadmin.ACLs(p)...), nil
+		},
+		Settings: []string{"jobs.partitions"},
+		New:      newJobsPart,
+	}
+}
+
+func jobsLayout(c *config.Config) events.Layout {
+	return events.Layout{Shards: int32(c.Jobs.Partitions)}
+}
+
+// pendingBytes is the memory of a job that waits, in the core.
+const pendingBytes = 12
+
+// jobsMemory divides the share of job queues: a half is for the queues, which are in memory as a
+// whole.
+func jobsMemory(c *config.Config, share int64) Allocation {
+	a := runtimeAllocation(c, share, leaseWorkers(c), share/8)
+	jobs := share / 2
+	a.Uses = append(a.Uses, Use{
+		"jobs", jobs,
+		fmt.Sprintf("%d that wait, %d bytes each; more of them take more than the share: raise memory, or let more processes run",
+			jobs/pendingBytes, pendingBytes),
+	})
+	return a
+}
+
+// jobsPart is the job queues, with the sink of the API.
+type jobsPart struct {
+	processorPart
+	sink *jobSink
+}
+
+// Close implements closer.
+func (p jobsPart) Close() {
+	p.processorPart.Close()
+	p.sink.close()
+}
+
+func newJobsPart(s *Setup) (Part, error) {
+	proc := queues.Processor(jobsLayout(s.Config))
+	part, err := s.processor(proc, nil, func(pc *processors.Config) { pc.BallastBytes = leaseBallast })
+	if err != nil {
+		return nil, err
+	}
+	sink := &jobSink{kafka: s.Kafka, topic: proc.Inputs[0]}
+	s.API.Jobs, s.API.JobSink, s.API.JobState = local.Jobs{Runtime: part.runtime}, sink, part.state
+	return jobsPart{part, sink}, nil
+}
+
+// jobSink writes jobs.submits.
+type jobSink struct {
+	kafka kafka.Cluster
+	topic string
+
+	mu       sync.Mutex
+	producer *kafka.Producer // nil: the next request makes one
+}
+
+// Submit implements api.JobSink.
+func (s *jobSink) Submit(ctx context.Context, list []api.JobRecord) ([]int64, error) {
+	p, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	messages := make([]kafka.PartitionMessage, len(list))
+	for i, r := range list {
+		value, err := proto.Marshal(r.JobSubmission)
+		if err != nil {
+			return nil, fmt.Errorf("encode a job: %w", err)
+		}
+		messages[i] = kafka.PartitionMessage{Partition: r.Partition, Message: stream.Message{Key: []byte(r.GetQueue()), Value: value}}
+	}
+	return p.Append(ctx, messages)
+}
+
+func (s *jobSink) open() (*kafka.Producer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.producer == nil {
+		p, err := kafka.NewProducer(s.kafka, s.topic)
+		if err != nil {
+			return nil, err
+		}
+		s.producer = p
+	}
+	return s.producer, nil
+}
+
+func (s *jobSink) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.producer != nil {
+		s.producer.Close()
+	}
+}
+
+var _ api.JobSink = (*jobSink)(nil)

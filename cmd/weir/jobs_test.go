@@ -1,0 +1,151 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/internal/config"
+	"github.com/weirhq/weir/processors/devbroker"
+)
+
+// jobServers starts a broker and two processes with job queues, and returns the settings of their
+// APIs.
+func jobServers(t *testing.T) (first, second []string) {
+	t.Helper()
+	dir := t.TempDir()
+	env := []string{"WEIR_JOBS_PARTITIONS=4"}
+	cfg, err := config.Load(config.Options{Environ: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := devbroker.Start(devbroker.Config{Topics: node.Topics(cfg, node.InGroups("jobs"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	env = append(env, "WEIR_KAFKA_BROKERS="+b.Addrs()[0])
+	start := func(name string) []string {
+		return []string{
+			server(t, append(env, "WEIR_INSTANCE="+name, "WEIR_DATA_DIR="+filepath.Join(dir, name)), "jobs"),
+			"WEIR_DATA_DIR=" + filepath.Join(dir, "command"),
+		}
+	}
+	return start("a"), start("b")
+}
+
+// field returns a field of the only row of a command.
+func field(t *testing.T, environ []string, name string, args ...string) string {
+	t.Helper()
+	list := rows(t, environ, func(list []map[string]any) bool { return len(list) == 1 }, args...)
+	text, _ := list[0][name].(string)
+	return text
+}
+
+// TestJobs: jobs of a queue are submitted, run, reported, listed and changed, whatever process gets
+// the requests.
+func TestJobs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts two processes and a broker")
+	}
+	a, b := jobServers(t)
+	rows(t, a, func(list []map[string]any) bool { // each process owns partitions, and no more of them move
+		of := map[any]int{}
+		for _, row := range list {
+			if row["task"] == "running" {
+				of[row["process"]]++
+			}
+		}
+		return of["a"] == 2 && of["b"] == 2
+	}, "lag")
+	eventually(t, a, "there is no queue yet", "queue", "list")
+	expect(t, a, cli.ExitFailed, `there is no queue "images"`, "job", "submit", "images")
+	expect(t, a, 0, "queue images is created", "queue", "set", "images", "--lease", "30s", "--attempts", "2", "--avoid", "-1s")
+	expect(t, b, cli.ExitUsage, "a queue of -1 partitions", "queue", "set", "images", "--partitions", "-1")
+	expect(t, b, 0, "", "queue", "set", "images", "--partitions", "2", "--backoff", "10ms")
+	expect(t, a, cli.ExitFailed, "it cannot shrink", "queue", "set", "images", "--partitions", "1")
+	rows(t, b, func(list []map[string]any) bool {
+		return len(list) == 1 && list[0]["partitions"] == 2.0 && list[0]["version"] == 2.0 && list[0]["pending"] == 0.0
+	}, "queue", "list", "images")
+
+	gpu := field(t, a, "job", "job", "submit", "images", "--require", "gpu", "--payload", "hello", "--group", "g")
+	if !regexp.MustCompile(`^\d-\d+$`).MatchString(gpu) {
+		t.Fatalf("the id of a job is %q", gpu)
+	}
+	eventually(t, b, `"state": "pending"`, "job", "show", "images", gpu, "-o", "json")
+	expect(t, b, 0, "there is no job for the agent now", "job", "poll", "images", "--agent", "cpu-1", "--has", "cpu", "--wait", "1ms")
+	expect(t, a, 0, "pending: 0 of 1 agents fit: 1 lack gpu", "job", "why", "images", gpu)
+	attempt := field(t, b, "job", "job", "poll", "images", "--agent", "gpu-1", "--has", "gpu", "--wait", "20s")
+	if attempt != gpu {
+		t.Fatalf("the agent got %q", attempt)
+	}
+	expect(t, a, cli.ExitFailed, "the attempt is over", "job", "report", "images", gpu, "1", "--agent", "other")
+	expect(t, a, 0, "ok", "job", "report", "images", gpu, "1", "--agent", "gpu-1", "--error", "out of memory")
+	again := rows(t, b, func(list []map[string]any) bool { return len(list) == 1 }, "job", "poll", "images", "--agent", "gpu-1", "--has", "gpu", "--wait", "20s")
+	if again[0]["job"] != gpu || again[0]["attempt"] != 2.0 || again[0]["payload"] != "hello" {
+		t.Errorf("the second attempt is %v", again)
+	}
+	for range 2 {
+		expect(t, b, 0, "ok", "job", "report", "images", gpu, "2", "--agent", "gpu-1", "--result", "done")
+	}
+	expect(t, a, 0, `"result": "done"`, "job", "show", "images", gpu, "-o", "json")
+	expect(t, a, cli.ExitFailed, "aborted", "job", "report", "images", gpu, "1", "--agent", "gpu-1", "--result", "late")
+	expect(t, a, cli.ExitFailed, "the state of the job does not permit this", "job", "cancel", "images", gpu)
+
+	file := filepath.Join(t.TempDir(), "jobs.jsonl")
+	if err := os.WriteFile(file, []byte(strings.Repeat(`{"require":["tpu"],"group":"night"}`+"\n", 30)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rows(t, a, func(list []map[string]any) bool { return len(list) == 30 }, "job", "submit", "images", "--file", file)
+	counted := func(want float64, args ...string) {
+		t.Helper()
+		rows(t, b, func(list []map[string]any) bool { return len(list) == 1 && list[0]["jobs"] == want }, append([]string{"job", "list", "images", "--count"}, args...)...)
+	}
+	counted(30, "--state", "pending", "--group", "night", "--resource", "tpu")
+	seen := map[string]bool{}
+	page := []string{}
+	for range 7 {
+		r := weir(t, b, append([]string{"job", "list", "images", "--state", "pending", "--limit", "7", "-o", "csv"}, page...)...)
+		for _, id := range regexp.MustCompile(`(?m)^\d-\d+`).FindAllString(r.Stdout, -1) {
+			if seen[id] {
+				t.Errorf("job %s is on two pages", id)
+			}
+			seen[id] = true
+		}
+		_, token, more := strings.Cut(r.Stderr, "--page ")
+		if !more {
+			break
+		}
+		page = []string{"--page", strings.TrimSpace(token)}
+	}
+	if len(seen) != 30 {
+		t.Errorf("%d jobs on all pages", len(seen))
+	}
+	expect(t, a, 0, `"selected": 30,`, "job", "cancel", "images", "--group", "night", "--dry-run", "-o", "json")
+	expect(t, a, 0, `"changed": 30,`, "job", "cancel", "images", "--group", "night", "-o", "json")
+	counted(0, "--state", "pending")
+	counted(30, "--state", "canceled")
+	expect(t, b, 0, "true", "queue", "pause", "images")
+	expect(t, a, 0, `"changed": 30,`, "job", "redo", "images", "--state", "canceled", "-o", "json")
+	expect(t, a, 0, "there is no job for the agent now", "job", "poll", "images", "--agent", "tpu-1", "--has", "tpu", "--wait", "100ms")
+	expect(t, b, 0, "false", "queue", "resume", "images")
+	rows(t, b, func(list []map[string]any) bool { return len(list) > 0 }, "job", "poll", "images", "--agent", "tpu-1", "--has", "tpu", "--wait", "20s", "--max", "40")
+	for text, args := range map[string][]string{
+		`"x" is not the id of a job`:          {"job", "show", "images", "x"},
+		"the job queues have 4 partitions":    {"job", "show", "images", "9-1"},
+		`"Images" is not the name of a queue`: {"job", "why", "Images", "0-1"},
+		`state "late" is not known`:           {"job", "list", "images", "--state", "late"},
+		`policy "best" is not known`:          {"job", "poll", "images", "--agent", "x", "--policy", "best"},
+		"priority 16":                         {"job", "submit", "images", "--priority", "16"},
+		"the payload has 5000 bytes":          {"job", "submit", "images", "--payload", strings.Repeat("x", 5000)},
+		"name their ids, or select them":      {"job", "cancel", "images"},
+	} {
+		if r := weir(t, a, args...); r.Code == 0 || !strings.Contains(r.Stderr, text) {
+			t.Errorf("weir %q: code %d, %s", args, r.Code, r.Stderr)
+		}
+	}
+}
