@@ -32,7 +32,7 @@ const (
 	Reported  Reason = iota // by the agent
 	Expired                 // the lease ended
 	AgentLost               // the agent was declared down
-	Pullback                // the queue was paused with pullback
+	Pullback                // the queue was paused with pullback, or the start was taken back
 )
 
 // Decision is a change of a queue, as data: a record of it is all that a replay needs.

@@ -17,11 +17,23 @@ type Selector struct {
 // states and groups and on the inverted lists. It takes time in proportion to the vectors, so it is
 // for requests of people, and for bulk requests, which call Cancel or Redo for each job.
 func (q *Queue) Select(s *Selector) (ids []ID) {
+	q.selected(s, func(id ID) { ids = append(ids, id) })
+	return ids
+}
+
+// Count returns the number of jobs of s.
+func (q *Queue) Count(s *Selector) (n int) {
+	q.selected(s, func(ID) { n++ })
+	return n
+}
+
+// selected calls fn for the jobs of s, in ascending order.
+func (q *Queue) selected(s *Selector, fn func(ID)) {
 	var with vector
 	if s.Resource != "" {
 		r, ok := q.sigs.numbers[s.Resource]
 		if !ok {
-			return nil
+			return
 		}
 		with.or(q.sigs.require[r])
 		with.or(q.sigs.prefer[r])
@@ -30,22 +42,24 @@ func (q *Queue) Select(s *Selector) (ids []ID) {
 	if s.Page {
 		from = s.After + 1
 	}
+	found := 0
 	add := func(id ID) bool {
 		if s.Resource != "" {
 			if sig, _ := q.class(id); !with.has(sig) {
 				return true
 			}
 		}
-		ids = append(ids, id)
-		return s.Limit == 0 || len(ids) < s.Limit
+		found++
+		fn(id)
+		return s.Limit == 0 || found < s.Limit
 	}
 	if s.Group == "" {
 		q.matrix.each(s.State, from, add)
-		return ids
+		return
 	}
 	g := q.groups[s.Group]
 	if g == nil {
-		return nil
+		return
 	}
 	it := g.Iterator()
 	for it.AdvanceIfNeeded(uint64(from)); it.HasNext(); {
@@ -54,7 +68,6 @@ func (q *Queue) Select(s *Selector) (ids []ID) {
 			break
 		}
 	}
-	return ids
 }
 
 // Groups returns the names of groups with jobs that are not evicted, in ascending order.

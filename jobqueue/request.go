@@ -51,6 +51,14 @@ func (q *Queue) Return(nowMs int64, agent string, id ID, attempt uint8) (Decisio
 	})
 }
 
+// Release takes back the start of a job of which its agent has not learnt: as Return, but the agent
+// may get the job again at once.
+func (q *Queue) Release(nowMs int64, agent string, id ID, attempt uint8) (Decision, error) {
+	return q.decide(request{id, Return, agent, attempt}, func() Decision {
+		return q.returned(q.at(nowMs), id, Pullback)
+	})
+}
+
 // Cancel cancels a job that has not succeeded. Its agent learns of it by its next heartbeat.
 func (q *Queue) Cancel(nowMs int64, id ID) (Decision, error) {
 	return q.decide(request{id: id, event: Cancel}, func() Decision {

@@ -181,6 +181,20 @@ func (q *Queue) jobRow(id ID) JobRow {
 // Restore returns the queue of a snapshot. It must have the settings of the queue that took it. The
 // error wraps ErrInvalid.
 func Restore(cfg Config, s *Snapshot) (*Queue, error) {
+	return RestoreJobs(cfg, s, func(add func(*JobRow) error) error {
+		for i := range s.Jobs {
+			if err := add(&s.Jobs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// RestoreJobs is Restore for a snapshot whose jobs are not in memory all at once: jobs calls add
+// for each, in ascending order, and returns its error. add does not keep the row. Jobs of s are not
+// used.
+func RestoreJobs(cfg Config, s *Snapshot, jobs func(add func(*JobRow) error) error) (*Queue, error) {
 	q, err := New(cfg)
 	if err != nil {
 		return nil, err
@@ -210,8 +224,20 @@ func Restore(cfg Config, s *Snapshot) (*Queue, error) {
 	for i := range s.Segments {
 		q.matrix.restore(&s.Segments[i])
 	}
-	for i := range s.Jobs {
-		q.restore(&s.Jobs[i])
+	last, some := ID(0), false
+	err = jobs(func(row *JobRow) error {
+		if row.ID > s.Last || some && row.ID <= last {
+			return fmt.Errorf("snapshot: %w job %d: jobs must ascend to the last, %d", ErrInvalid, row.ID, s.Last)
+		}
+		if err := q.checkRow(row); err != nil {
+			return fmt.Errorf("snapshot: %w", err)
+		}
+		q.restore(row)
+		last, some = row.ID, true
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	for _, row := range s.Means {
 		n := q.intern(row.Require, row.Prefer)

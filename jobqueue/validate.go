@@ -1,46 +1,31 @@
 package jobqueue
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 )
 
-// validate returns an error if a queue cannot have the state.
+// validate returns an error if a queue cannot have the state, whatever its jobs are.
 func (s *Snapshot) validate() error {
 	if err := validNames(s.Names, math.MaxInt); err != nil {
 		return fmt.Errorf("resources: %w", err)
 	}
-	if err := s.validateSegments(); err != nil {
-		return err
+	return s.validateSegments()
+}
+
+// checkRow returns an error if the queue, with the jobs before, cannot have a job.
+func (q *Queue) checkRow(row *JobRow) error {
+	switch seg := q.matrix.segment(row.ID); {
+	case seg == nil || seg.open == nil:
+		return fmt.Errorf("%w job %d: no open segment has it", ErrInvalid, row.ID)
+	case !row.valid(q.byName):
+		return fmt.Errorf("%w job %d: state %d with agent %q and attempt %d, %d spared", ErrInvalid, row.ID, row.State, row.Agent,
+			row.Attempt, row.Spared)
 	}
-	open, agents := map[ID]bool{}, map[string]bool{}
-	for i := range s.Segments {
-		open[s.Segments[i].First] = !s.Segments[i].Closed
+	if err := row.Spec.Validate(); err != nil {
+		return fmt.Errorf("job %d: %w", row.ID, err)
 	}
-	for i := range s.Agents {
-		agents[s.Agents[i].Name] = true
-	}
-	for i := range s.Jobs {
-		row := &s.Jobs[i]
-		switch {
-		case row.ID > s.Last || i > 0 && row.ID <= s.Jobs[i-1].ID:
-			return fmt.Errorf("%w job %d: jobs must ascend to the last, %d", ErrInvalid, row.ID, s.Last)
-		case !open[row.ID-row.ID%segmentSize]:
-			return fmt.Errorf("%w job %d: no open segment has it", ErrInvalid, row.ID)
-		case !row.valid(agents):
-			return fmt.Errorf("%w job %d: state %d with agent %q and attempt %d, %d spared", ErrInvalid, row.ID, row.State, row.Agent,
-				row.Attempt, row.Spared)
-		}
-		if err := row.Spec.Validate(); err != nil {
-			return fmt.Errorf("job %d: %w", row.ID, err)
-		}
-		if err := s.validateAfter(row); err != nil {
-			return err
-		}
-	}
-	return nil
+	return q.checkAfter(row)
 }
 
 func (s *Snapshot) validateSegments() error {
@@ -75,27 +60,29 @@ func (s *Snapshot) validateSegments() error {
 
 // valid reports whether the state, the agent and the attempts of a job agree. All attempts are
 // spared after a return or a redo. The one that runs is not.
-func (r *JobRow) valid(agents map[string]bool) bool {
+func (r *JobRow) valid(agents map[string]int) bool {
 	switch {
 	case r.State == None || r.State >= states || r.Spared > r.Attempt:
 		return false
 	case r.State == Running:
-		return agents[r.Agent] && r.Agent != "" && r.Spared < r.Attempt
+		_, up := agents[r.Agent]
+		return up && r.Agent != "" && r.Spared < r.Attempt
 	case r.State.Terminal() && r.Spared > 0:
 		return false
 	}
 	return r.Agent == ""
 }
 
-// validateAfter checks the jobs that a Blocked job waits for.
-func (s *Snapshot) validateAfter(row *JobRow) error {
+// checkAfter checks the jobs that a Blocked job waits for.
+func (q *Queue) checkAfter(row *JobRow) error {
 	if row.State != Blocked {
 		return nil
 	}
 	bad := len(row.Spec.After) == 0
 	for i, x := range row.Spec.After {
-		at, found := slices.BinarySearchFunc(s.Jobs, x, func(j JobRow, id ID) int { return cmp.Compare(j.ID, id) })
-		bad = bad || !found || s.Jobs[at].State == Done || x >= row.ID || i > 0 && x <= row.Spec.After[i-1]
+		seg := q.matrix.segment(x)
+		known := x < row.ID && seg != nil && seg.open != nil && q.matrix.state(x) != None
+		bad = bad || !known || q.matrix.state(x) == Done || i > 0 && x <= row.Spec.After[i-1]
 	}
 	if bad {
 		return fmt.Errorf("%w job %d: it is blocked by %d, which must be earlier jobs that are not Done, ascending", ErrInvalid, row.ID,
