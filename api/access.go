@@ -43,7 +43,7 @@ func outcomeOf(ctx context.Context) *outcome {
 
 func (a *access) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begin := time.Now()
-	proc := procedureLabel(r.URL.Path)
+	proc := a.metrics.procedureLabel(r.URL.Path)
 	o := &outcome{procedure: proc, client: clientOf(r.RemoteAddr)}
 	sw := &statusWriter{ResponseWriter: w}
 	a.metrics.inFlight.Inc()
@@ -119,7 +119,7 @@ func (a *access) handlerOptions() []connect.HandlerOption {
 		}
 	})
 	rescue := func(_ context.Context, spec connect.Spec, _ http.Header, v any) error {
-		a.panicked(procedureLabel(spec.Procedure), v)
+		a.panicked(a.metrics.procedureLabel(spec.Procedure), v)
 		return connect.NewError(connect.CodeInternal, errPanic)
 	}
 	return []connect.HandlerOption{

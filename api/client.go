@@ -17,6 +17,7 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
 	"github.com/weirhq/weir/internal/hostcheck"
+	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
 )
 
 // Client sends requests to one weir process. Its errors state what failed, why and what to do;
@@ -32,7 +33,7 @@ type Client struct {
 	cache   weirpbconnect.SpendCacheServiceClient
 	cluster weirpbconnect.ClusterServiceClient
 	state   weirpbconnect.StateServiceClient
-	jobs    weirpbconnect.JobServiceClient
+	jobs    jobpbconnect.JobServiceClient
 	addrErr error // the address is invalid: every call returns this error
 }
 
@@ -107,7 +108,7 @@ func NewClientWith(cfg ClientConfig) *Client {
 	c.cache = weirpbconnect.NewSpendCacheServiceClient(c.http, base.String(), opts...)
 	c.cluster = weirpbconnect.NewClusterServiceClient(c.http, base.String(), opts...)
 	c.state = weirpbconnect.NewStateServiceClient(c.http, base.String(), opts...)
-	c.jobs = weirpbconnect.NewJobServiceClient(c.http, base.String(), opts...)
+	c.jobs = jobpbconnect.NewJobServiceClient(c.http, base.String(), opts...)
 	return c
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
 	"github.com/weirhq/weir/internal/hostcheck"
+	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
 )
 
 // ForwardedHeader marks a request that one process forwards to another. Its value is the instance
@@ -79,7 +80,7 @@ type peerClient struct {
 	cluster weirpbconnect.ClusterServiceClient
 	spend   weirpbconnect.SpendServiceClient
 	pacing  weirpbconnect.PacingServiceClient
-	jobs    weirpbconnect.JobServiceClient
+	jobs    jobpbconnect.JobServiceClient
 }
 
 // client returns a client of p. It forwards the caller's token, but never in plain text to another
@@ -105,7 +106,7 @@ func (r *Router) client(p Peer) peerClient {
 	return peerClient{
 		weirpbconnect.NewStateServiceClient(r.http, base, opts...), weirpbconnect.NewClusterServiceClient(r.http, base, opts...),
 		weirpbconnect.NewSpendServiceClient(r.http, base, opts...), weirpbconnect.NewPacingServiceClient(r.http, base, opts...),
-		weirpbconnect.NewJobServiceClient(r.http, base, opts...),
+		jobpbconnect.NewJobServiceClient(r.http, base, opts...),
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weirhq/weir/api/weirpb"
-	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
 	"github.com/weirhq/weir/jobqueue"
+	"github.com/weirhq/weir/jobqueue/jobpb"
+	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
 	"github.com/weirhq/weir/jobqueue/queues"
 )
 
@@ -19,14 +19,14 @@ import (
 const (
 	// turn is how long a poll of a queue of several partitions waits in one of them.
 	turn = time.Second
-	// forgetLimit is the time limit for taking back a poll that waits no longer.
-	forgetLimit = 5 * time.Second
+	// releaseLimit is the time limit for taking back the jobs of a caller that is gone.
+	releaseLimit = 5 * time.Second
 )
 
 // PollJobs returns jobs for an agent. weir.proto lists its errors.
 func (s *jobService) PollJobs(ctx context.Context,
-	req *connect.Request[weirpb.PollJobsRequest],
-) (*connect.Response[weirpb.PollJobsResponse], error) {
+	req *connect.Request[jobpb.PollJobsRequest],
+) (*connect.Response[jobpb.PollJobsResponse], error) {
 	if err := s.available(); err != nil {
 		return nil, err
 	}
@@ -51,6 +51,8 @@ func (s *jobService) PollJobs(ctx context.Context,
 		if partitions, err = s.partitionsOf(ctx, m.GetQueue()); err != nil {
 			return nil, err
 		}
+	} else if err := forwardedOnly(ctx); err != nil {
+		return nil, err
 	}
 	leave, err := s.parking.enter(ctx)
 	if err != nil {
@@ -61,7 +63,7 @@ func (s *jobService) PollJobs(ctx context.Context,
 	defer cancel()
 	res, err := s.pollEach(ctx, m, jobPoll{policy, partitions, time.Now().Add(wait)})
 	if err != nil {
-		err = whyEnded(ctx, jobError(err, fmt.Sprintf("a poll of queue %q for agent %q", m.GetQueue(), m.GetAgent())))
+		err = whyEnded(ctx, jobError(err, fmt.Sprintf("a poll of queue %.100q for agent %.100q", m.GetQueue(), m.GetAgent())))
 		if connect.CodeOf(err) == connect.CodeUnavailable {
 			err = retryLater(err)
 		}
@@ -90,10 +92,12 @@ type jobPoll struct {
 }
 
 // pollEach polls the partitions of a queue, one after the other, each for a turn, until one has a
-// job. Agents begin at different ones.
-func (s *jobService) pollEach(ctx context.Context, m *weirpb.PollJobsRequest, p jobPoll) (*weirpb.PollJobsResponse, error) {
+// job. Agents begin at different ones. A partition that cannot be asked is left out; if none can
+// be, the result is the error of the last one.
+func (s *jobService) pollEach(ctx context.Context, m *jobpb.PollJobsRequest, p jobPoll) (*jobpb.PollJobsResponse, error) {
 	n := len(p.partitions)
 	first := int(xxhash.Sum64String(m.GetAgent()) % uint64(n))
+	failed := 0 // in a row
 	for i := 0; ; i++ {
 		end := p.end
 		if n > 1 {
@@ -106,7 +110,17 @@ func (s *jobService) pollEach(ctx context.Context, m *weirpb.PollJobsRequest, p 
 			}
 		}
 		res, err := s.pollShard(ctx, m, pollTurn{p.policy, p.partitions[(first+i)%n], end})
-		if err != nil || len(res.GetJobs()) > 0 || i >= n-1 && !time.Now().Before(p.end) {
+		switch code := connect.CodeOf(jobError(err, "")); {
+		case err == nil:
+			failed = 0
+		case ctx.Err() != nil || code != connect.CodeUnavailable && code != connect.CodeResourceExhausted:
+			return nil, err
+		default:
+			if failed++; failed >= n {
+				return nil, err
+			}
+		}
+		if len(res.GetJobs()) > 0 || i >= n-1 && !time.Now().Before(p.end) {
 			return res, err
 		}
 	}
@@ -120,11 +134,11 @@ type pollTurn struct {
 }
 
 // pollShard polls one partition.
-func (s *jobService) pollShard(ctx context.Context, m *weirpb.PollJobsRequest, t pollTurn) (*weirpb.PollJobsResponse, error) {
-	return shard[weirpb.PollJobsResponse]{
+func (s *jobService) pollShard(ctx context.Context, m *jobpb.PollJobsRequest, t pollTurn) (*jobpb.PollJobsResponse, error) {
+	return shard[jobpb.PollJobsResponse]{
 		partition: t.partition, limit: time.Until(t.end) + forwardTimeout,
-		local: func(ctx context.Context) (*weirpb.PollJobsResponse, error) { return s.park(ctx, m, t) },
-		remote: func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[weirpb.PollJobsResponse], error) {
+		local: func(ctx context.Context) (*jobpb.PollJobsResponse, error) { return s.park(ctx, m, t) },
+		remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.PollJobsResponse], error) {
 			m := proto.CloneOf(m)
 			m.Partition, m.WaitMs = &t.partition, max(1, time.Until(t.end).Milliseconds())
 			return c.PollJobs(ctx, connect.NewRequest(m))
@@ -133,7 +147,7 @@ func (s *jobService) pollShard(ctx context.Context, m *weirpb.PollJobsRequest, t
 }
 
 // park parks a poll in a shard of this process.
-func (s *jobService) park(ctx context.Context, m *weirpb.PollJobsRequest, t pollTurn) (*weirpb.PollJobsResponse, error) {
+func (s *jobService) park(ctx context.Context, m *jobpb.PollJobsRequest, t pollTurn) (*jobpb.PollJobsResponse, error) {
 	p, answer := queues.NewPoll(m.GetQueue(), jobqueue.Profile{Has: m.GetHas(), Slots: int(m.GetSlots())},
 		jobqueue.Poll{Agent: m.GetAgent(), N: int(m.GetMaxJobs()), Policy: t.policy, Delay: m.GetDelayMs()})
 	if err := s.source.Ask(ctx, t.partition, false, func(q *queues.Shard) error { return q.Poll(p) }); err != nil {
@@ -143,57 +157,54 @@ func (s *jobService) park(ctx context.Context, m *weirpb.PollJobsRequest, t poll
 	defer timer.Stop()
 	select {
 	case a, open := <-answer:
-		return s.started(a, open, t.partition)
+		return s.answer(ctx, m, t.partition, movedUnless(open, a, t.partition))
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	// The caller waits no longer. If jobs were started for it just now, they are its answer, or are
-	// returned.
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetLimit)
-	defer cancel()
-	picked := false
-	err := s.source.Ask(late, t.partition, false, func(q *queues.Shard) error { picked = q.Forget(p); return nil })
-	if err != nil || !picked {
-		return &weirpb.PollJobsResponse{}, ctx.Err()
+	if p.Abandon() { // jobs that were started for it just now are taken back
+		return &jobpb.PollJobsResponse{}, ctx.Err()
 	}
-	select {
-	case a, open := <-answer:
-		res, err := s.started(a, open, t.partition)
-		if err == nil && ctx.Err() != nil {
-			s.giveBack(late, m, t.partition, a.Jobs)
-		}
-		return res, err
-	case <-late.Done():
-		return nil, late.Err()
-	}
+	a, open := <-answer
+	return s.answer(ctx, m, t.partition, movedUnless(open, a, t.partition))
 }
 
-// giveBack returns jobs whose agent has gone: their attempts do not count.
-func (s *jobService) giveBack(ctx context.Context, m *weirpb.PollJobsRequest, partition int32, jobs []queues.Job) {
-	_ = s.source.Ask(ctx, partition, false, func(q *queues.Shard) error { // otherwise their leases end
-		for i := range jobs {
-			_ = q.Return(&queues.Attempt{Queue: m.GetQueue(), Agent: m.GetAgent(), ID: jobs[i].ID, Attempt: jobs[i].Attempt})
+// answer returns the answer of a poll. If the caller is gone, the jobs are taken back.
+func (s *jobService) answer(ctx context.Context, m *jobpb.PollJobsRequest, p int32, a queues.Answer) (*jobpb.PollJobsResponse, error) {
+	if ctx.Err() == nil {
+		return started(a, p)
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
+	defer cancel()
+	_ = s.source.Ask(late, p, false, func(q *queues.Shard) error { // otherwise their leases end
+		for i := range a.Jobs {
+			_ = q.Release(&queues.Attempt{Queue: m.GetQueue(), Agent: m.GetAgent(), ID: a.Jobs[i].ID, Attempt: a.Jobs[i].Attempt})
 		}
 		return nil
 	})
+	return nil, ctx.Err()
 }
 
-// started returns the answer of a poll.
-func (s *jobService) started(a queues.Answer, open bool, partition int32) (*weirpb.PollJobsResponse, error) {
+// movedUnless returns an answer, or the error of a poll whose channel was closed without one.
+func movedUnless(open bool, a queues.Answer, partition int32) queues.Answer {
 	if !open {
 		moved := PartitionGap{Partition: partition, State: StateRemote, Reason: "it has moved during the poll"}
-		return nil, &PartitionsError{Gaps: []PartitionGap{moved}}
+		a.Err = &PartitionsError{Gaps: []PartitionGap{moved}}
 	}
+	return a
+}
+
+// started returns the response with the jobs of an answer.
+func started(a queues.Answer, partition int32) (*jobpb.PollJobsResponse, error) {
 	if a.Err != nil {
 		return nil, a.Err
 	}
-	res := &weirpb.PollJobsResponse{}
+	res := &jobpb.PollJobsResponse{}
 	for i := range a.Jobs {
 		j := &a.Jobs[i]
 		spec := j.GetSpec()
-		res.Jobs = append(res.Jobs, &weirpb.StartedJob{
-			Id: JobID{partition, j.ID}.String(), Attempt: uint32(j.Attempt), LeaseUntilMs: j.UntilMs, Payload: j.Payload,
-			SubmittedMs: j.GetSubmittedMs(), Require: spec.GetRequire(), Prefer: spec.GetPrefer(), Key: spec.GetKey(),
+		res.Jobs = append(res.Jobs, &jobpb.StartedJob{
+			Id: JobID{partition, j.ID}.String(), Attempt: uint32(j.Attempt), LeaseUntilMs: j.UntilMs, LeaseMs: j.LeaseMs,
+			Payload: j.Payload, SubmittedMs: j.GetSubmittedMs(), Require: spec.GetRequire(), Prefer: spec.GetPrefer(), Key: spec.GetKey(),
 			Group: spec.GetGroup(),
 		})
 	}

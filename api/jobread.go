@@ -10,39 +10,39 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weirhq/weir/api/weirpb"
-	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/jobqueue"
+	"github.com/weirhq/weir/jobqueue/jobpb"
+	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
 	"github.com/weirhq/weir/jobqueue/queues"
 )
 
 // GetJobs returns jobs as they are committed.
 func (s *jobService) GetJobs(ctx context.Context,
-	req *connect.Request[weirpb.GetJobsRequest],
-) (*connect.Response[weirpb.GetJobsResponse], error) {
+	req *connect.Request[jobpb.GetJobsRequest],
+) (*connect.Response[jobpb.GetJobsResponse], error) {
 	if err := s.available(); err != nil {
 		return nil, err
 	}
 	m := req.Msg
-	if !queues.ValidName(m.GetQueue()) {
-		return nil, invalid("%.100q is not the name of a queue", m.GetQueue())
-	}
 	parts, err := s.split(len(m.GetIds()), func(i int) string { return m.GetIds()[i] })
+	if err == nil {
+		err = s.checkIDs(ctx, m.GetQueue(), parts.ids)
+	}
 	if err != nil {
 		return nil, err
 	}
-	out := &weirpb.GetJobsResponse{Jobs: make([]*weirpb.Job, len(parts.ids))}
+	out := &jobpb.GetJobsResponse{Jobs: make([]*jobpb.Job, len(parts.ids))}
 	for _, p := range parts.partitions {
 		at := parts.positions[p]
-		sub := &weirpb.GetJobsRequest{Queue: m.GetQueue()}
+		sub := &jobpb.GetJobsRequest{Queue: m.GetQueue()}
 		for _, i := range at {
 			sub.Ids = append(sub.Ids, m.GetIds()[i])
 		}
-		res, err := shard[weirpb.GetJobsResponse]{
+		res, err := shard[jobpb.GetJobsResponse]{
 			partition: p,
-			local: func(ctx context.Context) (*weirpb.GetJobsResponse, error) {
-				r := &weirpb.GetJobsResponse{}
+			local: func(ctx context.Context) (*jobpb.GetJobsResponse, error) {
+				r := &jobpb.GetJobsResponse{}
 				for _, i := range at {
 					job, err := s.job(ctx, m.GetQueue(), parts.ids[i])
 					if err != nil {
@@ -52,7 +52,7 @@ func (s *jobService) GetJobs(ctx context.Context,
 				}
 				return r, nil
 			},
-			remote: func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[weirpb.GetJobsResponse], error) {
+			remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.GetJobsResponse], error) {
 				return c.GetJobs(ctx, connect.NewRequest(sub))
 			},
 		}.run(ctx, s)
@@ -69,11 +69,30 @@ func (s *jobService) GetJobs(ctx context.Context,
 	return connect.NewResponse(out), nil
 }
 
+// checkIDs returns an error if there is no queue with the name, or if one of the ids is of a
+// partition that the queue does not have.
+func (s *jobService) checkIDs(ctx context.Context, queue string, ids []JobID) error {
+	if requestMetaOf(ctx).forwarded { // the process that forwards has checked them
+		return nil
+	}
+	partitions, err := s.partitionsOf(ctx, queue)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if !slices.Contains(partitions, id.Partition) {
+			return errorf(connect.CodeNotFound, "job %s: queue %q has the partitions %v: correct the id, or the queue", id, queue,
+				partitions)
+		}
+	}
+	return nil
+}
+
 // job reads a job from the committed state of this process.
-func (s *jobService) job(ctx context.Context, queue string, id JobID) (*weirpb.Job, error) {
+func (s *jobService) job(ctx context.Context, queue string, id JobID) (*jobpb.Job, error) {
 	key := queues.NumberKey(nil, queue, id.Number)
 	r := rowReader{ctx, s.router.state, id.Partition}
-	out := &weirpb.Job{Id: id.String(), State: jobqueue.None.String()}
+	out := &jobpb.Job{Id: id.String(), State: jobqueue.None.String()}
 	status := &eventspb.JobStatus{}
 	switch ok, err := r.get(queues.TableStatus, key, status); {
 	case err != nil:
@@ -122,7 +141,7 @@ func (r rowReader) get(table byte, key []byte, m proto.Message) (ok bool, err er
 }
 
 // ended sets the state of a job without rows: it is evicted, or was refused.
-func (r rowReader) ended(out *weirpb.Job, queue string, id JobID) error {
+func (r rowReader) ended(out *jobpb.Job, queue string, id JobID) error {
 	refusal := &eventspb.JobRefusal{}
 	ok, err := r.get(queues.TableRefusals, queues.NumberKey(nil, queue, id.Number), refusal)
 	if err != nil {
@@ -149,8 +168,8 @@ func (r rowReader) ended(out *weirpb.Job, queue string, id JobID) error {
 
 // ListJobs returns a page of jobs.
 func (s *jobService) ListJobs(ctx context.Context,
-	req *connect.Request[weirpb.ListJobsRequest],
-) (*connect.Response[weirpb.ListJobsResponse], error) {
+	req *connect.Request[jobpb.ListJobsRequest],
+) (*connect.Response[jobpb.ListJobsResponse], error) {
 	if err := s.available(); err != nil {
 		return nil, err
 	}
@@ -165,6 +184,8 @@ func (s *jobService) ListJobs(ctx context.Context,
 			return nil, err
 		}
 		slices.Sort(partitions)
+	} else if err := forwardedOnly(ctx); err != nil {
+		return nil, err
 	}
 	fingerprint := xxhash.Sum64String(fmt.Sprintf("%q %q %q %q", m.GetQueue(), m.GetState(), m.GetGroup(), m.GetResource()))
 	at := position{}
@@ -177,7 +198,7 @@ func (s *jobService) ListJobs(ctx context.Context,
 		}
 		sel.After, sel.Page = jobqueue.ID(binary.BigEndian.Uint64(at.from)), true
 	}
-	out, limit := &weirpb.ListJobsResponse{}, sel.Limit
+	out, limit := &jobpb.ListJobsResponse{}, sel.Limit
 	l := jobList{m, sel, fingerprint}
 	for i, p := range partitions {
 		if p < at.partition {
@@ -212,7 +233,7 @@ func (s *jobService) ListJobs(ctx context.Context,
 }
 
 // selectorOf returns the selector of a request.
-func selectorOf(m *weirpb.ListJobsRequest) (*jobqueue.Selector, error) {
+func selectorOf(m *jobpb.ListJobsRequest) (*jobqueue.Selector, error) {
 	sel := &jobqueue.Selector{Group: m.GetGroup(), Resource: m.GetResource(), Limit: int(m.GetLimit())}
 	if sel.Limit == 0 {
 		sel.Limit = defaultPageKeys
@@ -237,28 +258,29 @@ func selectorOf(m *weirpb.ListJobsRequest) (*jobqueue.Selector, error) {
 
 // jobList is a list of jobs.
 type jobList struct {
-	*weirpb.ListJobsRequest
+	*jobpb.ListJobsRequest
 	sel         *jobqueue.Selector
 	fingerprint uint64
 }
 
 // listIn lists jobs of one partition: at most l.sel.Limit.
-func (s *jobService) listIn(ctx context.Context, partition int32, l jobList) (*weirpb.ListJobsResponse, error) {
-	return shard[weirpb.ListJobsResponse]{
+func (s *jobService) listIn(ctx context.Context, partition int32, l jobList) (*jobpb.ListJobsResponse, error) {
+	return shard[jobpb.ListJobsResponse]{
 		partition: partition,
-		local: func(ctx context.Context) (*weirpb.ListJobsResponse, error) {
+		local: func(ctx context.Context) (*jobpb.ListJobsResponse, error) {
 			var ids []jobqueue.ID
+			r := &jobpb.ListJobsResponse{}
 			err := s.source.Ask(ctx, partition, false, func(q *queues.Shard) (err error) {
-				ids, err = q.Select(l.GetQueue(), l.sel)
+				if !l.GetCount() {
+					ids, err = q.Select(l.GetQueue(), l.sel)
+					return err
+				}
+				n, err := q.Count(l.GetQueue(), l.sel)
+				r.Count = int64(n)
 				return err
 			})
 			if err != nil {
 				return nil, err
-			}
-			r := &weirpb.ListJobsResponse{}
-			if l.GetCount() {
-				r.Count = int64(len(ids))
-				return r, nil
 			}
 			for _, id := range ids {
 				job, err := s.job(ctx, l.GetQueue(), JobID{partition, id})
@@ -269,7 +291,7 @@ func (s *jobService) listIn(ctx context.Context, partition int32, l jobList) (*w
 			}
 			return r, nil
 		},
-		remote: func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[weirpb.ListJobsResponse], error) {
+		remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.ListJobsResponse], error) {
 			m := proto.CloneOf(l.ListJobsRequest)
 			m.Partition, m.Limit, m.PageToken = &partition, int32(min(max(l.sel.Limit, 1), MaxJobs)), ""
 			if l.sel.Page {
@@ -282,8 +304,8 @@ func (s *jobService) listIn(ctx context.Context, partition int32, l jobList) (*w
 
 // ExplainJob returns why a job is not running.
 func (s *jobService) ExplainJob(ctx context.Context,
-	req *connect.Request[weirpb.ExplainJobRequest],
-) (*connect.Response[weirpb.ExplainJobResponse], error) {
+	req *connect.Request[jobpb.ExplainJobRequest],
+) (*connect.Response[jobpb.ExplainJobResponse], error) {
 	if err := s.available(); err != nil {
 		return nil, err
 	}
@@ -292,13 +314,13 @@ func (s *jobService) ExplainJob(ctx context.Context,
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
-	if !queues.ValidName(m.GetQueue()) {
-		return nil, invalid("%.100q is not the name of a queue", m.GetQueue())
+	if err := s.checkIDs(ctx, m.GetQueue(), []JobID{id}); err != nil {
+		return nil, err
 	}
-	res, err := shard[weirpb.ExplainJobResponse]{
+	res, err := shard[jobpb.ExplainJobResponse]{
 		partition: id.Partition,
-		local: func(ctx context.Context) (*weirpb.ExplainJobResponse, error) {
-			r := &weirpb.ExplainJobResponse{}
+		local: func(ctx context.Context) (*jobpb.ExplainJobResponse, error) {
+			r := &jobpb.ExplainJobResponse{}
 			job, err := s.job(ctx, m.GetQueue(), id)
 			if err != nil {
 				return nil, err
@@ -315,7 +337,7 @@ func (s *jobService) ExplainJob(ctx context.Context,
 			})
 			return r, err
 		},
-		remote: func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[weirpb.ExplainJobResponse], error) {
+		remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.ExplainJobResponse], error) {
 			return c.ExplainJob(ctx, connect.NewRequest(m))
 		},
 	}.run(ctx, s)

@@ -6,9 +6,9 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/weirhq/weir/api/weirpb"
-	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
 	"github.com/weirhq/weir/jobqueue"
+	"github.com/weirhq/weir/jobqueue/jobpb"
+	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
 	"github.com/weirhq/weir/jobqueue/queues"
 )
 
@@ -45,8 +45,8 @@ func (s *jobService) split(n int, id func(i int) string) (b byPartition, err err
 
 // HeartbeatJobs renews leases.
 func (s *jobService) HeartbeatJobs(ctx context.Context,
-	req *connect.Request[weirpb.HeartbeatJobsRequest],
-) (*connect.Response[weirpb.HeartbeatJobsResponse], error) {
+	req *connect.Request[jobpb.HeartbeatJobsRequest],
+) (*connect.Response[jobpb.HeartbeatJobsResponse], error) {
 	if err := s.available(); err != nil {
 		return nil, err
 	}
@@ -55,35 +55,44 @@ func (s *jobService) HeartbeatJobs(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	out := &weirpb.HeartbeatJobsResponse{}
+	out := &jobpb.HeartbeatJobsResponse{}
+	var failed error // of a partition; the others are asked nevertheless
 	for _, p := range parts.partitions {
-		sub := &weirpb.HeartbeatJobsRequest{Queue: m.GetQueue(), Agent: m.GetAgent()}
+		sub := &jobpb.HeartbeatJobsRequest{Queue: m.GetQueue(), Agent: m.GetAgent()}
 		var held []jobqueue.Held
 		for _, i := range parts.positions[p] {
 			sub.Jobs = append(sub.Jobs, m.GetJobs()[i])
 			held = append(held, jobqueue.Held{ID: parts.ids[i].Number, Attempt: attempt(m.GetJobs()[i].GetAttempt())})
 		}
-		res, err := shard[weirpb.HeartbeatJobsResponse]{
+		res, err := shard[jobpb.HeartbeatJobsResponse]{
 			partition: p,
-			local: func(ctx context.Context) (*weirpb.HeartbeatJobsResponse, error) {
-				r := &weirpb.HeartbeatJobsResponse{}
+			local: func(ctx context.Context) (*jobpb.HeartbeatJobsResponse, error) {
+				r := &jobpb.HeartbeatJobsResponse{}
 				err := s.source.Ask(ctx, p, false, func(q *queues.Shard) error {
 					stop, err := q.Heartbeat(m.GetQueue(), m.GetAgent(), held)
 					for _, h := range stop {
-						r.Stop = append(r.Stop, &weirpb.JobAttempt{Id: JobID{p, h.ID}.String(), Attempt: uint32(h.Attempt)})
+						r.Stop = append(r.Stop, &jobpb.JobAttempt{Id: JobID{p, h.ID}.String(), Attempt: uint32(h.Attempt)})
 					}
 					return err
 				})
 				return r, err
 			},
-			remote: func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[weirpb.HeartbeatJobsResponse], error) {
+			remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.HeartbeatJobsResponse], error) {
 				return c.HeartbeatJobs(ctx, connect.NewRequest(sub))
 			},
 		}.run(ctx, s)
 		if err != nil {
-			return nil, jobError(err, fmt.Sprintf("a heartbeat of agent %q to queue %q", m.GetAgent(), m.GetQueue()))
+			what := fmt.Sprintf("a heartbeat of agent %.100q to queue %.100q in partition %d", m.GetAgent(), m.GetQueue(), p)
+			failed = jobError(err, what)
+			continue
 		}
 		out.Stop = append(out.Stop, res.GetStop()...)
+	}
+	if failed != nil && len(parts.partitions) == 1 {
+		return nil, failed
+	}
+	if failed != nil {
+		out.Unread = failed.Error()
 	}
 	return connect.NewResponse(out), nil
 }
@@ -98,8 +107,8 @@ func attempt(n uint32) uint8 {
 
 // ReportJobs reports how attempts ended.
 func (s *jobService) ReportJobs(ctx context.Context,
-	req *connect.Request[weirpb.ReportJobsRequest],
-) (*connect.Response[weirpb.ReportJobsResponse], error) {
+	req *connect.Request[jobpb.ReportJobsRequest],
+) (*connect.Response[jobpb.ReportJobsResponse], error) {
 	if err := s.available(); err != nil {
 		return nil, err
 	}
@@ -114,31 +123,31 @@ func (s *jobService) ReportJobs(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	return outcomes(parts, func(p int32, at []int) ([]*weirpb.JobOutcome, error) {
-		sub := &weirpb.ReportJobsRequest{Queue: m.GetQueue(), Agent: m.GetAgent()}
+	return outcomes(parts, func(p int32, at []int) ([]*jobpb.JobOutcome, error) {
+		sub := &jobpb.ReportJobsRequest{Queue: m.GetQueue(), Agent: m.GetAgent()}
 		for _, i := range at {
 			sub.Reports = append(sub.Reports, m.GetReports()[i])
 		}
-		res, err := shard[weirpb.ReportJobsResponse]{
+		res, err := shard[jobpb.ReportJobsResponse]{
 			partition: p,
-			local: func(ctx context.Context) (*weirpb.ReportJobsResponse, error) {
+			local: func(ctx context.Context) (*jobpb.ReportJobsResponse, error) {
 				list, err := s.each(ctx, p, len(at), func(q *queues.Shard, i int) (JobID, error) {
 					return parts.ids[at[i]], report(q, m, sub.GetReports()[i], parts.ids[at[i]].Number)
 				})
-				return &weirpb.ReportJobsResponse{Outcomes: list}, err
+				return &jobpb.ReportJobsResponse{Outcomes: list}, err
 			},
-			remote: func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[weirpb.ReportJobsResponse], error) {
+			remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.ReportJobsResponse], error) {
 				return c.ReportJobs(ctx, connect.NewRequest(sub))
 			},
 		}.run(ctx, s)
 		return res.GetOutcomes(), err
-	}, func(list []*weirpb.JobOutcome) *weirpb.ReportJobsResponse {
-		return &weirpb.ReportJobsResponse{Outcomes: list}
+	}, func(list []*jobpb.JobOutcome) *jobpb.ReportJobsResponse {
+		return &jobpb.ReportJobsResponse{Outcomes: list}
 	})
 }
 
 // report reports how an attempt ended.
-func report(q *queues.Shard, m *weirpb.ReportJobsRequest, r *weirpb.JobReport, id jobqueue.ID) error {
+func report(q *queues.Shard, m *jobpb.ReportJobsRequest, r *jobpb.JobReport, id jobqueue.ID) error {
 	a := &queues.Attempt{Queue: m.GetQueue(), Agent: m.GetAgent(), ID: id, Attempt: attempt(r.GetAttempt())}
 	switch {
 	case r.GetReturned():
@@ -153,7 +162,7 @@ func report(q *queues.Shard, m *weirpb.ReportJobsRequest, r *weirpb.JobReport, i
 // has committed.
 func (s *jobService) each(ctx context.Context, partition int32, n int,
 	fn func(q *queues.Shard, i int) (JobID, error),
-) (list []*weirpb.JobOutcome, err error) {
+) (list []*jobpb.JobOutcome, err error) {
 	err = s.source.Ask(ctx, partition, true, func(q *queues.Shard) error {
 		list = nil
 		for i := range n {
@@ -166,8 +175,8 @@ func (s *jobService) each(ctx context.Context, partition int32, n int,
 	return list, err
 }
 
-func newOutcome(id JobID, err error) *weirpb.JobOutcome {
-	o := &weirpb.JobOutcome{Id: id.String()}
+func newOutcome(id JobID, err error) *jobpb.JobOutcome {
+	o := &jobpb.JobOutcome{Id: id.String()}
 	if err != nil {
 		o.Code, o.Message = connect.CodeOf(jobError(err, "")).String(), err.Error()
 	}
@@ -176,10 +185,10 @@ func newOutcome(id JobID, err error) *weirpb.JobOutcome {
 
 // outcomes calls fn for the positions of each partition, and returns all outcomes in the order of
 // the request. Items of a partition that cannot be asked have the code of the error.
-func outcomes[R any](parts byPartition, fn func(partition int32, at []int) ([]*weirpb.JobOutcome, error),
-	response func([]*weirpb.JobOutcome) *R,
+func outcomes[R any](parts byPartition, fn func(partition int32, at []int) ([]*jobpb.JobOutcome, error),
+	response func([]*jobpb.JobOutcome) *R,
 ) (*connect.Response[R], error) {
-	list := make([]*weirpb.JobOutcome, len(parts.ids))
+	list := make([]*jobpb.JobOutcome, len(parts.ids))
 	for _, p := range parts.partitions {
 		at := parts.positions[p]
 		got, err := fn(p, at)
@@ -199,8 +208,8 @@ func outcomes[R any](parts byPartition, fn func(partition int32, at []int) ([]*w
 
 // ChangeJobs cancels or redoes jobs.
 func (s *jobService) ChangeJobs(ctx context.Context,
-	req *connect.Request[weirpb.ChangeJobsRequest],
-) (*connect.Response[weirpb.ChangeJobsResponse], error) {
+	req *connect.Request[jobpb.ChangeJobsRequest],
+) (*connect.Response[jobpb.ChangeJobsResponse], error) {
 	if err := s.available(); err != nil {
 		return nil, err
 	}
@@ -212,14 +221,14 @@ func (s *jobService) ChangeJobs(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	return outcomes(parts, func(p int32, at []int) ([]*weirpb.JobOutcome, error) {
-		sub := &weirpb.ChangeJobsRequest{Queue: m.GetQueue(), Change: m.GetChange()}
+	return outcomes(parts, func(p int32, at []int) ([]*jobpb.JobOutcome, error) {
+		sub := &jobpb.ChangeJobsRequest{Queue: m.GetQueue(), Change: m.GetChange()}
 		for _, i := range at {
 			sub.Ids = append(sub.Ids, m.GetIds()[i])
 		}
-		res, err := shard[weirpb.ChangeJobsResponse]{
+		res, err := shard[jobpb.ChangeJobsResponse]{
 			partition: p,
-			local: func(ctx context.Context) (*weirpb.ChangeJobsResponse, error) {
+			local: func(ctx context.Context) (*jobpb.ChangeJobsResponse, error) {
 				list, err := s.each(ctx, p, len(at), func(q *queues.Shard, i int) (JobID, error) {
 					id := parts.ids[at[i]]
 					if m.GetChange() == "redo" {
@@ -227,14 +236,14 @@ func (s *jobService) ChangeJobs(ctx context.Context,
 					}
 					return id, q.Cancel(m.GetQueue(), id.Number)
 				})
-				return &weirpb.ChangeJobsResponse{Outcomes: list}, err
+				return &jobpb.ChangeJobsResponse{Outcomes: list}, err
 			},
-			remote: func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[weirpb.ChangeJobsResponse], error) {
+			remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.ChangeJobsResponse], error) {
 				return c.ChangeJobs(ctx, connect.NewRequest(sub))
 			},
 		}.run(ctx, s)
 		return res.GetOutcomes(), err
-	}, func(list []*weirpb.JobOutcome) *weirpb.ChangeJobsResponse {
-		return &weirpb.ChangeJobsResponse{Outcomes: list}
+	}, func(list []*jobpb.JobOutcome) *jobpb.ChangeJobsResponse {
+		return &jobpb.ChangeJobsResponse{Outcomes: list}
 	})
 }

@@ -12,14 +12,14 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weirhq/weir/api/weirpb"
-	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/jobqueue/jobpb"
+	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
 	"github.com/weirhq/weir/jobqueue/queues"
 )
 
-// jobService implements weir.v1.JobService.
+// jobService implements weir.jobs.v1.JobService.
 type jobService struct {
 	source    JobSource // nil: this process runs no job queues
 	sink      JobSink
@@ -60,9 +60,9 @@ func (s *jobService) partitions() int32 { return s.router.info.Partitions }
 // shard is a request about one partition.
 type shard[R any] struct {
 	partition int32
-	limit     time.Duration // of a forwarded request; 0: forwardTimeout
+	limit     time.Duration // 0: forwardTimeout
 	local     func(ctx context.Context) (*R, error)
-	remote    func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[R], error)
+	remote    func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[R], error)
 }
 
 // run sends the request to the process that runs the partition.
@@ -72,7 +72,11 @@ func (a shard[R]) run(ctx context.Context, s *jobService) (*R, error) {
 	}
 	return lookup[*R]{
 		partition: a.partition, limit: a.limit,
-		local: func(ctx context.Context, _ time.Duration) (*R, error) { return a.local(ctx) },
+		local: func(ctx context.Context, _ time.Duration) (*R, error) {
+			ctx, cancel := context.WithTimeout(ctx, a.limit)
+			defer cancel()
+			return a.local(ctx)
+		},
 		remote: func(ctx context.Context, c peerClient) (*R, error) {
 			res, err := a.remote(ctx, c.jobs)
 			if err != nil {
@@ -96,18 +100,12 @@ func (s *jobService) queue(ctx context.Context, name string, fresh bool) (*event
 	if ok && !fresh && time.Since(known.at) < queueAge {
 		return known.JobQueueSettings, nil
 	}
-	first := events.QueuePartitions(name, 1, s.partitions())[0]
-	r := &snapshotReader{state: s.router, partition: first}
-	entries, err := r.prefix(ctx, queues.TableSettings, queues.Prefix(nil, name))
+	m, err := s.settingsIn(ctx, name, events.QueuePartitions(name, 1, s.partitions())[0])
 	if err != nil {
-		return nil, sourceError(err, fmt.Sprintf("queue %q", name))
+		return nil, err
 	}
-	if len(entries) == 0 {
+	if m == nil {
 		return nil, errorf(connect.CodeNotFound, "there is no queue %q: create it, or correct the name", name)
-	}
-	m := &eventspb.JobQueueSettings{}
-	if err := proto.Unmarshal(entries[0].Value, m); err != nil {
-		return nil, sourceBug("the settings of queue %q: %v", name, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,6 +113,23 @@ func (s *jobService) queue(ctx context.Context, name string, fresh bool) (*event
 		clear(s.settings)
 	}
 	s.settings[name] = knownQueue{m, time.Now()}
+	return m, nil
+}
+
+// settingsIn returns the settings of a queue in a partition, nil if the partition does not have it.
+func (s *jobService) settingsIn(ctx context.Context, name string, partition int32) (*eventspb.JobQueueSettings, error) {
+	r := &snapshotReader{state: s.router, partition: partition}
+	entries, err := r.prefix(ctx, queues.TableSettings, queues.Prefix(nil, name))
+	if err != nil {
+		return nil, sourceError(err, fmt.Sprintf("queue %q", name))
+	}
+	if len(entries) == 0 {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	m := &eventspb.JobQueueSettings{}
+	if err := proto.Unmarshal(entries[0].Value, m); err != nil {
+		return nil, sourceBug("the settings of queue %q: %v", name, err)
+	}
 	return m, nil
 }
 
@@ -129,60 +144,112 @@ func (s *jobService) partitionsOf(ctx context.Context, name string) ([]int32, er
 
 // SetQueue creates a queue or changes its settings. weir.proto lists its errors.
 func (s *jobService) SetQueue(ctx context.Context,
-	req *connect.Request[weirpb.SetQueueRequest],
-) (*connect.Response[weirpb.SetQueueResponse], error) {
+	req *connect.Request[jobpb.SetQueueRequest],
+) (*connect.Response[jobpb.SetQueueResponse], error) {
 	if err := s.available(); err != nil {
 		return nil, err
 	}
 	m := req.Msg
 	if m.Partition != nil {
+		if err := forwardedOnly(ctx); err != nil {
+			return nil, err
+		}
 		return s.setShard(ctx, m)
 	}
 	if n := m.GetSettings().GetPartitions(); n < 0 || n > s.partitions() {
 		return nil, invalid("a queue of %d partitions: jobs.submits has %d", n, s.partitions())
 	}
 	want := settingsRecord(m.GetSettings())
-	out := &weirpb.SetQueueResponse{Version: 1}
-	switch before, err := s.queue(ctx, m.GetQueue(), true); {
-	case connect.CodeOf(err) == connect.CodeNotFound:
-		out.Created = true
-	case err != nil:
+	before, err := s.queue(ctx, m.GetQueue(), true)
+	created := connect.CodeOf(err) == connect.CodeNotFound
+	switch {
+	case err != nil && !created:
 		return nil, err
 	case want.GetPartitions() < before.GetPartitions():
 		return nil, errorf(connect.CodeFailedPrecondition,
 			"queue %q has %d partitions, and would have %d: it cannot shrink, because all of them have jobs", m.GetQueue(),
 			before.GetPartitions(), want.GetPartitions())
-	default:
-		want.Version = before.GetVersion()
-		if out.Version = before.GetVersion(); proto.Equal(want, before) {
-			return connect.NewResponse(out), nil
-		}
-		out.Version++
 	}
-	want.Version = out.GetVersion()
-	// The first partition has the settings by which others find the queue: it gets them last.
 	list := events.QueuePartitions(m.GetQueue(), want.GetPartitions(), s.partitions())
-	for _, p := range slices.Backward(list) {
-		one := &weirpb.SetQueueRequest{Queue: m.GetQueue(), Settings: m.GetSettings(), Partition: &p, Version: out.GetVersion()}
+	version, err := s.nextVersion(ctx, m.GetQueue(), want, list)
+	if err != nil {
+		return nil, err
+	}
+	paused := false
+	if !created && want.GetPartitions() > before.GetPartitions() { // further partitions are paused as the first one is
+		res, err := s.listShard(ctx, m.GetQueue(), list[0])
+		if err != nil {
+			return nil, err
+		}
+		paused = len(res.GetQueues()) > 0 && res.GetQueues()[0].GetPaused()
+	}
+	// The first partition has the settings by which others find the queue: it gets them last.
+	for i, p := range slices.Backward(list) {
+		one := &jobpb.SetQueueRequest{
+			Queue: m.GetQueue(), Settings: m.GetSettings(), Partition: &p, Version: version,
+			Paused: paused && i >= int(before.GetPartitions()),
+		}
 		if _, err := s.setShard(ctx, one); err != nil {
 			return nil, err
 		}
 	}
-	_, err := s.queue(ctx, m.GetQueue(), true)
-	return connect.NewResponse(out), err
+	if _, err := s.queue(ctx, m.GetQueue(), true); err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&jobpb.SetQueueResponse{Version: version, Created: created}), nil
+}
+
+// nextVersion returns the version for new settings: the present one if all partitions have them
+// already, or else one that is greater than those of all partitions, also after a request that has
+// reached some of them.
+func (s *jobService) nextVersion(ctx context.Context, name string, want *eventspb.JobQueueSettings,
+	list []int32,
+) (version uint64, err error) {
+	same := true
+	for _, p := range list {
+		m, err := s.settingsIn(ctx, name, p)
+		if err != nil {
+			return 0, err
+		}
+		same = same && m != nil && (version == 0 || m.GetVersion() == version)
+		version = max(version, m.GetVersion())
+		if m != nil {
+			m.Version = 0
+			same = same && proto.Equal(m, want)
+		}
+	}
+	if !same {
+		version++
+	}
+	want.Version = version
+	return version, nil
+}
+
+// forwardedOnly returns an error for a request with a field that processes set when they forward
+// one, and that is not forwarded.
+func forwardedOnly(ctx context.Context) error {
+	if requestMetaOf(ctx).forwarded {
+		return nil
+	}
+	return invalid("processes set partition when they forward a request: omit it")
 }
 
 // setShard sets the settings of a queue in one partition.
-func (s *jobService) setShard(ctx context.Context, m *weirpb.SetQueueRequest) (*connect.Response[weirpb.SetQueueResponse], error) {
+func (s *jobService) setShard(ctx context.Context, m *jobpb.SetQueueRequest) (*connect.Response[jobpb.SetQueueResponse], error) {
 	record := settingsRecord(m.GetSettings())
 	record.Version = m.GetVersion()
-	res, err := shard[weirpb.SetQueueResponse]{
+	res, err := shard[jobpb.SetQueueResponse]{
 		partition: m.GetPartition(),
-		local: func(ctx context.Context) (*weirpb.SetQueueResponse, error) {
-			return &weirpb.SetQueueResponse{},
-				s.source.Ask(ctx, m.GetPartition(), true, func(q *queues.Shard) error { return q.Set(m.GetQueue(), record) })
+		local: func(ctx context.Context) (*jobpb.SetQueueResponse, error) {
+			return &jobpb.SetQueueResponse{},
+				s.source.Ask(ctx, m.GetPartition(), true, func(q *queues.Shard) error {
+					if err := q.Set(m.GetQueue(), record); err != nil || !m.GetPaused() {
+						return err
+					}
+					return q.Pause(m.GetQueue(), false)
+				})
 		},
-		remote: func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[weirpb.SetQueueResponse], error) {
+		remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.SetQueueResponse], error) {
 			return c.SetQueue(ctx, connect.NewRequest(m))
 		},
 	}.run(ctx, s)
@@ -193,7 +260,7 @@ func (s *jobService) setShard(ctx context.Context, m *weirpb.SetQueueRequest) (*
 }
 
 // settingsRecord returns the record of settings without their version.
-func settingsRecord(m *weirpb.QueueSettings) *eventspb.JobQueueSettings {
+func settingsRecord(m *jobpb.QueueSettings) *eventspb.JobQueueSettings {
 	return &eventspb.JobQueueSettings{
 		Partitions: max(1, m.GetPartitions()), LeaseMs: m.GetLeaseMs(), MaxAttempts: m.GetMaxAttempts(), BackoffMs: m.GetBackoffMs(),
 		MaxBackoffMs: m.GetMaxBackoffMs(), MaxPendingMs: m.GetMaxPendingMs(), AvoidMs: m.GetAvoidMs(), Associations: m.GetAssociations(),
@@ -201,8 +268,8 @@ func settingsRecord(m *weirpb.QueueSettings) *eventspb.JobQueueSettings {
 	}
 }
 
-func settingsOf(m *eventspb.JobQueueSettings) *weirpb.QueueSettings {
-	return &weirpb.QueueSettings{
+func settingsOf(m *eventspb.JobQueueSettings) *jobpb.QueueSettings {
+	return &jobpb.QueueSettings{
 		Partitions: m.GetPartitions(), LeaseMs: m.GetLeaseMs(), MaxAttempts: m.GetMaxAttempts(), BackoffMs: m.GetBackoffMs(),
 		MaxBackoffMs: m.GetMaxBackoffMs(), MaxPendingMs: m.GetMaxPendingMs(), AvoidMs: m.GetAvoidMs(), Associations: m.GetAssociations(),
 		MaxResources: m.GetMaxResources(), FastestFirst: m.GetFastestFirst(), RetentionMs: m.GetRetentionMs(), MaxJobs: m.GetMaxJobs(),
@@ -211,13 +278,16 @@ func settingsOf(m *eventspb.JobQueueSettings) *weirpb.QueueSettings {
 
 // ListQueues returns the queues.
 func (s *jobService) ListQueues(ctx context.Context,
-	req *connect.Request[weirpb.ListQueuesRequest],
-) (*connect.Response[weirpb.ListQueuesResponse], error) {
+	req *connect.Request[jobpb.ListQueuesRequest],
+) (*connect.Response[jobpb.ListQueuesResponse], error) {
 	if err := s.available(); err != nil {
 		return nil, err
 	}
 	m := req.Msg
 	if m.Partition != nil {
+		if err := forwardedOnly(ctx); err != nil {
+			return nil, err
+		}
 		res, err := s.listShard(ctx, m.GetQueue(), m.GetPartition())
 		if err != nil {
 			return nil, err
@@ -235,7 +305,7 @@ func (s *jobService) ListQueues(ctx context.Context,
 			partitions = append(partitions, p)
 		}
 	}
-	all, unread := map[string]*weirpb.Queue{}, []int32(nil)
+	all, unread := map[string]*jobpb.Queue{}, []int32(nil)
 	for _, p := range partitions {
 		res, err := s.listShard(ctx, m.GetQueue(), p)
 		if err != nil {
@@ -253,7 +323,7 @@ func (s *jobService) ListQueues(ctx context.Context,
 			}
 		}
 	}
-	out := &weirpb.ListQueuesResponse{}
+	out := &jobpb.ListQueuesResponse{Unread: unread}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		q := all[name]
 		for _, p := range events.QueuePartitions(name, q.GetSettings().GetPartitions(), s.partitions()) {
@@ -270,7 +340,7 @@ func (s *jobService) ListQueues(ctx context.Context,
 }
 
 // addQueue adds a partition of a queue.
-func addQueue(sum, q *weirpb.Queue) {
+func addQueue(sum, q *jobpb.Queue) {
 	sum.Paused = sum.GetPaused() && q.GetPaused()
 	sum.Agents += q.GetAgents()
 	if q.GetVersion() > sum.GetVersion() {
@@ -283,11 +353,11 @@ func addQueue(sum, q *weirpb.Queue) {
 }
 
 // listShard returns the queues of one partition.
-func (s *jobService) listShard(ctx context.Context, name string, partition int32) (*weirpb.ListQueuesResponse, error) {
-	res, err := shard[weirpb.ListQueuesResponse]{
+func (s *jobService) listShard(ctx context.Context, name string, partition int32) (*jobpb.ListQueuesResponse, error) {
+	res, err := shard[jobpb.ListQueuesResponse]{
 		partition: partition,
-		local: func(ctx context.Context) (*weirpb.ListQueuesResponse, error) {
-			r := &weirpb.ListQueuesResponse{}
+		local: func(ctx context.Context) (*jobpb.ListQueuesResponse, error) {
+			r := &jobpb.ListQueuesResponse{}
 			err := s.source.Ask(ctx, partition, false, func(q *queues.Shard) error {
 				for _, x := range q.Queues() {
 					if name == "" || x.Name == name {
@@ -298,25 +368,25 @@ func (s *jobService) listShard(ctx context.Context, name string, partition int32
 			})
 			return r, err
 		},
-		remote: func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[weirpb.ListQueuesResponse], error) {
-			return c.ListQueues(ctx, connect.NewRequest(&weirpb.ListQueuesRequest{Queue: name, Partition: &partition}))
+		remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.ListQueuesResponse], error) {
+			return c.ListQueues(ctx, connect.NewRequest(&jobpb.ListQueuesRequest{Queue: name, Partition: &partition}))
 		},
 	}.run(ctx, s)
 	return res, jobError(err, fmt.Sprintf("partition %d of the job queues", partition))
 }
 
-func newQueue(q *queues.Queue) *weirpb.Queue {
+func newQueue(q *queues.Queue) *jobpb.Queue {
 	n := &q.Jobs
-	return &weirpb.Queue{
+	return &jobpb.Queue{
 		Name: q.Name, Version: q.Settings.GetVersion(), Settings: settingsOf(q.Settings), Paused: q.Paused, Agents: int32(q.Agents),
-		Jobs: &weirpb.JobCounts{Delayed: n[1], Blocked: n[2], Pending: n[3], Running: n[4], Done: n[5], Failed: n[6], Canceled: n[7]},
+		Jobs: &jobpb.JobCounts{Delayed: n[1], Blocked: n[2], Pending: n[3], Running: n[4], Done: n[5], Failed: n[6], Canceled: n[7]},
 	}
 }
 
 // PauseQueue pauses or resumes a queue.
 func (s *jobService) PauseQueue(ctx context.Context,
-	req *connect.Request[weirpb.PauseQueueRequest],
-) (*connect.Response[weirpb.PauseQueueResponse], error) {
+	req *connect.Request[jobpb.PauseQueueRequest],
+) (*connect.Response[jobpb.PauseQueueResponse], error) {
 	if err := s.available(); err != nil {
 		return nil, err
 	}
@@ -326,24 +396,27 @@ func (s *jobService) PauseQueue(ctx context.Context,
 	}
 	list := []int32{m.GetPartition()}
 	if m.Partition == nil {
-		var err error
-		if list, err = s.partitionsOf(ctx, m.GetQueue()); err != nil {
+		settings, err := s.queue(ctx, m.GetQueue(), true) // all of them, also those that were added just now
+		if err != nil {
 			return nil, err
 		}
+		list = events.QueuePartitions(m.GetQueue(), settings.GetPartitions(), s.partitions())
+	} else if err := forwardedOnly(ctx); err != nil {
+		return nil, err
 	}
 	var failed error
 	for _, p := range list {
-		_, err := shard[weirpb.PauseQueueResponse]{
+		_, err := shard[jobpb.PauseQueueResponse]{
 			partition: p,
-			local: func(ctx context.Context) (*weirpb.PauseQueueResponse, error) {
-				return &weirpb.PauseQueueResponse{}, s.source.Ask(ctx, p, true, func(q *queues.Shard) error {
+			local: func(ctx context.Context) (*jobpb.PauseQueueResponse, error) {
+				return &jobpb.PauseQueueResponse{}, s.source.Ask(ctx, p, true, func(q *queues.Shard) error {
 					if m.GetResume() {
 						return q.Resume(m.GetQueue())
 					}
 					return q.Pause(m.GetQueue(), m.GetPullback())
 				})
 			},
-			remote: func(ctx context.Context, c weirpbconnect.JobServiceClient) (*connect.Response[weirpb.PauseQueueResponse], error) {
+			remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.PauseQueueResponse], error) {
 				m := proto.CloneOf(m)
 				m.Partition = &p
 				return c.PauseQueue(ctx, connect.NewRequest(m))
@@ -354,5 +427,5 @@ func (s *jobService) PauseQueue(ctx context.Context,
 	if failed != nil {
 		return nil, jobError(failed, fmt.Sprintf("queue %q", m.GetQueue()))
 	}
-	return connect.NewResponse(&weirpb.PauseQueueResponse{}), nil
+	return connect.NewResponse(&jobpb.PauseQueueResponse{}), nil
 }

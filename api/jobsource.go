@@ -72,7 +72,8 @@ func jobError(err error, what string) error {
 		return nil
 	case errors.Is(err, queues.ErrQueue), errors.Is(err, jobqueue.ErrUnknown), errors.Is(err, jobqueue.ErrAgent):
 		code = connect.CodeNotFound
-	case errors.Is(err, jobqueue.ErrStale), errors.Is(err, jobqueue.ErrEvicted), errors.Is(err, queues.ErrPolled):
+	case errors.Is(err, jobqueue.ErrStale), errors.Is(err, jobqueue.ErrEvicted), errors.Is(err, queues.ErrPolled),
+		errors.Is(err, queues.ErrVersion):
 		code = connect.CodeAborted
 	case errors.Is(err, jobqueue.ErrIllegal), errors.Is(err, jobqueue.ErrAttempts), errors.Is(err, jobqueue.ErrKeyReused):
 		code = connect.CodeFailedPrecondition

@@ -5,22 +5,26 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/jobqueue/jobpb"
 	"github.com/weirhq/weir/jobqueue/queues"
 )
 
 // MaxJobs is the maximum number of jobs of a request.
 const MaxJobs = 1000
 
+// submitLimit is the time limit for the brokers to acknowledge jobs.
+const submitLimit = 10 * time.Second
+
 // SubmitJobs writes jobs. weir.proto lists its errors.
 func (s *jobService) SubmitJobs(ctx context.Context,
-	req *connect.Request[weirpb.SubmitJobsRequest],
-) (*connect.Response[weirpb.SubmitJobsResponse], error) {
+	req *connect.Request[jobpb.SubmitJobsRequest],
+) (*connect.Response[jobpb.SubmitJobsResponse], error) {
 	if err := s.available(); err != nil {
 		return nil, err
 	}
@@ -32,6 +36,8 @@ func (s *jobService) SubmitJobs(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, submitLimit)
+	defer cancel()
 	list := make([]JobRecord, len(m.GetJobs()))
 	next := rand.IntN(len(partitions)) //nolint:gosec // it spreads jobs
 	for i, job := range m.GetJobs() {
@@ -58,15 +64,21 @@ func (s *jobService) SubmitJobs(ctx context.Context,
 		return nil, errorf(connect.CodeUnavailable,
 			"the jobs could not be written, or not all of them: %w: send the request again; jobs without a key may then be there twice", err)
 	}
-	out := &weirpb.SubmitJobsResponse{}
+	out := &jobpb.SubmitJobsResponse{}
 	for i, at := range offsets {
 		out.Ids = append(out.Ids, fmt.Sprintf("%d-%d", list[i].Partition, at))
 	}
 	return connect.NewResponse(out), nil
 }
 
+// CheckJob returns an error if no queue takes a job.
+func CheckJob(job *jobpb.NewJob) error {
+	_, err := newJobRecord("", job)
+	return err
+}
+
 // newJobRecord returns the record of a job. Its partition is set if the job waits for others.
-func newJobRecord(queue string, job *weirpb.NewJob) (r JobRecord, err error) {
+func newJobRecord(queue string, job *jobpb.NewJob) (r JobRecord, err error) {
 	if n := len(job.GetPayload()); n > queues.MaxPayload {
 		return r, fmt.Errorf("the payload has %d bytes, and the maximum is %d: store it in another system, and send a reference", n,
 			queues.MaxPayload)

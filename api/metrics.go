@@ -3,17 +3,20 @@ package api
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
+	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
 // metrics is the metrics of one server.
 type metrics struct {
+	procedures map[string]bool // by path
+
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	panics   *prometheus.CounterVec
@@ -32,6 +35,7 @@ const (
 
 func newMetrics(r *obs.Registry) (*metrics, error) {
 	m := &metrics{
+		procedures: map[string]bool{},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "weir_api_requests_total",
 			Help: "Requests answered on the data listener, by procedure and Connect code; code rejected did not reach a handler.",
@@ -81,7 +85,11 @@ func newMetrics(r *obs.Registry) (*metrics, error) {
 // begin gives the series of successful requests and of panics the value 0, so that increase and
 // rate see the first event.
 func (m *metrics) begin() {
-	for _, p := range append(procedures(), indexLabel, spendLabel, queryLabel) {
+	list := procedures()
+	for _, p := range list {
+		m.procedures[p] = true
+	}
+	for _, p := range append(list, indexLabel, spendLabel, queryLabel) {
 		m.requests.WithLabelValues(p, codeOK)
 		m.panics.WithLabelValues(p)
 	}
@@ -94,29 +102,23 @@ const (
 	queryLabel = "query" // of Config.Queries
 )
 
-// procedures returns the paths of all procedures.
-func procedures() []string {
-	return []string{
-		weirpbconnect.SpendServiceGetSpendProcedure, weirpbconnect.SpendServicePollSpendProcedure,
-		weirpbconnect.SpendServiceListHealthProcedure,
-		weirpbconnect.SpendServiceListSpendProcedure, weirpbconnect.SpendServiceTopSpendProcedure,
-		weirpbconnect.AdjustmentServiceListAdjustmentsProcedure,
-		weirpbconnect.BudgetServiceSetBudgetsProcedure, weirpbconnect.BudgetServiceGetBudgetsProcedure,
-		weirpbconnect.BudgetServiceListBudgetsProcedure,
-		weirpbconnect.PacingServiceGetPacingProcedure, weirpbconnect.PacingServiceListPacingProcedure,
-		weirpbconnect.PacingServiceGetPacingStatusProcedure,
-		weirpbconnect.PacingServiceOverrideLeaderProcedure, weirpbconnect.PacingServiceListOverridesProcedure,
-		weirpbconnect.ClusterServiceGetClusterProcedure, weirpbconnect.ClusterServiceListPartitionsProcedure,
-		weirpbconnect.ClusterServiceCreateSavepointProcedure,
-		weirpbconnect.StateServiceGetStateProcedure, weirpbconnect.StateServiceScanStateProcedure,
-		weirpbconnect.StateServiceHashStateProcedure,
+// procedures lists the procedures of all services.
+func procedures() (list []string) {
+	for _, file := range []protoreflect.FileDescriptor{weirpb.File_weir_proto, jobpb.File_jobservice_proto} {
+		for i := range file.Services().Len() {
+			service := file.Services().Get(i)
+			for k := range service.Methods().Len() {
+				list = append(list, fmt.Sprintf("/%s/%s", service.FullName(), service.Methods().Get(k).Name()))
+			}
+		}
 	}
+	return list
 }
 
 // procedureLabel maps a request's path to a closed set, so that callers cannot create series.
-func procedureLabel(path string) string {
+func (m *metrics) procedureLabel(path string) string {
 	switch {
-	case slices.Contains(procedures(), path):
+	case m.procedures[path]:
 		return path
 	case path == "/":
 		return indexLabel

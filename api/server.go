@@ -16,6 +16,7 @@ import (
 
 	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
 	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
 )
 
 // Bounds of one request. They are the same for every caller, so they are not in Config.
@@ -262,7 +263,7 @@ func (s *Server) dataHandler() http.Handler {
 		mux.Handle(weirpbconnect.NewPacingServiceHandler(s.pacingService(), opts...))
 		cache := &spendCacheService{s.cfg.SpendCache, s.cfg.Insertions, make(chan struct{}, maxReports)}
 		mux.Handle(weirpbconnect.NewSpendCacheServiceHandler(cache, opts...))
-		mux.Handle(weirpbconnect.NewJobServiceHandler(s.jobService(), opts...))
+		mux.Handle(jobpbconnect.NewJobServiceHandler(s.jobService(), opts...))
 		s.addPages(mux)
 	}
 	a.next = s.guarded(s.dataLimiter, nil, sameOrigin(s.withQueries(mux)))

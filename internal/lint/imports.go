@@ -72,7 +72,8 @@ func pureRules() []pure {
 			use: coreRemedy,
 		},
 		{
-			roots: []string{bitVectorCore}, own: []string{"events", "internal", "stream"},
+			roots: []string{bitVectorCore}, but: []string{"jobqueue/jobpb", "jobqueue/worker"}, // the API and its client
+			own:  []string{"events", "internal", "stream"},
 			also: []string{"github.com/RoaringBitmap/roaring/v2"},
 			why:  coreReason,
 			use:  coreRemedy,

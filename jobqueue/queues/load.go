@@ -35,7 +35,8 @@ func (s *Shard) restore(name string, settings *eventspb.JobQueueSettings) (*queu
 	if err != nil {
 		return nil, err
 	}
-	if q.core, err = jobqueue.Restore(cfg, rows); err != nil {
+	jobs := func(add func(*jobqueue.JobRow) error) error { return s.jobs(q, rows, add) }
+	if q.core, err = jobqueue.RestoreJobs(cfg, rows, jobs); err != nil {
 		return nil, err
 	}
 	q.core.Track()
@@ -79,53 +80,68 @@ func (s *Shard) snapshot(q *queue) (*jobqueue.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	open := map[jobqueue.ID]bool{} // by first number
 	err = scanRows(scan, TableSegments, func(key []byte, m *eventspb.JobSegment) error {
 		_, first, err := ParseNumberKey(key)
 		if err != nil {
 			return err
 		}
 		row, err := segmentRow(first, m)
-		if open[first] = !row.Closed; row.Closed && !m.GetRemoved() {
+		if row.Closed && !m.GetRemoved() {
 			q.closed = append(q.closed, first)
 		}
 		rows.Segments = append(rows.Segments, row)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return rows, s.jobs(scan, rows, open)
+	return rows, err
 }
 
-// jobs reads the rows of jobs in open segments.
-func (s *Shard) jobs(scan func(byte, func(key, value []byte) error) error, rows *jobqueue.Snapshot, open map[jobqueue.ID]bool) error {
-	status := map[jobqueue.ID]*eventspb.JobStatus{}
+// jobs calls add for the jobs in open segments. It reads one segment after the other, so that the
+// rows of millions of jobs are not in memory at once.
+func (s *Shard) jobs(q *queue, rows *jobqueue.Snapshot, add func(*jobqueue.JobRow) error) error {
+	for i := range rows.Segments {
+		first := rows.Segments[i].First
+		if rows.Segments[i].Closed {
+			continue
+		}
+		from, to := NumberKey(nil, q.name, first), NumberKey(nil, q.name, first+jobqueue.SegmentSize)
+		scan := func(table byte, fn func(key, value []byte) error) error { return s.Range(table, from, to, fn) }
+		if err := s.segmentJobs(scan, add); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// segmentJobs calls add for the jobs of a segment.
+func (s *Shard) segmentJobs(scan func(byte, func(key, value []byte) error) error, add func(*jobqueue.JobRow) error) error {
+	var ids []jobqueue.ID
+	var list []*eventspb.JobStatus
 	err := scanRows(scan, TableStatus, func(key []byte, m *eventspb.JobStatus) error {
 		_, id, err := ParseNumberKey(key)
-		if open[id-id%jobqueue.SegmentSize] {
-			status[id] = m
-		}
+		ids, list = append(ids, id), append(list, m)
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	at := 0
 	return scanRows(scan, TableJobs, func(key []byte, m *eventspb.StoredJob) error {
 		_, id, err := ParseNumberKey(key)
 		if err != nil {
 			return err
 		}
-		if status[id] == nil {
+		for at < len(ids) && ids[at] < id {
+			at++
+		}
+		if at == len(ids) || ids[at] != id {
 			return nil
 		}
 		spec, err := specOf(m.GetSpec())
 		if err != nil {
 			return err
 		}
-		rows.Jobs = append(rows.Jobs, jobRow(id, spec, status[id]))
-		delete(status, id)
-		return nil
+		row := jobRow(id, spec, list[at])
+		return add(&row)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -26,10 +27,42 @@ type Poll struct {
 	Profile jobqueue.Profile // of the agent: it replaces the one that the agent had
 	jobqueue.Poll
 
+	state   atomic.Int32 // pollWaits, pollAnswered or pollAbandoned
 	answer  chan Answer
 	started []jobqueue.Decision
 	retryMs int64 // when waiting alone may give it a job; 0: never
 }
+
+// States of a poll. The shard answers it, or its caller abandons it, whichever is first.
+const (
+	pollWaits int32 = iota
+	pollAnswered
+	pollAbandoned
+)
+
+// Abandon ends the wait of the caller, from any goroutine. If it returns false, the poll has its
+// answer. Otherwise it gets none: jobs that were started for it are released when that has
+// committed.
+func (p *Poll) Abandon() bool { return p.state.CompareAndSwap(pollWaits, pollAbandoned) }
+
+// reply answers the poll, unless it is abandoned.
+func (p *Poll) reply(a Answer) bool {
+	if !p.state.CompareAndSwap(pollWaits, pollAnswered) {
+		return false
+	}
+	p.answer <- a
+	return true
+}
+
+// end closes the channel of the answer, unless the poll is abandoned.
+func (p *Poll) end() {
+	if p.state.CompareAndSwap(pollWaits, pollAnswered) {
+		close(p.answer)
+	}
+}
+
+// abandoned reports whether the caller of the poll waits no longer.
+func (p *Poll) abandoned() bool { return p.state.Load() == pollAbandoned }
 
 // Answer is the answer to a poll.
 type Answer struct {
@@ -46,6 +79,7 @@ type Job struct {
 	ID      jobqueue.ID
 	Attempt uint8
 	UntilMs int64 // end of the lease, Unix ms
+	LeaseMs int64 // length of the lease
 	*eventspb.StoredJob
 	Payload []byte
 }
@@ -89,7 +123,7 @@ func (s *Shard) Poll(p *Poll) error {
 		if x.Agent != p.Agent {
 			return false
 		}
-		x.answer <- Answer{Err: ErrPolled}
+		x.reply(Answer{Err: ErrPolled})
 		return true
 	})
 	if err := s.try(q, p, now); err != nil {
@@ -126,20 +160,6 @@ func equal(was, now *jobqueue.Profile) bool {
 	return was.Slots == now.Slots && slices.Equal(was.Has, slices.Compact(has))
 }
 
-// Forget removes the poll of an agent that waits no longer. It reports whether the poll has an
-// answer, which may come with the commit.
-func (s *Shard) Forget(p *Poll) (answered bool) {
-	q := s.queues[p.Queue]
-	if q == nil {
-		return true // of another shard: the channel is closed
-	}
-	at := slices.Index(q.parked, p)
-	if at >= 0 {
-		q.parked = slices.Delete(q.parked, at, at+1)
-	}
-	return at < 0
-}
-
 // try starts jobs for a poll. If there are some, they are given to the agent when the transaction
 // has committed.
 func (s *Shard) try(q *queue, p *Poll, now int64) (err error) {
@@ -159,9 +179,12 @@ func (s *Shard) serve(q *queue, now int64) (due int64) {
 	due = now + maxQuiet.Milliseconds()
 	rest := q.parked[:0]
 	for _, p := range q.parked {
+		if p.abandoned() {
+			continue
+		}
 		if q.work || p.retryMs > 0 && p.retryMs <= now {
 			if err := s.try(q, p, now); err != nil { // the agent is down: it polls again
-				close(p.answer)
+				p.end()
 				continue
 			}
 		}
@@ -187,7 +210,8 @@ func (s *Shard) read(p *Poll) ([]Job, error) {
 	jobs := make([]Job, len(p.started))
 	for i := range p.started {
 		d := &p.started[i]
-		jobs[i], at[d.ID] = Job{ID: d.ID, Attempt: d.Attempt, UntilMs: d.Until, StoredJob: &eventspb.StoredJob{}}, i
+		jobs[i] = Job{ID: d.ID, Attempt: d.Attempt, UntilMs: d.Until, LeaseMs: d.Until - d.At, StoredJob: &eventspb.StoredJob{}}
+		at[d.ID] = i
 	}
 	for i := range order {
 		keys = append(keys, NumberKey(nil, p.Queue, order[i].ID))

@@ -237,7 +237,9 @@ func TestQuietAgent(t *testing.T) {
 		r.pollFor("parked", 1, "tpu")
 		p, _ := NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "quiet", N: 1})
 		r.ask(func(s *Shard) error { return s.Poll(p) })
-		r.ask(func(s *Shard) error { s.Forget(p); return nil })
+		if !p.Abandon() {
+			t.Error("the poll has an answer")
+		}
 		for n := range 25 {
 			if r.sleep(time.Second); n == 18 && len(r.Table(TableAgents)) != 2 {
 				t.Errorf("before two leases %d agents are up", len(r.Table(TableAgents)))
@@ -319,7 +321,14 @@ func TestSettings(t *testing.T) {
 				t.Errorf("%q: %v", name, err)
 			}
 		}
-		r.ask(func(s *Shard) error { return s.Set("q", &eventspb.JobQueueSettings{Version: 5, LeaseMs: 20_000}) })
+		for version, lease := range map[uint64]int64{5: 20_000, 4: 10_000} {
+			if err := r.refused(func(s *Shard) error {
+				return s.Set("q", &eventspb.JobQueueSettings{Version: version, LeaseMs: lease})
+			}); !errors.Is(err, ErrVersion) {
+				t.Errorf("version %d with a lease of %d ms: %v", version, lease, err)
+			}
+		}
+		r.ask(func(s *Shard) error { return s.Set("q", &eventspb.JobQueueSettings{Version: 5, LeaseMs: 10_000}) })
 		r.submit(job(""))
 		r.commit()
 		left := func() time.Duration { return time.Until(time.UnixMilli(r.poll("a", 1)[0].UntilMs)) }
@@ -363,6 +372,48 @@ func TestPolledAgain(t *testing.T) {
 	})
 }
 
+// TestAbandoned: jobs that were started for a poll whose caller has gone are released when that has
+// committed, and their agent may get them again at once. A poll that is answered is not abandoned.
+func TestAbandoned(t *testing.T) {
+	inBubble(t, &eventspb.JobQueueSettings{Version: 1, MaxAttempts: 1}, func(r *run) {
+		ids := r.submit(job("x"))
+		r.commit()
+		p, answer := NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1})
+		r.ask(func(s *Shard) error { return s.Poll(p) })
+		if !p.Abandon() || p.Abandon() {
+			t.Error("a poll is abandoned once")
+		}
+		r.commit()
+		if _, ok := answered(answer); ok || r.state(ids[0]) != jobqueue.Pending || !r.Woken() {
+			t.Errorf("after the commit the job is %v", r.state(ids[0]))
+		}
+		p, answer = NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1})
+		r.ask(func(s *Shard) error { return s.Poll(p) })
+		r.commit()
+		if jobs, ok := answered(answer); !ok || jobs[0].Attempt != 2 || p.Abandon() {
+			t.Errorf("the second attempt: %+v", jobs)
+		}
+		r.ask(func(s *Shard) error { return s.Release(&Attempt{"q", "a", ids[0], 2}) })
+		p, _ = NewPoll("q", jobqueue.Profile{Has: []string{"late"}}, jobqueue.Poll{Agent: "b", N: 1})
+		r.ask(func(s *Shard) error { return s.Poll(p) })
+		waiting := r.pollFor("c", 1)
+		p.Abandon()
+		r.commit() // and the start for b is taken back
+		r.commit()
+		if jobs, ok := answered(waiting); !ok || jobs[0].ID != ids[0] {
+			t.Errorf("an agent that waits: %+v", jobs)
+		}
+		p, _ = NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "d", N: 1})
+		r.ask(func(s *Shard) error { return s.Poll(p) })
+		p.Abandon() // while it is parked
+		r.submit(job("y"))
+		r.commit()
+		if jobs := r.poll("e", 1); len(jobs) != 1 || jobs[0].Attempt != 1 {
+			t.Errorf("a job after an abandoned poll that was parked: %+v", jobs)
+		}
+	})
+}
+
 // TestWhy: a shard explains why a job is not running, and selects and counts jobs.
 func TestWhy(t *testing.T) {
 	inBubble(t, &eventspb.JobQueueSettings{Version: 1}, func(r *run) {
@@ -376,9 +427,10 @@ func TestWhy(t *testing.T) {
 			if err != nil || why.String() != "pending: 0 of 1 agents fit: 1 lack gpu" {
 				t.Errorf("%v, %v", why, err)
 			}
-			list, err := s.Select("q", &jobqueue.Selector{State: jobqueue.Pending, Group: "g"})
-			if err != nil || !slices.Equal(list, ids[1:2]) {
-				t.Errorf("%v, %v", list, err)
+			sel := &jobqueue.Selector{State: jobqueue.Pending, Group: "g"}
+			list, err := s.Select("q", sel)
+			if n, _ := s.Count("q", sel); err != nil || !slices.Equal(list, ids[1:2]) || n != 1 {
+				t.Errorf("%v, %d, %v", list, n, err)
 			}
 			if q := s.Queues(); len(q) != 1 || q[0].Name != "q" || q[0].Agents != 1 || q[0].Jobs[jobqueue.Running] != 1 || q[0].Jobs[jobqueue.Pending] != 2 {
 				t.Errorf("%+v", q)
@@ -398,6 +450,7 @@ func TestUnknown(t *testing.T) {
 			"heartbeat": func(s *Shard) error { _, err := s.Heartbeat("none", "a", nil); return err },
 			"cancel":    func(s *Shard) error { return s.Cancel("none", 1) },
 			"pause":     func(s *Shard) error { return s.Pause("none", false) },
+			"count":     func(s *Shard) error { _, err := s.Count("none", &jobqueue.Selector{}); return err },
 			"select":    func(s *Shard) error { _, err := s.Select("none", &jobqueue.Selector{}); return err },
 			"why":       func(s *Shard) error { _, err := s.Why("none", 1); return err },
 		} {

@@ -1,9 +1,12 @@
 package queues
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/jobqueue"
@@ -23,8 +26,11 @@ type Attempt struct {
 	Attempt uint8
 }
 
-// Set creates a queue, or changes its settings. Repeated, or with a version before the present one,
-// it changes nothing.
+// ErrVersion means that the queue has other settings with the version, or later ones (409).
+var ErrVersion = errors.New("the queue was changed at the same time: repeat the request")
+
+// Set creates a queue, or changes its settings. Repeated, it changes nothing. The error wraps
+// ErrVersion or jobqueue.ErrInvalid.
 func (s *Shard) Set(name string, m *eventspb.JobQueueSettings) error {
 	if !ValidName(name) {
 		return fmt.Errorf("%w name of a queue %.20q: 1 to 100 lower-case letters, digits, '.', '_' or '-' are possible, and the first is a letter or a digit",
@@ -43,8 +49,10 @@ func (s *Shard) Set(name string, m *eventspb.JobQueueSettings) error {
 		}
 		q.core.Track()
 		s.queues[name] = q
-	case m.GetVersion() <= q.settings.GetVersion():
+	case proto.Equal(m, q.settings):
 		return nil
+	case m.GetVersion() <= q.settings.GetVersion():
+		return fmt.Errorf("version %d, and the queue has version %d: %w", m.GetVersion(), q.settings.GetVersion(), ErrVersion)
 	default:
 		if err := q.core.Configure(cfg); err != nil {
 			return err
@@ -85,6 +93,13 @@ func (s *Shard) Fail(a *Attempt, reason string, forGood bool) error {
 func (s *Shard) Return(a *Attempt) error {
 	return s.end(a, nil, func(q *jobqueue.Queue, now int64) (jobqueue.Decision, error) {
 		return q.Return(now, a.Agent, a.ID, a.Attempt)
+	})
+}
+
+// Release takes back the start of a job whose agent has gone without its answer.
+func (s *Shard) Release(a *Attempt) error {
+	return s.end(a, nil, func(q *jobqueue.Queue, now int64) (jobqueue.Decision, error) {
+		return q.Release(now, a.Agent, a.ID, a.Attempt)
 	})
 }
 

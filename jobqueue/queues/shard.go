@@ -149,7 +149,9 @@ func (s *Shard) dropQuiet(q *queue, now int64) error {
 	}
 	q.looked = now
 	for _, p := range q.parked {
-		q.seen[p.Agent] = now
+		if !p.abandoned() {
+			q.seen[p.Agent] = now
+		}
 	}
 	var quiet []string
 	for name, at := range q.seen {
@@ -175,20 +177,36 @@ func (s *Shard) dropQuiet(q *queue, now int64) error {
 func (s *Shard) Committed(uint64) {
 	for _, p := range s.picked {
 		jobs, err := s.read(p)
-		p.answer <- Answer{Jobs: jobs, Err: err}
+		if !p.reply(Answer{Jobs: jobs, Err: err}) {
+			s.release(p)
+		}
 	}
+	clear(s.picked)
 	s.picked = s.picked[:0]
+}
+
+// release takes back the starts of a poll whose caller waits no longer.
+func (s *Shard) release(p *Poll) {
+	q := s.queues[p.Queue]
+	now := time.Now().UnixMilli()
+	for i := range p.started {
+		d := &p.started[i]
+		if d, err := q.core.Release(now, p.Agent, d.ID, d.Attempt); err == nil && d.Kind != jobqueue.Nothing {
+			q.work = true
+		}
+	}
+	s.Wake()
 }
 
 // Close implements stream.Closer: agents poll again, at the owner of the partition. What was picked
 // and not committed has not happened.
 func (s *Shard) Close() {
 	for _, p := range s.picked {
-		close(p.answer)
+		p.end()
 	}
 	for _, q := range s.queues {
 		for _, p := range q.parked {
-			close(p.answer)
+			p.end()
 		}
 	}
 }

@@ -75,36 +75,6 @@ func (p *Producer) ProduceMessage(ctx context.Context, partition int32, m stream
 	return nil
 }
 
-// PartitionMessage is a message for a partition.
-type PartitionMessage struct {
-	Partition int32
-	stream.Message
-}
-
-// Append writes records and returns their offsets, in the order of list, when all of them are
-// acknowledged. Those of several calls are written in batches together. Unlike a record of Produce,
-// one that fails does not end the Producer. After an error, any of the records may be written. It
-// does not copy the messages, and ignores their times.
-func (p *Producer) Append(ctx context.Context, list []PartitionMessage) (offsets []int64, err error) {
-	records := make([]*kgo.Record, len(list))
-	for i := range list {
-		m := &list[i]
-		r := &kgo.Record{Topic: p.topic, Partition: m.Partition, Key: m.Key, Value: m.Value}
-		for _, h := range m.Headers {
-			r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
-		}
-		records[i] = r
-	}
-	if err := p.cl.ProduceSync(ctx, records...).FirstErr(); err != nil {
-		return nil, fmt.Errorf("produce to %s: %w", p.topic, err)
-	}
-	for _, r := range records {
-		offsets = append(offsets, r.Offset)
-	}
-	p.acked.Add(int64(len(records)))
-	return offsets, nil
-}
-
 // done is called with the outcome of each record.
 func (p *Producer) done(r *kgo.Record, err error) {
 	if err == nil {

@@ -6,20 +6,21 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
 
 	"github.com/weirhq/weir/api"
-	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/internal/testlimit"
+	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
-// TestJobs: two processes run a queue of two partitions, and are killed in turn, while submitters
-// and agents send requests to both. No job is lost, no attempt is given to two agents, and one
-// attempt of each job counts.
+// TestJobs: two processes run a queue of two partitions, and are killed or stopped in turn, while
+// submitters and agents send requests to both. No job is lost, no attempt is given to two agents,
+// and one attempt of each job counts.
 func TestJobs(t *testing.T) {
 	c := empty(t)
 	settings := []string{
@@ -41,7 +42,7 @@ func TestJobs(t *testing.T) {
 		l.clients = append(l.clients, api.NewClient(addr))
 	}
 	l.try("create the queue", func(ctx context.Context, client *api.Client) error {
-		_, err := client.SetQueue(ctx, &weirpb.SetQueueRequest{Queue: l.queue, Settings: &weirpb.QueueSettings{
+		_, err := client.SetQueue(ctx, &jobpb.SetQueueRequest{Queue: l.queue, Settings: &jobpb.QueueSettings{
 			Partitions: 2, LeaseMs: 3000, BackoffMs: 10, AvoidMs: -1, MaxAttempts: 200,
 		}})
 		return err
@@ -56,7 +57,12 @@ func TestJobs(t *testing.T) {
 	for n := range soak(3, 24) {
 		pass(t, 5*time.Second)
 		at := n % 2
-		l.processes[at].kill()
+		if n%3 == 2 {
+			l.processes[at].signal(syscall.SIGTERM)
+			l.processes[at].exit()
+		} else {
+			l.processes[at].kill()
+		}
 		p := l.instances[at].start()
 		addr, _ := p.ready()
 		l.mu.Lock()
@@ -140,9 +146,9 @@ func (l *jobLedger) submit(n int) {
 		if ended || !pause.For(l.t.Context(), 50*time.Millisecond) {
 			return
 		}
-		req := &weirpb.SubmitJobsRequest{Queue: l.queue}
+		req := &jobpb.SubmitJobsRequest{Queue: l.queue}
 		for k := range 10 {
-			job := &weirpb.NewJob{Payload: fmt.Append(nil, n, " ", i, " ", k)}
+			job := &jobpb.NewJob{Payload: fmt.Append(nil, n, " ", i, " ", k)}
 			if k%2 == 0 {
 				job.Require = []string{"gpu"}
 			}
@@ -161,7 +167,7 @@ func (l *jobLedger) submit(n int) {
 
 // agent polls, runs and reports jobs.
 func (l *jobLedger) agent(name string, gpu bool) {
-	poll := &weirpb.PollJobsRequest{Queue: l.queue, Agent: name, MaxJobs: 20, WaitMs: 500}
+	poll := &jobpb.PollJobsRequest{Queue: l.queue, Agent: name, MaxJobs: 20, WaitMs: 500}
 	if gpu {
 		poll.Has = []string{"gpu"}
 	}
@@ -184,11 +190,11 @@ func (l *jobLedger) agent(name string, gpu bool) {
 }
 
 // run runs jobs: the ledger is the other system on which they act.
-func (l *jobLedger) run(name string, jobs []*weirpb.StartedJob) {
+func (l *jobLedger) run(name string, jobs []*jobpb.StartedJob) {
 	if len(jobs) == 0 {
 		return
 	}
-	req := &weirpb.ReportJobsRequest{Queue: l.queue, Agent: name}
+	req := &jobpb.ReportJobsRequest{Queue: l.queue, Agent: name}
 	l.mu.Lock()
 	for _, j := range jobs {
 		key := fmt.Sprint(j.GetId(), " ", j.GetAttempt())
@@ -196,7 +202,7 @@ func (l *jobLedger) run(name string, jobs []*weirpb.StartedJob) {
 			l.wrong = append(l.wrong, fmt.Sprintf("attempt %d of job %s was given to %s and %s", j.GetAttempt(), j.GetId(), other, name))
 		}
 		l.given[key] = name
-		req.Reports = append(req.Reports, &weirpb.JobReport{Id: j.GetId(), Attempt: j.GetAttempt(), Result: []byte(name)})
+		req.Reports = append(req.Reports, &jobpb.JobReport{Id: j.GetId(), Attempt: j.GetAttempt(), Result: []byte(name)})
 	}
 	l.mu.Unlock()
 	for range 100 { // a report is repeated until its outcome is known
@@ -218,7 +224,7 @@ func (l *jobLedger) run(name string, jobs []*weirpb.StartedJob) {
 }
 
 // outcomes notes the attempts that count, and returns the reports without an outcome yet.
-func (l *jobLedger) outcomes(reports []*weirpb.JobReport, list []*weirpb.JobOutcome) (again []*weirpb.JobReport) {
+func (l *jobLedger) outcomes(reports []*jobpb.JobReport, list []*jobpb.JobOutcome) (again []*jobpb.JobReport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, o := range list {
@@ -249,7 +255,7 @@ func (l *jobLedger) check() {
 	}
 	for part := range slices.Chunk(l.ids, 500) {
 		l.try("read the jobs", func(ctx context.Context, client *api.Client) error {
-			res, err := client.GetJobs(ctx, &weirpb.GetJobsRequest{Queue: l.queue, Ids: part})
+			res, err := client.GetJobs(ctx, &jobpb.GetJobsRequest{Queue: l.queue, Ids: part})
 			for i, j := range res.GetJobs() {
 				if j.GetState() != "done" || j.GetAttempt() != l.done[part[i]] || string(j.GetResult()) != l.given[fmt.Sprint(part[i], " ", j.GetAttempt())] {
 					l.t.Errorf("job %s is %v, and attempt %d counts", part[i], j, l.done[part[i]])

@@ -9,14 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/api"
-	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
 func isNotFound(err error) bool { return rpc.CodeOf(err) == rpc.CodeNotFound }
 
 func newPollCmd(a *cli.App) *cobra.Command {
-	m := &weirpb.PollJobsRequest{}
+	m := &jobpb.PollJobsRequest{}
 	var wait, delay time.Duration
 	c := &cobra.Command{
 		Use:   "poll QUEUE",
@@ -60,7 +60,7 @@ type startedRow struct {
 	Group      string `json:"group" table:"wide"`
 }
 
-func printStarted(a *cli.App, res *weirpb.PollJobsResponse) error {
+func printStarted(a *cli.App, res *jobpb.PollJobsResponse) error {
 	var rows []startedRow
 	for _, j := range res.GetJobs() {
 		rows = append(rows, startedRow{
@@ -86,16 +86,19 @@ func newReportCmd(a *cli.App) *cobra.Command {
 			"  weir job report images 3-4711 1 --agent me --error 'no such image' --final",
 		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("error") && failed == "" {
+				return cli.UsageError("--error is empty, so that the job would be done", "give the reason why the attempt failed")
+			}
 			attempt, err := strconv.ParseUint(args[2], 10, 8)
 			if err != nil {
 				return cli.UsageError("ATTEMPT "+args[2]+" is not a number from 1 to 255", "`weir job poll` prints it")
 			}
 			return withClient(a, func(client *api.Client) error {
-				r := &weirpb.JobReport{
+				r := &jobpb.JobReport{
 					Id: args[1], Attempt: uint32(attempt), Result: []byte(result), Error: failed, Final: final, Returned: returned,
 				}
-				res, err := client.ReportJobs(cmd.Context(), &weirpb.ReportJobsRequest{
-					Queue: args[0], Agent: agent, Reports: []*weirpb.JobReport{r},
+				res, err := client.ReportJobs(cmd.Context(), &jobpb.ReportJobsRequest{
+					Queue: args[0], Agent: agent, Reports: []*jobpb.JobReport{r},
 				})
 				if err != nil {
 					return err

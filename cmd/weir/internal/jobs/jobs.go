@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/api"
-	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
+	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
 // Commands returns `weir queue` and `weir job`.
@@ -72,7 +72,7 @@ type outcomeRow struct {
 }
 
 // printOutcomes prints outcomes, and returns an error if one was refused.
-func printOutcomes(a *cli.App, list []*weirpb.JobOutcome) error {
+func printOutcomes(a *cli.App, list []*jobpb.JobOutcome) error {
 	var rows []outcomeRow
 	refused := 0
 	for _, o := range list {

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/api"
-	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
 // queueFlags are the settings of a queue.
@@ -37,7 +37,7 @@ func newSetCmd(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return set(cmd, a, &x, args[0]) },
 	}
 	f := c.Flags()
-	f.Int32Var(&x.partitions, "partitions", 1, "partitions over which the jobs are spread; it cannot shrink")
+	f.Int32Var(&x.partitions, "partitions", 1, "partitions over which the jobs are spread; it cannot shrink, and keys of jobs submitted before it grows are not found")
 	f.DurationVar(&x.lease, "lease", time.Minute, "how long an agent has a job without a heartbeat")
 	f.Int32Var(&x.attempts, "attempts", 5, "how often a job is tried, 1 to 200")
 	f.DurationVar(&x.backoff, "backoff", time.Second, "longest wait before the first retry; it doubles with each further one")
@@ -54,8 +54,8 @@ func newSetCmd(a *cli.App) *cobra.Command {
 
 func set(cmd *cobra.Command, a *cli.App, x *queueFlags, name string) error {
 	return withClient(a, func(client *api.Client) error {
-		before, err := client.ListQueues(cmd.Context(), &weirpb.ListQueuesRequest{Queue: name})
-		m := &weirpb.QueueSettings{}
+		before, err := client.ListQueues(cmd.Context(), &jobpb.ListQueuesRequest{Queue: name})
+		m := &jobpb.QueueSettings{}
 		switch {
 		case err == nil && len(before.GetQueues()) > 0:
 			m = before.GetQueues()[0].GetSettings()
@@ -63,7 +63,7 @@ func set(cmd *cobra.Command, a *cli.App, x *queueFlags, name string) error {
 			return err
 		}
 		x.apply(m, cmd.Flags().Changed)
-		res, err := client.SetQueue(cmd.Context(), &weirpb.SetQueueRequest{Queue: name, Settings: m})
+		res, err := client.SetQueue(cmd.Context(), &jobpb.SetQueueRequest{Queue: name, Settings: m})
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func set(cmd *cobra.Command, a *cli.App, x *queueFlags, name string) error {
 }
 
 // apply sets the settings whose flags were given.
-func (x *queueFlags) apply(m *weirpb.QueueSettings, changed func(flag string) bool) {
+func (x *queueFlags) apply(m *jobpb.QueueSettings, changed func(flag string) bool) {
 	number := func(flag string, to *int32, value int32) {
 		if changed(flag) {
 			*to = value
@@ -136,7 +136,7 @@ type queueRow struct {
 }
 
 func listQueues(ctx context.Context, a *cli.App, client *api.Client, name string) error {
-	res, err := client.ListQueues(ctx, &weirpb.ListQueuesRequest{Queue: name})
+	res, err := client.ListQueues(ctx, &jobpb.ListQueuesRequest{Queue: name})
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,9 @@ func listQueues(ctx context.Context, a *cli.App, client *api.Client, name string
 		}
 		rows = append(rows, row)
 	}
-	if len(rows) == 0 {
+	if n := len(res.GetUnread()); n > 0 {
+		a.Notef("partitions %v cannot be read now: queues that only they have are missing", res.GetUnread())
+	} else if len(rows) == 0 {
 		a.Notef("there is no queue yet: `weir queue set NAME` creates one")
 	}
 	return cli.PrintRows(a, rows)
@@ -170,7 +172,7 @@ func newPauseCmd(a *cli.App) *cobra.Command {
 		Example: "  weir queue pause images --pullback",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return pause(cmd.Context(), a, &weirpb.PauseQueueRequest{Queue: args[0], Pullback: pullback})
+			return pause(cmd.Context(), a, &jobpb.PauseQueueRequest{Queue: args[0], Pullback: pullback})
 		},
 	}
 	c.Flags().BoolVar(&pullback, "pullback", false, "take running jobs from their agents")
@@ -184,12 +186,12 @@ func newResumeCmd(a *cli.App) *cobra.Command {
 		Example: "  weir queue resume images",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return pause(cmd.Context(), a, &weirpb.PauseQueueRequest{Queue: args[0], Resume: true})
+			return pause(cmd.Context(), a, &jobpb.PauseQueueRequest{Queue: args[0], Resume: true})
 		},
 	}
 }
 
-func pause(ctx context.Context, a *cli.App, req *weirpb.PauseQueueRequest) error {
+func pause(ctx context.Context, a *cli.App, req *jobpb.PauseQueueRequest) error {
 	return withClient(a, func(client *api.Client) error {
 		if _, err := client.PauseQueue(ctx, req); err != nil {
 			return err

@@ -2,13 +2,14 @@ package jobs
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weirhq/weir/api"
-	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
 // jobRow is a job.
@@ -34,7 +35,7 @@ type jobRow struct {
 	First     string `json:"first" table:"wide"`  // refused as a duplicate: the job with the same key
 }
 
-func jobRows(list []*weirpb.Job) (rows []jobRow) {
+func jobRows(list []*jobpb.Job) (rows []jobRow) {
 	for _, j := range list {
 		rows = append(rows, jobRow{
 			Job: j.GetId(), State: j.GetState(), Attempt: j.GetAttempt(), Agent: j.GetAgent(), Until: utc(j.GetUntilMs()),
@@ -57,7 +58,7 @@ func newShowCmd(a *cli.App) *cobra.Command {
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withClient(a, func(client *api.Client) error {
-				res, err := client.GetJobs(cmd.Context(), &weirpb.GetJobsRequest{Queue: args[0], Ids: args[1:]})
+				res, err := client.GetJobs(cmd.Context(), &jobpb.GetJobsRequest{Queue: args[0], Ids: args[1:]})
 				if err != nil {
 					return err
 				}
@@ -110,8 +111,8 @@ type countRow struct {
 }
 
 // request returns the request of the selection.
-func (x *selection) request(queue string) *weirpb.ListJobsRequest {
-	return &weirpb.ListJobsRequest{Queue: queue, State: x.state, Group: x.group, Resource: x.resource, PageToken: x.page}
+func (x *selection) request(queue string) *jobpb.ListJobsRequest {
+	return &jobpb.ListJobsRequest{Queue: queue, State: x.state, Group: x.group, Resource: x.resource, PageToken: x.page}
 }
 
 func (x *selection) list(ctx context.Context, r request, count bool) error {
@@ -137,7 +138,7 @@ func (x *selection) list(ctx context.Context, r request, count bool) error {
 }
 
 // pages lists up to limit jobs, and returns the token of the next page.
-func pages(ctx context.Context, client *api.Client, req *weirpb.ListJobsRequest, limit int) (all []*weirpb.Job, next string, err error) {
+func pages(ctx context.Context, client *api.Client, req *jobpb.ListJobsRequest, limit int) (all []*jobpb.Job, next string, err error) {
 	for {
 		req.Limit = int32(min(limit-len(all), api.MaxJobs))
 		res, err := client.ListJobs(ctx, req)
@@ -192,11 +193,12 @@ type changedRow struct {
 	Selected int `json:"selected"`
 	Changed  int `json:"changed"`
 	Refused  int `json:"refused"` // their states do not permit it
+	Unknown  int `json:"unknown"` // their partitions did not answer
 }
 
 // changeNamed changes jobs that are named.
 func (r request) changeNamed(ctx context.Context, change string, ids []string) error {
-	res, err := r.client.ChangeJobs(ctx, &weirpb.ChangeJobsRequest{Queue: r.queue, Change: change, Ids: ids})
+	res, err := r.client.ChangeJobs(ctx, &jobpb.ChangeJobsRequest{Queue: r.queue, Change: change, Ids: ids})
 	if err != nil {
 		return err
 	}
@@ -224,23 +226,33 @@ func (r request) changeSelected(ctx context.Context, change string, x *selection
 		for _, j := range list {
 			page = append(page, j.GetId())
 		}
-		res, err := r.client.ChangeJobs(ctx, &weirpb.ChangeJobsRequest{Queue: r.queue, Change: change, Ids: page})
+		res, err := r.client.ChangeJobs(ctx, &jobpb.ChangeJobsRequest{Queue: r.queue, Change: change, Ids: page})
 		if err != nil {
 			r.Notef("%d jobs were changed before the error", row.Changed)
 			return err
 		}
 		for _, o := range res.GetOutcomes() {
-			if o.GetCode() == "" {
+			switch o.GetCode() {
+			case "":
 				row.Changed++
-			} else {
+			case "failed_precondition", "aborted", "not_found":
 				row.Refused++
+			default:
+				row.Unknown++
 			}
 		}
-		if req.PageToken = next; next == "" {
+		// Jobs that are submitted while the command runs are not waited for.
+		if req.PageToken = next; next == "" || row.Changed+row.Refused+row.Unknown >= row.Selected {
 			break
 		}
 	}
-	return cli.PrintRows(r.App, []changedRow{row})
+	if err := cli.PrintRows(r.App, []changedRow{row}); err != nil || row.Unknown == 0 {
+		return err
+	}
+	return &cli.Failure{
+		Code: cli.ExitTempFail, What: fmt.Sprintf("%d jobs may not be changed", row.Unknown), Why: "their partitions did not answer",
+		Do: "repeat the command: jobs that are changed already stay as they are",
+	}
 }
 
 func newWhyCmd(a *cli.App) *cobra.Command {
@@ -251,7 +263,7 @@ func newWhyCmd(a *cli.App) *cobra.Command {
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withClient(a, func(client *api.Client) error {
-				res, err := client.ExplainJob(cmd.Context(), &weirpb.ExplainJobRequest{Queue: args[0], Id: args[1]})
+				res, err := client.ExplainJob(cmd.Context(), &jobpb.ExplainJobRequest{Queue: args[0], Id: args[1]})
 				if err != nil {
 					return err
 				}

@@ -3,22 +3,24 @@ package jobs
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/api"
-	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/jobqueue/jobpb"
 	"github.com/weirhq/weir/jobqueue/queues"
 )
 
 // submission is what the flags of `weir job submit` describe.
 type submission struct {
-	job     weirpb.NewJob
+	job     jobpb.NewJob
 	payload string
 	file    string
 	in      time.Duration
@@ -31,7 +33,7 @@ func newSubmitCmd(a *cli.App) *cobra.Command {
 		Short: "Submit jobs",
 		Long: "Submit one job, or with --file one for each line of a file: a JSON object such as\n" +
 			`{"require":["gpu"],"payload":"aGVsbG8="}, with the payload in base64. The fields are those of` + "\n" +
-			"NewJob in api/weirpb/jobservice.proto. The ids are printed in the order of the lines.",
+			"NewJob in jobqueue/jobpb/jobservice.proto. The ids are printed in the order of the lines.",
 		Example: "  weir job submit images --require gpu --payload '{\"image\":7}'\n" +
 			"  weir job submit images --file jobs.jsonl -o jsonl",
 		Args: cobra.ExactArgs(1),
@@ -59,7 +61,7 @@ type submittedRow struct {
 }
 
 func submit(cmd *cobra.Command, a *cli.App, x *submission, queue string) error {
-	list := []*weirpb.NewJob{&x.job}
+	list := []*jobpb.NewJob{&x.job}
 	if x.file != "" {
 		var err error
 		if list, err = readJobs(cmd, x.file); err != nil {
@@ -71,30 +73,42 @@ func submit(cmd *cobra.Command, a *cli.App, x *submission, queue string) error {
 	return withQueue(a, queue, func(r request) error { return r.submit(cmd.Context(), list) })
 }
 
-// submit submits jobs, and prints their ids.
-func (r request) submit(ctx context.Context, list []*weirpb.NewJob) error {
+// maxRequest is the size of a request from which on no further job is added, in bytes. The server
+// takes 1 MiB.
+const maxRequest = 512 << 10
+
+// submit submits jobs, and prints the ids of those that were submitted, also before an error.
+func (r request) submit(ctx context.Context, list []*jobpb.NewJob) (failed error) {
 	var rows []submittedRow
-	for from := 0; from < len(list); from += api.MaxJobs {
-		part := list[from:min(from+api.MaxJobs, len(list))]
-		res, err := r.client.SubmitJobs(ctx, &weirpb.SubmitJobsRequest{Queue: r.queue, Jobs: part})
+	for len(list) > 0 {
+		req, size := &jobpb.SubmitJobsRequest{Queue: r.queue}, 0
+		for len(list) > 0 && len(req.GetJobs()) < api.MaxJobs && size < maxRequest {
+			req.Jobs, size = append(req.Jobs, list[0]), size+proto.Size(list[0])
+			list = list[1:]
+		}
+		res, err := r.client.SubmitJobs(ctx, req)
 		if err != nil {
-			if from > 0 {
-				r.Notef("%d of %d jobs were submitted before the error", from, len(list))
+			if failed = err; len(rows) > 0 {
+				r.Notef("the jobs that are listed were submitted before the error, and %d were not, or may be",
+					len(list)+len(req.GetJobs()))
 			}
-			return err
+			break
 		}
 		for _, id := range res.GetIds() {
 			rows = append(rows, submittedRow{id})
 		}
 	}
-	return cli.PrintRows(r.App, rows)
+	if failed != nil && len(rows) == 0 {
+		return failed
+	}
+	return errors.Join(cli.PrintRows(r.App, rows), failed)
 }
 
 // maxLine is the maximum length of a line of a file, in bytes: a payload in base64, and names.
 const maxLine = 64 << 10
 
 // readJobs reads the jobs of a file. All lines are checked before the first job is written.
-func readJobs(cmd *cobra.Command, name string) (list []*weirpb.NewJob, err error) {
+func readJobs(cmd *cobra.Command, name string) (list []*jobpb.NewJob, err error) {
 	in := cmd.InOrStdin()
 	if name != "-" {
 		f, err := os.Open(name)
@@ -110,9 +124,13 @@ func readJobs(cmd *cobra.Command, name string) (list []*weirpb.NewJob, err error
 		if len(lines.Bytes()) == 0 {
 			continue
 		}
-		job := &weirpb.NewJob{}
+		job := &jobpb.NewJob{}
 		if err := protojson.Unmarshal(lines.Bytes(), job); err != nil {
 			return nil, cli.Fail(cli.ExitData, fmt.Sprintf("line %d is not a job, and nothing was submitted", n), err,
+				"correct the line, and submit the file again")
+		}
+		if err := api.CheckJob(job); err != nil {
+			return nil, cli.Fail(cli.ExitData, fmt.Sprintf("the job of line %d is refused, and nothing was submitted", n), err,
 				"correct the line, and submit the file again")
 		}
 		list = append(list, job)

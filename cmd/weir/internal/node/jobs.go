@@ -90,7 +90,7 @@ type jobSink struct {
 	topic string
 
 	mu       sync.Mutex
-	producer *kafka.Producer // nil: the next request makes one
+	appender *kafka.Appender // nil: the next request makes one
 }
 
 // Submit implements api.JobSink.
@@ -110,24 +110,24 @@ func (s *jobSink) Submit(ctx context.Context, list []api.JobRecord) ([]int64, er
 	return p.Append(ctx, messages)
 }
 
-func (s *jobSink) open() (*kafka.Producer, error) {
+func (s *jobSink) open() (*kafka.Appender, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.producer == nil {
-		p, err := kafka.NewProducer(s.kafka, s.topic)
+	if s.appender == nil {
+		p, err := kafka.NewAppender(s.kafka, s.topic)
 		if err != nil {
 			return nil, err
 		}
-		s.producer = p
+		s.appender = p
 	}
-	return s.producer, nil
+	return s.appender, nil
 }
 
 func (s *jobSink) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.producer != nil {
-		s.producer.Close()
+	if s.appender != nil {
+		s.appender.Close()
 	}
 }
 

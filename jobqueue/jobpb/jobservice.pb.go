@@ -7,7 +7,7 @@
 // 	protoc        (unknown)
 // source: jobservice.proto
 
-package weirpb
+package jobpb
 
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
@@ -26,19 +26,21 @@ const (
 
 // QueueSettings are the settings of a queue. 0 is the default, in brackets.
 type QueueSettings struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Partitions    int32                  `protobuf:"varint,1,opt,name=partitions,proto3" json:"partitions,omitempty"`                           // over which the jobs are spread [1]; it cannot shrink
-	LeaseMs       int64                  `protobuf:"varint,2,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`                  // how long an agent has a job without a heartbeat [60000]
-	MaxAttempts   int32                  `protobuf:"varint,3,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`      // 1 to 200 [5]
-	BackoffMs     int64                  `protobuf:"varint,4,opt,name=backoff_ms,json=backoffMs,proto3" json:"backoff_ms,omitempty"`            // longest wait before the first retry; it doubles [1000]
-	MaxBackoffMs  int64                  `protobuf:"varint,5,opt,name=max_backoff_ms,json=maxBackoffMs,proto3" json:"max_backoff_ms,omitempty"` // [300000]
-	MaxPendingMs  int64                  `protobuf:"varint,6,opt,name=max_pending_ms,json=maxPendingMs,proto3" json:"max_pending_ms,omitempty"` // wait after which a job comes before all others that waited less [600000]
-	AvoidMs       int64                  `protobuf:"varint,7,opt,name=avoid_ms,json=avoidMs,proto3" json:"avoid_ms,omitempty"`                  // how long an agent does not get a job again that failed there; negative: not at all [60000]
-	Associations  int32                  `protobuf:"varint,8,opt,name=associations,proto3" json:"associations,omitempty"`                       // resources that an agent is associated with, beside those that it declares [16]
-	MaxResources  int32                  `protobuf:"varint,9,opt,name=max_resources,json=maxResources,proto3" json:"max_resources,omitempty"`   // different names of resources [10000]
-	FastestFirst  bool                   `protobuf:"varint,10,opt,name=fastest_first,json=fastestFirst,proto3" json:"fastest_first,omitempty"`  // jobs with a short mean run time come before others of the same priority
-	RetentionMs   int64                  `protobuf:"varint,11,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`     // how long jobs that ended are kept, at least [86400000]
-	MaxJobs       int64                  `protobuf:"varint,12,opt,name=max_jobs,json=maxJobs,proto3" json:"max_jobs,omitempty"`                 // of a partition that have not ended; further ones are refused [10000000]
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Partitions over which the jobs are spread [1]. It cannot shrink. Where it grows, a job that was
+	// submitted before is not found by its key any more.
+	Partitions    int32 `protobuf:"varint,1,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	LeaseMs       int64 `protobuf:"varint,2,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`                  // how long an agent has a job without a heartbeat [60000]
+	MaxAttempts   int32 `protobuf:"varint,3,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`      // 1 to 200 [5]
+	BackoffMs     int64 `protobuf:"varint,4,opt,name=backoff_ms,json=backoffMs,proto3" json:"backoff_ms,omitempty"`            // longest wait before the first retry; it doubles [1000]
+	MaxBackoffMs  int64 `protobuf:"varint,5,opt,name=max_backoff_ms,json=maxBackoffMs,proto3" json:"max_backoff_ms,omitempty"` // [300000]
+	MaxPendingMs  int64 `protobuf:"varint,6,opt,name=max_pending_ms,json=maxPendingMs,proto3" json:"max_pending_ms,omitempty"` // wait after which a job comes before all others that waited less [600000]
+	AvoidMs       int64 `protobuf:"varint,7,opt,name=avoid_ms,json=avoidMs,proto3" json:"avoid_ms,omitempty"`                  // how long an agent does not get a job again that failed there; negative: not at all [60000]
+	Associations  int32 `protobuf:"varint,8,opt,name=associations,proto3" json:"associations,omitempty"`                       // resources that an agent is associated with, beside those that it declares [16]
+	MaxResources  int32 `protobuf:"varint,9,opt,name=max_resources,json=maxResources,proto3" json:"max_resources,omitempty"`   // different names of resources [10000]
+	FastestFirst  bool  `protobuf:"varint,10,opt,name=fastest_first,json=fastestFirst,proto3" json:"fastest_first,omitempty"`  // jobs with a short mean run time come before others of the same priority
+	RetentionMs   int64 `protobuf:"varint,11,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`     // how long jobs that ended are kept, at least [86400000]
+	MaxJobs       int64 `protobuf:"varint,12,opt,name=max_jobs,json=maxJobs,proto3" json:"max_jobs,omitempty"`                 // of a partition that have not ended; further ones are refused [10000000]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -349,7 +351,8 @@ type SetQueueRequest struct {
 	Settings *QueueSettings         `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"` // they replace those before
 	// Processes set these when they forward a request.
 	Partition     *int32 `protobuf:"varint,3,opt,name=partition,proto3,oneof" json:"partition,omitempty"` // absent: all partitions of the queue
-	Version       uint64 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`           // of the settings; 0: the one after the present one
+	Version       uint64 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`           // of the settings
+	Paused        bool   `protobuf:"varint,5,opt,name=paused,proto3" json:"paused,omitempty"`             // the partition begins with a pause
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -410,6 +413,13 @@ func (x *SetQueueRequest) GetVersion() uint64 {
 		return x.Version
 	}
 	return 0
+}
+
+func (x *SetQueueRequest) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
 }
 
 type SetQueueResponse struct {
@@ -518,7 +528,8 @@ func (x *ListQueuesRequest) GetPartition() int32 {
 
 type ListQueuesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queues        []*Queue               `protobuf:"bytes,1,rep,name=queues,proto3" json:"queues,omitempty"` // ordered by name
+	Queues        []*Queue               `protobuf:"bytes,1,rep,name=queues,proto3" json:"queues,omitempty"`         // ordered by name
+	Unread        []int32                `protobuf:"varint,2,rep,packed,name=unread,proto3" json:"unread,omitempty"` // partitions that could not be read: queues that only they have are missing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -556,6 +567,13 @@ func (*ListQueuesResponse) Descriptor() ([]byte, []int) {
 func (x *ListQueuesResponse) GetQueues() []*Queue {
 	if x != nil {
 		return x.Queues
+	}
+	return nil
+}
+
+func (x *ListQueuesResponse) GetUnread() []int32 {
+	if x != nil {
+		return x.Unread
 	}
 	return nil
 }
@@ -866,7 +884,7 @@ type PollJobsRequest struct {
 	Queue   string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	Agent   string                 `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`                     // name; one agent polls once at a time
 	Has     []string               `protobuf:"bytes,3,rep,name=has,proto3" json:"has,omitempty"`                         // resources of the agent
-	Slots   int32                  `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`                    // jobs that it runs at a time; 0: any number
+	Slots   int32                  `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`                    // jobs that it runs at a time, of each partition; 0: any number
 	MaxJobs int32                  `protobuf:"varint,5,opt,name=max_jobs,json=maxJobs,proto3" json:"max_jobs,omitempty"` // of the answer, 1 to 1000; 0 for 1
 	// wait takes jobs that prefer a resource of the agent, or none. greedy takes any job, and
 	// associates the agent with the resources that it prefers. delay is greedy, but leaves jobs to
@@ -1028,6 +1046,7 @@ type StartedJob struct {
 	Prefer        []string               `protobuf:"bytes,7,rep,name=prefer,proto3" json:"prefer,omitempty"`
 	Key           string                 `protobuf:"bytes,8,opt,name=key,proto3" json:"key,omitempty"`
 	Group         string                 `protobuf:"bytes,9,opt,name=group,proto3" json:"group,omitempty"`
+	LeaseMs       int64                  `protobuf:"varint,10,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"` // from the start to lease_until_ms, for agents whose clock is another one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1123,6 +1142,13 @@ func (x *StartedJob) GetGroup() string {
 		return x.Group
 	}
 	return ""
+}
+
+func (x *StartedJob) GetLeaseMs() int64 {
+	if x != nil {
+		return x.LeaseMs
+	}
+	return 0
 }
 
 // JobAttempt is an attempt of a job.
@@ -1240,7 +1266,8 @@ func (x *HeartbeatJobsRequest) GetJobs() []*JobAttempt {
 
 type HeartbeatJobsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Stop          []*JobAttempt          `protobuf:"bytes,1,rep,name=stop,proto3" json:"stop,omitempty"` // attempts that are over
+	Stop          []*JobAttempt          `protobuf:"bytes,1,rep,name=stop,proto3" json:"stop,omitempty"`     // attempts that are over
+	Unread        string                 `protobuf:"bytes,2,opt,name=unread,proto3" json:"unread,omitempty"` // why the leases of some jobs were not renewed, if those of others were
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1280,6 +1307,13 @@ func (x *HeartbeatJobsResponse) GetStop() []*JobAttempt {
 		return x.Stop
 	}
 	return nil
+}
+
+func (x *HeartbeatJobsResponse) GetUnread() string {
+	if x != nil {
+		return x.Unread
+	}
+	return ""
 }
 
 // JobReport is how an attempt ended: it is done, or one of the others is set.
@@ -2199,7 +2233,7 @@ var File_jobservice_proto protoreflect.FileDescriptor
 
 const file_jobservice_proto_rawDesc = "" +
 	"\n" +
-	"\x10jobservice.proto\x12\aweir.v1\"\x9f\x03\n" +
+	"\x10jobservice.proto\x12\fweir.jobs.v1\"\x9f\x03\n" +
 	"\rQueueSettings\x12\x1e\n" +
 	"\n" +
 	"partitions\x18\x01 \x01(\x05R\n" +
@@ -2216,13 +2250,13 @@ const file_jobservice_proto_rawDesc = "" +
 	"\rfastest_first\x18\n" +
 	" \x01(\bR\ffastestFirst\x12!\n" +
 	"\fretention_ms\x18\v \x01(\x03R\vretentionMs\x12\x19\n" +
-	"\bmax_jobs\x18\f \x01(\x03R\amaxJobs\"\xd9\x01\n" +
+	"\bmax_jobs\x18\f \x01(\x03R\amaxJobs\"\xe3\x01\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x04R\aversion\x122\n" +
-	"\bsettings\x18\x03 \x01(\v2\x16.weir.v1.QueueSettingsR\bsettings\x12\x16\n" +
-	"\x06paused\x18\x04 \x01(\bR\x06paused\x12&\n" +
-	"\x04jobs\x18\x05 \x01(\v2\x12.weir.v1.JobCountsR\x04jobs\x12\x16\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x127\n" +
+	"\bsettings\x18\x03 \x01(\v2\x1b.weir.jobs.v1.QueueSettingsR\bsettings\x12\x16\n" +
+	"\x06paused\x18\x04 \x01(\bR\x06paused\x12+\n" +
+	"\x04jobs\x18\x05 \x01(\v2\x17.weir.jobs.v1.JobCountsR\x04jobs\x12\x16\n" +
 	"\x06agents\x18\x06 \x01(\x05R\x06agents\x12\x16\n" +
 	"\x06unread\x18\a \x03(\x05R\x06unread\"\xbb\x01\n" +
 	"\tJobCounts\x12\x18\n" +
@@ -2232,12 +2266,13 @@ const file_jobservice_proto_rawDesc = "" +
 	"\arunning\x18\x04 \x01(\x04R\arunning\x12\x12\n" +
 	"\x04done\x18\x05 \x01(\x04R\x04done\x12\x16\n" +
 	"\x06failed\x18\x06 \x01(\x04R\x06failed\x12\x1a\n" +
-	"\bcanceled\x18\a \x01(\x04R\bcanceled\"\xa6\x01\n" +
+	"\bcanceled\x18\a \x01(\x04R\bcanceled\"\xc3\x01\n" +
 	"\x0fSetQueueRequest\x12\x14\n" +
-	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
-	"\bsettings\x18\x02 \x01(\v2\x16.weir.v1.QueueSettingsR\bsettings\x12!\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x127\n" +
+	"\bsettings\x18\x02 \x01(\v2\x1b.weir.jobs.v1.QueueSettingsR\bsettings\x12!\n" +
 	"\tpartition\x18\x03 \x01(\x05H\x00R\tpartition\x88\x01\x01\x12\x18\n" +
-	"\aversion\x18\x04 \x01(\x04R\aversionB\f\n" +
+	"\aversion\x18\x04 \x01(\x04R\aversion\x12\x16\n" +
+	"\x06paused\x18\x05 \x01(\bR\x06pausedB\f\n" +
 	"\n" +
 	"_partition\"F\n" +
 	"\x10SetQueueResponse\x12\x18\n" +
@@ -2247,9 +2282,10 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12!\n" +
 	"\tpartition\x18\x02 \x01(\x05H\x00R\tpartition\x88\x01\x01B\f\n" +
 	"\n" +
-	"_partition\"<\n" +
-	"\x12ListQueuesResponse\x12&\n" +
-	"\x06queues\x18\x01 \x03(\v2\x0e.weir.v1.QueueR\x06queues\"\x8e\x01\n" +
+	"_partition\"Y\n" +
+	"\x12ListQueuesResponse\x12+\n" +
+	"\x06queues\x18\x01 \x03(\v2\x13.weir.jobs.v1.QueueR\x06queues\x12\x16\n" +
+	"\x06unread\x18\x02 \x03(\x05R\x06unread\"\x8e\x01\n" +
 	"\x11PauseQueueRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x16\n" +
 	"\x06resume\x18\x02 \x01(\bR\x06resume\x12\x1a\n" +
@@ -2266,10 +2302,10 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x05after\x18\x05 \x03(\tR\x05after\x12\x10\n" +
 	"\x03key\x18\x06 \x01(\tR\x03key\x12\x14\n" +
 	"\x05group\x18\a \x01(\tR\x05group\x12\x18\n" +
-	"\apayload\x18\b \x01(\fR\apayload\"N\n" +
+	"\apayload\x18\b \x01(\fR\apayload\"S\n" +
 	"\x11SubmitJobsRequest\x12\x14\n" +
-	"\x05queue\x18\x01 \x01(\tR\x05queue\x12#\n" +
-	"\x04jobs\x18\x02 \x03(\v2\x0f.weir.v1.NewJobR\x04jobs\"&\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12(\n" +
+	"\x04jobs\x18\x02 \x03(\v2\x14.weir.jobs.v1.NewJobR\x04jobs\"&\n" +
 	"\x12SubmitJobsResponse\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\tR\x03ids\"\xfd\x01\n" +
 	"\x0fPollJobsRequest\x12\x14\n" +
@@ -2283,9 +2319,9 @@ const file_jobservice_proto_rawDesc = "" +
 	"\await_ms\x18\b \x01(\x03R\x06waitMs\x12!\n" +
 	"\tpartition\x18\t \x01(\x05H\x00R\tpartition\x88\x01\x01B\f\n" +
 	"\n" +
-	"_partition\";\n" +
-	"\x10PollJobsResponse\x12'\n" +
-	"\x04jobs\x18\x01 \x03(\v2\x13.weir.v1.StartedJobR\x04jobs\"\xf3\x01\n" +
+	"_partition\"@\n" +
+	"\x10PollJobsResponse\x12,\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x18.weir.jobs.v1.StartedJobR\x04jobs\"\x8e\x02\n" +
 	"\n" +
 	"StartedJob\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
@@ -2296,30 +2332,33 @@ const file_jobservice_proto_rawDesc = "" +
 	"\arequire\x18\x06 \x03(\tR\arequire\x12\x16\n" +
 	"\x06prefer\x18\a \x03(\tR\x06prefer\x12\x10\n" +
 	"\x03key\x18\b \x01(\tR\x03key\x12\x14\n" +
-	"\x05group\x18\t \x01(\tR\x05group\"6\n" +
+	"\x05group\x18\t \x01(\tR\x05group\x12\x19\n" +
+	"\blease_ms\x18\n" +
+	" \x01(\x03R\aleaseMs\"6\n" +
 	"\n" +
 	"JobAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aattempt\x18\x02 \x01(\rR\aattempt\"k\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\"p\n" +
 	"\x14HeartbeatJobsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
-	"\x05agent\x18\x02 \x01(\tR\x05agent\x12'\n" +
-	"\x04jobs\x18\x03 \x03(\v2\x13.weir.v1.JobAttemptR\x04jobs\"@\n" +
-	"\x15HeartbeatJobsResponse\x12'\n" +
-	"\x04stop\x18\x01 \x03(\v2\x13.weir.v1.JobAttemptR\x04stop\"\x95\x01\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x12,\n" +
+	"\x04jobs\x18\x03 \x03(\v2\x18.weir.jobs.v1.JobAttemptR\x04jobs\"]\n" +
+	"\x15HeartbeatJobsResponse\x12,\n" +
+	"\x04stop\x18\x01 \x03(\v2\x18.weir.jobs.v1.JobAttemptR\x04stop\x12\x16\n" +
+	"\x06unread\x18\x02 \x01(\tR\x06unread\"\x95\x01\n" +
 	"\tJobReport\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\fR\x06result\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x14\n" +
 	"\x05final\x18\x05 \x01(\bR\x05final\x12\x1a\n" +
-	"\breturned\x18\x06 \x01(\bR\breturned\"m\n" +
+	"\breturned\x18\x06 \x01(\bR\breturned\"r\n" +
 	"\x11ReportJobsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
-	"\x05agent\x18\x02 \x01(\tR\x05agent\x12,\n" +
-	"\areports\x18\x03 \x03(\v2\x12.weir.v1.JobReportR\areports\"E\n" +
-	"\x12ReportJobsResponse\x12/\n" +
-	"\boutcomes\x18\x01 \x03(\v2\x13.weir.v1.JobOutcomeR\boutcomes\"J\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x121\n" +
+	"\areports\x18\x03 \x03(\v2\x17.weir.jobs.v1.JobReportR\areports\"J\n" +
+	"\x12ReportJobsResponse\x124\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x18.weir.jobs.v1.JobOutcomeR\boutcomes\"J\n" +
 	"\n" +
 	"JobOutcome\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -2327,9 +2366,9 @@ const file_jobservice_proto_rawDesc = "" +
 	"\amessage\x18\x03 \x01(\tR\amessage\"8\n" +
 	"\x0eGetJobsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x10\n" +
-	"\x03ids\x18\x02 \x03(\tR\x03ids\"3\n" +
-	"\x0fGetJobsResponse\x12 \n" +
-	"\x04jobs\x18\x01 \x03(\v2\f.weir.v1.JobR\x04jobs\"\xe7\x03\n" +
+	"\x03ids\x18\x02 \x03(\tR\x03ids\"8\n" +
+	"\x0fGetJobsResponse\x12%\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x11.weir.jobs.v1.JobR\x04jobs\"\xe7\x03\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x18\n" +
@@ -2363,42 +2402,42 @@ const file_jobservice_proto_rawDesc = "" +
 	"\tpartition\x18\a \x01(\x05H\x00R\tpartition\x88\x01\x01\x12\x14\n" +
 	"\x05count\x18\b \x01(\bR\x05countB\f\n" +
 	"\n" +
-	"_partition\"r\n" +
-	"\x10ListJobsResponse\x12 \n" +
-	"\x04jobs\x18\x01 \x03(\v2\f.weir.v1.JobR\x04jobs\x12&\n" +
+	"_partition\"w\n" +
+	"\x10ListJobsResponse\x12%\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x11.weir.jobs.v1.JobR\x04jobs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\x03R\x05count\"S\n" +
 	"\x11ChangeJobsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x16\n" +
 	"\x06change\x18\x02 \x01(\tR\x06change\x12\x10\n" +
-	"\x03ids\x18\x03 \x03(\tR\x03ids\"E\n" +
-	"\x12ChangeJobsResponse\x12/\n" +
-	"\boutcomes\x18\x01 \x03(\v2\x13.weir.v1.JobOutcomeR\boutcomes\"9\n" +
+	"\x03ids\x18\x03 \x03(\tR\x03ids\"J\n" +
+	"\x12ChangeJobsResponse\x124\n" +
+	"\boutcomes\x18\x01 \x03(\v2\x18.weir.jobs.v1.JobOutcomeR\boutcomes\"9\n" +
 	"\x11ExplainJobRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\tR\x02id\"H\n" +
-	"\x12ExplainJobResponse\x12\x1e\n" +
-	"\x03job\x18\x01 \x01(\v2\f.weir.v1.JobR\x03job\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text2\x9b\x06\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\"M\n" +
+	"\x12ExplainJobResponse\x12#\n" +
+	"\x03job\x18\x01 \x01(\v2\x11.weir.jobs.v1.JobR\x03job\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text2\x89\a\n" +
 	"\n" +
-	"JobService\x12?\n" +
-	"\bSetQueue\x12\x18.weir.v1.SetQueueRequest\x1a\x19.weir.v1.SetQueueResponse\x12J\n" +
+	"JobService\x12I\n" +
+	"\bSetQueue\x12\x1d.weir.jobs.v1.SetQueueRequest\x1a\x1e.weir.jobs.v1.SetQueueResponse\x12T\n" +
 	"\n" +
-	"ListQueues\x12\x1a.weir.v1.ListQueuesRequest\x1a\x1b.weir.v1.ListQueuesResponse\"\x03\x90\x02\x01\x12E\n" +
+	"ListQueues\x12\x1f.weir.jobs.v1.ListQueuesRequest\x1a .weir.jobs.v1.ListQueuesResponse\"\x03\x90\x02\x01\x12O\n" +
 	"\n" +
-	"PauseQueue\x12\x1a.weir.v1.PauseQueueRequest\x1a\x1b.weir.v1.PauseQueueResponse\x12E\n" +
+	"PauseQueue\x12\x1f.weir.jobs.v1.PauseQueueRequest\x1a .weir.jobs.v1.PauseQueueResponse\x12O\n" +
 	"\n" +
-	"SubmitJobs\x12\x1a.weir.v1.SubmitJobsRequest\x1a\x1b.weir.v1.SubmitJobsResponse\x12?\n" +
-	"\bPollJobs\x12\x18.weir.v1.PollJobsRequest\x1a\x19.weir.v1.PollJobsResponse\x12N\n" +
-	"\rHeartbeatJobs\x12\x1d.weir.v1.HeartbeatJobsRequest\x1a\x1e.weir.v1.HeartbeatJobsResponse\x12E\n" +
+	"SubmitJobs\x12\x1f.weir.jobs.v1.SubmitJobsRequest\x1a .weir.jobs.v1.SubmitJobsResponse\x12I\n" +
+	"\bPollJobs\x12\x1d.weir.jobs.v1.PollJobsRequest\x1a\x1e.weir.jobs.v1.PollJobsResponse\x12X\n" +
+	"\rHeartbeatJobs\x12\".weir.jobs.v1.HeartbeatJobsRequest\x1a#.weir.jobs.v1.HeartbeatJobsResponse\x12O\n" +
 	"\n" +
-	"ReportJobs\x12\x1a.weir.v1.ReportJobsRequest\x1a\x1b.weir.v1.ReportJobsResponse\x12A\n" +
-	"\aGetJobs\x12\x17.weir.v1.GetJobsRequest\x1a\x18.weir.v1.GetJobsResponse\"\x03\x90\x02\x01\x12D\n" +
-	"\bListJobs\x12\x18.weir.v1.ListJobsRequest\x1a\x19.weir.v1.ListJobsResponse\"\x03\x90\x02\x01\x12E\n" +
+	"ReportJobs\x12\x1f.weir.jobs.v1.ReportJobsRequest\x1a .weir.jobs.v1.ReportJobsResponse\x12K\n" +
+	"\aGetJobs\x12\x1c.weir.jobs.v1.GetJobsRequest\x1a\x1d.weir.jobs.v1.GetJobsResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\bListJobs\x12\x1d.weir.jobs.v1.ListJobsRequest\x1a\x1e.weir.jobs.v1.ListJobsResponse\"\x03\x90\x02\x01\x12O\n" +
 	"\n" +
-	"ChangeJobs\x12\x1a.weir.v1.ChangeJobsRequest\x1a\x1b.weir.v1.ChangeJobsResponse\x12J\n" +
+	"ChangeJobs\x12\x1f.weir.jobs.v1.ChangeJobsRequest\x1a .weir.jobs.v1.ChangeJobsResponse\x12T\n" +
 	"\n" +
-	"ExplainJob\x12\x1a.weir.v1.ExplainJobRequest\x1a\x1b.weir.v1.ExplainJobResponse\"\x03\x90\x02\x01B#Z!github.com/weirhq/weir/api/weirpbb\x06proto3"
+	"ExplainJob\x12\x1f.weir.jobs.v1.ExplainJobRequest\x1a .weir.jobs.v1.ExplainJobResponse\"\x03\x90\x02\x01B'Z%github.com/weirhq/weir/jobqueue/jobpbb\x06proto3"
 
 var (
 	file_jobservice_proto_rawDescOnce sync.Once
@@ -2414,75 +2453,75 @@ func file_jobservice_proto_rawDescGZIP() []byte {
 
 var file_jobservice_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
 var file_jobservice_proto_goTypes = []any{
-	(*QueueSettings)(nil),         // 0: weir.v1.QueueSettings
-	(*Queue)(nil),                 // 1: weir.v1.Queue
-	(*JobCounts)(nil),             // 2: weir.v1.JobCounts
-	(*SetQueueRequest)(nil),       // 3: weir.v1.SetQueueRequest
-	(*SetQueueResponse)(nil),      // 4: weir.v1.SetQueueResponse
-	(*ListQueuesRequest)(nil),     // 5: weir.v1.ListQueuesRequest
-	(*ListQueuesResponse)(nil),    // 6: weir.v1.ListQueuesResponse
-	(*PauseQueueRequest)(nil),     // 7: weir.v1.PauseQueueRequest
-	(*PauseQueueResponse)(nil),    // 8: weir.v1.PauseQueueResponse
-	(*NewJob)(nil),                // 9: weir.v1.NewJob
-	(*SubmitJobsRequest)(nil),     // 10: weir.v1.SubmitJobsRequest
-	(*SubmitJobsResponse)(nil),    // 11: weir.v1.SubmitJobsResponse
-	(*PollJobsRequest)(nil),       // 12: weir.v1.PollJobsRequest
-	(*PollJobsResponse)(nil),      // 13: weir.v1.PollJobsResponse
-	(*StartedJob)(nil),            // 14: weir.v1.StartedJob
-	(*JobAttempt)(nil),            // 15: weir.v1.JobAttempt
-	(*HeartbeatJobsRequest)(nil),  // 16: weir.v1.HeartbeatJobsRequest
-	(*HeartbeatJobsResponse)(nil), // 17: weir.v1.HeartbeatJobsResponse
-	(*JobReport)(nil),             // 18: weir.v1.JobReport
-	(*ReportJobsRequest)(nil),     // 19: weir.v1.ReportJobsRequest
-	(*ReportJobsResponse)(nil),    // 20: weir.v1.ReportJobsResponse
-	(*JobOutcome)(nil),            // 21: weir.v1.JobOutcome
-	(*GetJobsRequest)(nil),        // 22: weir.v1.GetJobsRequest
-	(*GetJobsResponse)(nil),       // 23: weir.v1.GetJobsResponse
-	(*Job)(nil),                   // 24: weir.v1.Job
-	(*ListJobsRequest)(nil),       // 25: weir.v1.ListJobsRequest
-	(*ListJobsResponse)(nil),      // 26: weir.v1.ListJobsResponse
-	(*ChangeJobsRequest)(nil),     // 27: weir.v1.ChangeJobsRequest
-	(*ChangeJobsResponse)(nil),    // 28: weir.v1.ChangeJobsResponse
-	(*ExplainJobRequest)(nil),     // 29: weir.v1.ExplainJobRequest
-	(*ExplainJobResponse)(nil),    // 30: weir.v1.ExplainJobResponse
+	(*QueueSettings)(nil),         // 0: weir.jobs.v1.QueueSettings
+	(*Queue)(nil),                 // 1: weir.jobs.v1.Queue
+	(*JobCounts)(nil),             // 2: weir.jobs.v1.JobCounts
+	(*SetQueueRequest)(nil),       // 3: weir.jobs.v1.SetQueueRequest
+	(*SetQueueResponse)(nil),      // 4: weir.jobs.v1.SetQueueResponse
+	(*ListQueuesRequest)(nil),     // 5: weir.jobs.v1.ListQueuesRequest
+	(*ListQueuesResponse)(nil),    // 6: weir.jobs.v1.ListQueuesResponse
+	(*PauseQueueRequest)(nil),     // 7: weir.jobs.v1.PauseQueueRequest
+	(*PauseQueueResponse)(nil),    // 8: weir.jobs.v1.PauseQueueResponse
+	(*NewJob)(nil),                // 9: weir.jobs.v1.NewJob
+	(*SubmitJobsRequest)(nil),     // 10: weir.jobs.v1.SubmitJobsRequest
+	(*SubmitJobsResponse)(nil),    // 11: weir.jobs.v1.SubmitJobsResponse
+	(*PollJobsRequest)(nil),       // 12: weir.jobs.v1.PollJobsRequest
+	(*PollJobsResponse)(nil),      // 13: weir.jobs.v1.PollJobsResponse
+	(*StartedJob)(nil),            // 14: weir.jobs.v1.StartedJob
+	(*JobAttempt)(nil),            // 15: weir.jobs.v1.JobAttempt
+	(*HeartbeatJobsRequest)(nil),  // 16: weir.jobs.v1.HeartbeatJobsRequest
+	(*HeartbeatJobsResponse)(nil), // 17: weir.jobs.v1.HeartbeatJobsResponse
+	(*JobReport)(nil),             // 18: weir.jobs.v1.JobReport
+	(*ReportJobsRequest)(nil),     // 19: weir.jobs.v1.ReportJobsRequest
+	(*ReportJobsResponse)(nil),    // 20: weir.jobs.v1.ReportJobsResponse
+	(*JobOutcome)(nil),            // 21: weir.jobs.v1.JobOutcome
+	(*GetJobsRequest)(nil),        // 22: weir.jobs.v1.GetJobsRequest
+	(*GetJobsResponse)(nil),       // 23: weir.jobs.v1.GetJobsResponse
+	(*Job)(nil),                   // 24: weir.jobs.v1.Job
+	(*ListJobsRequest)(nil),       // 25: weir.jobs.v1.ListJobsRequest
+	(*ListJobsResponse)(nil),      // 26: weir.jobs.v1.ListJobsResponse
+	(*ChangeJobsRequest)(nil),     // 27: weir.jobs.v1.ChangeJobsRequest
+	(*ChangeJobsResponse)(nil),    // 28: weir.jobs.v1.ChangeJobsResponse
+	(*ExplainJobRequest)(nil),     // 29: weir.jobs.v1.ExplainJobRequest
+	(*ExplainJobResponse)(nil),    // 30: weir.jobs.v1.ExplainJobResponse
 }
 var file_jobservice_proto_depIdxs = []int32{
-	0,  // 0: weir.v1.Queue.settings:type_name -> weir.v1.QueueSettings
-	2,  // 1: weir.v1.Queue.jobs:type_name -> weir.v1.JobCounts
-	0,  // 2: weir.v1.SetQueueRequest.settings:type_name -> weir.v1.QueueSettings
-	1,  // 3: weir.v1.ListQueuesResponse.queues:type_name -> weir.v1.Queue
-	9,  // 4: weir.v1.SubmitJobsRequest.jobs:type_name -> weir.v1.NewJob
-	14, // 5: weir.v1.PollJobsResponse.jobs:type_name -> weir.v1.StartedJob
-	15, // 6: weir.v1.HeartbeatJobsRequest.jobs:type_name -> weir.v1.JobAttempt
-	15, // 7: weir.v1.HeartbeatJobsResponse.stop:type_name -> weir.v1.JobAttempt
-	18, // 8: weir.v1.ReportJobsRequest.reports:type_name -> weir.v1.JobReport
-	21, // 9: weir.v1.ReportJobsResponse.outcomes:type_name -> weir.v1.JobOutcome
-	24, // 10: weir.v1.GetJobsResponse.jobs:type_name -> weir.v1.Job
-	24, // 11: weir.v1.ListJobsResponse.jobs:type_name -> weir.v1.Job
-	21, // 12: weir.v1.ChangeJobsResponse.outcomes:type_name -> weir.v1.JobOutcome
-	24, // 13: weir.v1.ExplainJobResponse.job:type_name -> weir.v1.Job
-	3,  // 14: weir.v1.JobService.SetQueue:input_type -> weir.v1.SetQueueRequest
-	5,  // 15: weir.v1.JobService.ListQueues:input_type -> weir.v1.ListQueuesRequest
-	7,  // 16: weir.v1.JobService.PauseQueue:input_type -> weir.v1.PauseQueueRequest
-	10, // 17: weir.v1.JobService.SubmitJobs:input_type -> weir.v1.SubmitJobsRequest
-	12, // 18: weir.v1.JobService.PollJobs:input_type -> weir.v1.PollJobsRequest
-	16, // 19: weir.v1.JobService.HeartbeatJobs:input_type -> weir.v1.HeartbeatJobsRequest
-	19, // 20: weir.v1.JobService.ReportJobs:input_type -> weir.v1.ReportJobsRequest
-	22, // 21: weir.v1.JobService.GetJobs:input_type -> weir.v1.GetJobsRequest
-	25, // 22: weir.v1.JobService.ListJobs:input_type -> weir.v1.ListJobsRequest
-	27, // 23: weir.v1.JobService.ChangeJobs:input_type -> weir.v1.ChangeJobsRequest
-	29, // 24: weir.v1.JobService.ExplainJob:input_type -> weir.v1.ExplainJobRequest
-	4,  // 25: weir.v1.JobService.SetQueue:output_type -> weir.v1.SetQueueResponse
-	6,  // 26: weir.v1.JobService.ListQueues:output_type -> weir.v1.ListQueuesResponse
-	8,  // 27: weir.v1.JobService.PauseQueue:output_type -> weir.v1.PauseQueueResponse
-	11, // 28: weir.v1.JobService.SubmitJobs:output_type -> weir.v1.SubmitJobsResponse
-	13, // 29: weir.v1.JobService.PollJobs:output_type -> weir.v1.PollJobsResponse
-	17, // 30: weir.v1.JobService.HeartbeatJobs:output_type -> weir.v1.HeartbeatJobsResponse
-	20, // 31: weir.v1.JobService.ReportJobs:output_type -> weir.v1.ReportJobsResponse
-	23, // 32: weir.v1.JobService.GetJobs:output_type -> weir.v1.GetJobsResponse
-	26, // 33: weir.v1.JobService.ListJobs:output_type -> weir.v1.ListJobsResponse
-	28, // 34: weir.v1.JobService.ChangeJobs:output_type -> weir.v1.ChangeJobsResponse
-	30, // 35: weir.v1.JobService.ExplainJob:output_type -> weir.v1.ExplainJobResponse
+	0,  // 0: weir.jobs.v1.Queue.settings:type_name -> weir.jobs.v1.QueueSettings
+	2,  // 1: weir.jobs.v1.Queue.jobs:type_name -> weir.jobs.v1.JobCounts
+	0,  // 2: weir.jobs.v1.SetQueueRequest.settings:type_name -> weir.jobs.v1.QueueSettings
+	1,  // 3: weir.jobs.v1.ListQueuesResponse.queues:type_name -> weir.jobs.v1.Queue
+	9,  // 4: weir.jobs.v1.SubmitJobsRequest.jobs:type_name -> weir.jobs.v1.NewJob
+	14, // 5: weir.jobs.v1.PollJobsResponse.jobs:type_name -> weir.jobs.v1.StartedJob
+	15, // 6: weir.jobs.v1.HeartbeatJobsRequest.jobs:type_name -> weir.jobs.v1.JobAttempt
+	15, // 7: weir.jobs.v1.HeartbeatJobsResponse.stop:type_name -> weir.jobs.v1.JobAttempt
+	18, // 8: weir.jobs.v1.ReportJobsRequest.reports:type_name -> weir.jobs.v1.JobReport
+	21, // 9: weir.jobs.v1.ReportJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
+	24, // 10: weir.jobs.v1.GetJobsResponse.jobs:type_name -> weir.jobs.v1.Job
+	24, // 11: weir.jobs.v1.ListJobsResponse.jobs:type_name -> weir.jobs.v1.Job
+	21, // 12: weir.jobs.v1.ChangeJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
+	24, // 13: weir.jobs.v1.ExplainJobResponse.job:type_name -> weir.jobs.v1.Job
+	3,  // 14: weir.jobs.v1.JobService.SetQueue:input_type -> weir.jobs.v1.SetQueueRequest
+	5,  // 15: weir.jobs.v1.JobService.ListQueues:input_type -> weir.jobs.v1.ListQueuesRequest
+	7,  // 16: weir.jobs.v1.JobService.PauseQueue:input_type -> weir.jobs.v1.PauseQueueRequest
+	10, // 17: weir.jobs.v1.JobService.SubmitJobs:input_type -> weir.jobs.v1.SubmitJobsRequest
+	12, // 18: weir.jobs.v1.JobService.PollJobs:input_type -> weir.jobs.v1.PollJobsRequest
+	16, // 19: weir.jobs.v1.JobService.HeartbeatJobs:input_type -> weir.jobs.v1.HeartbeatJobsRequest
+	19, // 20: weir.jobs.v1.JobService.ReportJobs:input_type -> weir.jobs.v1.ReportJobsRequest
+	22, // 21: weir.jobs.v1.JobService.GetJobs:input_type -> weir.jobs.v1.GetJobsRequest
+	25, // 22: weir.jobs.v1.JobService.ListJobs:input_type -> weir.jobs.v1.ListJobsRequest
+	27, // 23: weir.jobs.v1.JobService.ChangeJobs:input_type -> weir.jobs.v1.ChangeJobsRequest
+	29, // 24: weir.jobs.v1.JobService.ExplainJob:input_type -> weir.jobs.v1.ExplainJobRequest
+	4,  // 25: weir.jobs.v1.JobService.SetQueue:output_type -> weir.jobs.v1.SetQueueResponse
+	6,  // 26: weir.jobs.v1.JobService.ListQueues:output_type -> weir.jobs.v1.ListQueuesResponse
+	8,  // 27: weir.jobs.v1.JobService.PauseQueue:output_type -> weir.jobs.v1.PauseQueueResponse
+	11, // 28: weir.jobs.v1.JobService.SubmitJobs:output_type -> weir.jobs.v1.SubmitJobsResponse
+	13, // 29: weir.jobs.v1.JobService.PollJobs:output_type -> weir.jobs.v1.PollJobsResponse
+	17, // 30: weir.jobs.v1.JobService.HeartbeatJobs:output_type -> weir.jobs.v1.HeartbeatJobsResponse
+	20, // 31: weir.jobs.v1.JobService.ReportJobs:output_type -> weir.jobs.v1.ReportJobsResponse
+	23, // 32: weir.jobs.v1.JobService.GetJobs:output_type -> weir.jobs.v1.GetJobsResponse
+	26, // 33: weir.jobs.v1.JobService.ListJobs:output_type -> weir.jobs.v1.ListJobsResponse
+	28, // 34: weir.jobs.v1.JobService.ChangeJobs:output_type -> weir.jobs.v1.ChangeJobsResponse
+	30, // 35: weir.jobs.v1.JobService.ExplainJob:output_type -> weir.jobs.v1.ExplainJobResponse
 	25, // [25:36] is the sub-list for method output_type
 	14, // [14:25] is the sub-list for method input_type
 	14, // [14:14] is the sub-list for extension type_name

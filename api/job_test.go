@@ -1,0 +1,367 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/jobqueue"
+	"github.com/weirhq/weir/jobqueue/jobpb"
+	"github.com/weirhq/weir/jobqueue/queues"
+	"github.com/weirhq/weir/stream"
+	"github.com/weirhq/weir/stream/streamtest"
+)
+
+// fakeShards are the shards of job queues of one process: the real ones, without a broker. It is a
+// JobSource, a JobSink, and the StateSource of what they have committed.
+type fakeShards struct {
+	StateSource
+
+	mu      sync.Mutex
+	runners []*streamtest.Runner
+	offsets []int64
+	gone    map[int32]bool // partitions that this process does not run
+	held    bool           // nothing commits
+}
+
+func newFakeShards(t *testing.T) *fakeShards {
+	f := &fakeShards{gone: map[int32]bool{}, offsets: make([]int64, fakePartitions)}
+	for p := range int32(fakePartitions) {
+		r := streamtest.New(t, streamtest.Options{Processor: queues.Processor(events.Layout{Shards: fakePartitions}), Partition: p})
+		f.runners = append(f.runners, r)
+		t.Cleanup(func() { r.Handler().(stream.Closer).Close() })
+	}
+	return f
+}
+
+func (f *fakeShards) gap(p int32) error {
+	if f.gone[p] {
+		return &PartitionsError{Gaps: []PartitionGap{{Partition: p, State: "restoring"}}}
+	}
+	return nil
+}
+
+func (f *fakeShards) Ask(_ context.Context, p int32, _ bool, fn func(*queues.Shard) error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.gap(p); err != nil {
+		return err
+	}
+	if err := streamtest.Ask(f.runners[p], fn); err != nil {
+		return err
+	}
+	if !f.held {
+		f.runners[p].Commit(time.Now().UnixMilli())
+	}
+	return nil
+}
+
+// commit commits all shards, as the runtime does.
+func (f *fakeShards) commit() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held = false
+	for _, r := range f.runners {
+		r.Commit(time.Now().UnixMilli())
+		r.Commit(time.Now().UnixMilli()) // what the first has requested
+	}
+}
+
+func (f *fakeShards) Submit(_ context.Context, list []JobRecord) (offsets []int64, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range list {
+		value, err := proto.Marshal(r.JobSubmission)
+		if err != nil {
+			return nil, err
+		}
+		f.runners[r.Partition].Append(value)
+		f.runners[r.Partition].FoldAll()
+		if !f.held {
+			f.runners[r.Partition].Commit(time.Now().UnixMilli())
+		}
+		offsets = append(offsets, f.offsets[r.Partition])
+		f.offsets[r.Partition]++
+	}
+	return offsets, nil
+}
+
+func (f *fakeShards) Info() StateInfo {
+	return StateInfo{App: "jobs", Instance: "a", Partitions: fakePartitions}
+}
+
+func (f *fakeShards) Page(_ context.Context, q PageQuery) (*Page, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.gap(q.Partition); err != nil {
+		return nil, err
+	}
+	page := &Page{AsOf: &weirpb.AsOf{Partition: q.Partition, ServedBy: &weirpb.ServedBy{Instance: "a"}}}
+	err := f.runners[q.Partition].Range(q.Table, q.From, q.To, func(key, value []byte) error {
+		if page.More = len(page.Entries) == q.Limit; page.More {
+			return stream.ErrStopScan
+		}
+		page.Entries = append(page.Entries, Entry{slices.Clone(key), slices.Clone(value)})
+		return nil
+	})
+	return page, err
+}
+
+// fakeOwners is a PeerSource: this process has all partitions.
+type fakeOwners struct{}
+
+func (fakeOwners) Peers(context.Context) ([]Peer, error) {
+	return []Peer{{Instance: "a", Partitions: []int32{0, 1, 2, 3}}}, nil
+}
+
+// newJobService returns the service over f, with queue "q" of some partitions.
+func newJobService(t *testing.T, f *fakeShards, partitions int32) *jobService {
+	t.Helper()
+	m, err := newMetrics(obs.NewRegistry("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &jobService{
+		source: f, sink: f, router: NewRouter(RouterConfig{State: f, Peers: fakeOwners{}}), apps: &apps{}, waitLimit: time.Minute,
+		parking:  newParking(&Config{MaxParked: 10, MaxParkedPerClient: 10}, newInflightLimiter(10), m),
+		settings: map[string]knownQueue{},
+	}
+	t.Cleanup(s.router.Close)
+	set(t, s, &jobpb.QueueSettings{Partitions: partitions, LeaseMs: 60_000}, "")
+	return s
+}
+
+// set sets the settings of queue "q", and expects a code; empty: it succeeds.
+func set(t *testing.T, s *jobService, m *jobpb.QueueSettings, code string) (version uint64) {
+	t.Helper()
+	res, err := s.SetQueue(t.Context(), connect.NewRequest(&jobpb.SetQueueRequest{Queue: "q", Settings: m}))
+	if code != "" {
+		if err == nil || connect.CodeOf(err).String() != code {
+			t.Errorf("SetQueue: %v, want %s", err, code)
+		}
+		return 0
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Msg.GetVersion()
+}
+
+// partitionsOfQ are the partitions of queue "q", in the order in which they are added.
+func partitionsOfQ(n int32) []int32 { return events.QueuePartitions("q", n, fakePartitions) }
+
+// leases returns the lease that each partition of queue "q" has, in seconds; 0: it does not have
+// the queue.
+func (f *fakeShards) leases() (list []int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range partitionsOfQ(fakePartitions) {
+		lease := int64(0)
+		_ = streamtest.Ask(f.runners[p], func(q *queues.Shard) error {
+			for _, x := range q.Queues() {
+				lease = x.Settings.GetLeaseMs() / 1000
+			}
+			return nil
+		})
+		list = append(list, lease)
+	}
+	return list
+}
+
+// TestSetQueue: settings that have reached some of the partitions are completed, or replaced, by
+// the next request, so that all partitions have equal ones in the end.
+func TestSetQueue(t *testing.T) {
+	f := newFakeShards(t)
+	s := newJobService(t, f, 3)
+	settings := func(seconds int64) *jobpb.QueueSettings {
+		return &jobpb.QueueSettings{Partitions: 3, LeaseMs: seconds * 1000}
+	}
+	if v := set(t, s, settings(60), ""); v != 1 {
+		t.Errorf("the same settings have version %d", v)
+	}
+	first := partitionsOfQ(1)[0]
+	for _, next := range []int64{20, 30} { // the same ones again, and others
+		set(t, s, settings(60), "")
+		f.gone[first] = true
+		s.router.peers = &peers{source: fakeOwners{}}
+		list := partitionsOfQ(3)
+		for _, p := range list[1:] { // what a request did before it failed
+			if _, err := s.setShard(t.Context(), &jobpb.SetQueueRequest{Queue: "q", Settings: settings(20), Partition: &p, Version: 100}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set(t, s, settings(20), "unavailable")
+		f.gone[first] = false
+		set(t, s, settings(next), "")
+		if got := f.leases(); !slices.Equal(got, []int64{next, next, next, 0}) {
+			t.Errorf("the leases are %v, want %d", got, next)
+		}
+		f = newFakeShards(t)
+		s = newJobService(t, f, 3)
+	}
+	set(t, s, &jobpb.QueueSettings{Partitions: 2}, "failed_precondition")
+	set(t, s, &jobpb.QueueSettings{Partitions: 5}, "invalid_argument")
+	set(t, s, &jobpb.QueueSettings{Partitions: 3, LeaseMs: -1}, "invalid_argument")
+	partition := int32(3)
+	for name, err := range map[string]error{
+		"set": func() error {
+			_, err := s.SetQueue(t.Context(), connect.NewRequest(&jobpb.SetQueueRequest{Queue: "q", Partition: &partition, Version: 1 << 63}))
+			return err
+		}(),
+		"poll": func() error {
+			_, err := s.PollJobs(t.Context(), connect.NewRequest(&jobpb.PollJobsRequest{Queue: "q", Agent: "a", Partition: &partition}))
+			return err
+		}(),
+	} {
+		if connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Errorf("%s with a partition that is not forwarded: %v", name, err)
+		}
+	}
+}
+
+// TestGrowPaused: further partitions of a paused queue are paused.
+func TestGrowPaused(t *testing.T) {
+	f := newFakeShards(t)
+	s := newJobService(t, f, 1)
+	if _, err := s.PauseQueue(t.Context(), connect.NewRequest(&jobpb.PauseQueueRequest{Queue: "q"})); err != nil {
+		t.Fatal(err)
+	}
+	set(t, s, &jobpb.QueueSettings{Partitions: 4}, "")
+	res, err := s.ListQueues(t.Context(), connect.NewRequest(&jobpb.ListQueuesRequest{Queue: "q"}))
+	if err != nil || !res.Msg.GetQueues()[0].GetPaused() || res.Msg.GetQueues()[0].GetSettings().GetPartitions() != 4 {
+		t.Errorf("%v, %v", res, err)
+	}
+}
+
+// submitTo submits a job to each partition of queue "q", by idempotency keys, and returns the ids.
+func submitTo(t *testing.T, s *jobService, n int32) map[int32]string {
+	t.Helper()
+	ids := map[int32]string{}
+	for k := 0; len(ids) < int(n); k++ {
+		res, err := s.SubmitJobs(t.Context(), connect.NewRequest(&jobpb.SubmitJobsRequest{Queue: "q", Jobs: []*jobpb.NewJob{{Key: fmt.Sprint(k)}}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := ParseJobID(res.Msg.GetIds()[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[id.Partition] = id.String()
+	}
+	return ids
+}
+
+// TestPartitionAway: an agent gets the jobs of the other partitions of a queue while one cannot be
+// asked, and its heartbeat renews their leases.
+func TestPartitionAway(t *testing.T) {
+	f := newFakeShards(t)
+	s := newJobService(t, f, 3)
+	ids := submitTo(t, s, 3)
+	poll := func() (*connect.Response[jobpb.PollJobsResponse], error) {
+		return s.PollJobs(t.Context(), connect.NewRequest(&jobpb.PollJobsRequest{Queue: "q", Agent: "a", MaxJobs: 100, WaitMs: 1}))
+	}
+	var held []*jobpb.JobAttempt
+	for _, away := range partitionsOfQ(3) { // whatever partition the agent begins with
+		f.gone = map[int32]bool{away: true}
+		for range 3 {
+			res, err := poll()
+			if err != nil {
+				t.Fatalf("without partition %d: %v", away, err)
+			}
+			for _, j := range res.Msg.GetJobs() {
+				if id, _ := ParseJobID(j.GetId()); id.Partition == away {
+					t.Errorf("a job of partition %d, which is away", away)
+				}
+				held = append(held, &jobpb.JobAttempt{Id: j.GetId(), Attempt: j.GetAttempt()})
+			}
+		}
+		if away == partitionsOfQ(3)[0] && len(held) < 2 {
+			t.Errorf("without partition %d the agent has %v", away, held)
+		}
+	}
+	if len(held) < len(ids) {
+		t.Fatalf("the agent has %v of %v", held, ids)
+	}
+	for _, away := range partitionsOfQ(3) {
+		f.gone = map[int32]bool{away: true}
+		over := append(slices.Clone(held), &jobpb.JobAttempt{Id: ids[partitionsOfQ(3)[0]], Attempt: 9}, &jobpb.JobAttempt{Id: ids[partitionsOfQ(3)[1]], Attempt: 9})
+		res, err := s.HeartbeatJobs(t.Context(), connect.NewRequest(&jobpb.HeartbeatJobsRequest{Queue: "q", Agent: "a", Jobs: over}))
+		if err != nil || res.Msg.GetUnread() == "" || len(res.Msg.GetStop()) == 0 {
+			t.Errorf("a heartbeat without partition %d: %v, %v", away, res, err)
+		}
+	}
+	f.gone = map[int32]bool{0: true, 1: true, 2: true, 3: true}
+	s.settings["q"] = knownQueue{s.settings["q"].JobQueueSettings, time.Now()}
+	if _, err := poll(); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("without all partitions: %v", err)
+	}
+}
+
+// TestCallerGone: jobs that were started for a poll whose caller has gone are pending again,
+// whether the start has committed or not.
+func TestCallerGone(t *testing.T) {
+	f := newFakeShards(t)
+	s := newJobService(t, f, 1)
+	p := partitionsOfQ(1)[0]
+	ids := submitTo(t, s, 1)
+	f.mu.Lock()
+	f.held = true
+	f.mu.Unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	res, err := s.PollJobs(ctx, connect.NewRequest(&jobpb.PollJobsRequest{Queue: "q", Agent: "a", WaitMs: 1000}))
+	if connect.CodeOf(err) != connect.CodeCanceled {
+		t.Errorf("a poll whose caller has gone: %v, %v", res, err)
+	}
+	f.commit()
+	state := func() (state string) {
+		res, err := s.GetJobs(t.Context(), connect.NewRequest(&jobpb.GetJobsRequest{Queue: "q", Ids: []string{ids[p]}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Msg.GetJobs()[0].GetState()
+	}
+	if got := state(); got != "pending" {
+		t.Errorf("the job is %s", got)
+	}
+	poll, answer := queues.NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1})
+	if err := f.Ask(t.Context(), p, true, func(q *queues.Shard) error { return q.Poll(poll) }); err != nil {
+		t.Fatal(err)
+	}
+	a := <-answer
+	if _, err := s.answer(ctx, &jobpb.PollJobsRequest{Queue: "q", Agent: "a"}, p, a); !errors.Is(err, context.Canceled) || len(a.Jobs) != 1 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if got := state(); got != "pending" {
+		t.Errorf("after the commit the job is %s", got)
+	}
+}
+
+// TestUnknownJobs: a queue that does not exist, and partitions that a queue does not have, are
+// refused.
+func TestUnknownJobs(t *testing.T) {
+	s := newJobService(t, newFakeShards(t), 1)
+	other := fmt.Sprintf("%d-0", partitionsOfQ(2)[1])
+	mine := fmt.Sprintf("%d-0", partitionsOfQ(1)[0])
+	for _, c := range []struct{ queue, id string }{{"none", mine}, {"q", other}, {"q", "9-0"}} {
+		_, err := s.GetJobs(t.Context(), connect.NewRequest(&jobpb.GetJobsRequest{Queue: c.queue, Ids: []string{c.id}}))
+		_, err2 := s.ExplainJob(t.Context(), connect.NewRequest(&jobpb.ExplainJobRequest{Queue: c.queue, Id: c.id}))
+		if connect.CodeOf(err) != connect.CodeNotFound || connect.CodeOf(err2) != connect.CodeNotFound {
+			t.Errorf("%v: %v, %v", c, err, err2)
+		}
+	}
+	res, err := s.GetJobs(t.Context(), connect.NewRequest(&jobpb.GetJobsRequest{Queue: "q", Ids: []string{mine}}))
+	if err != nil || res.Msg.GetJobs()[0].GetState() != "none" {
+		t.Errorf("%v, %v", res, err)
+	}
+}
