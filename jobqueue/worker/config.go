@@ -1,0 +1,134 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/rs/zerolog"
+
+	"github.com/weirhq/weir/internal/hostcheck"
+	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
+)
+
+// Config is the configuration of a Worker. Servers, Queue and Run must be set. The zero value of
+// every other field works.
+type Config struct {
+	// Servers are the URLs of processes with the role jobs, such as http://127.0.0.1:8080. One is
+	// used until it does not answer; then the next one.
+	Servers []string
+	// Token is sent as a bearer token. Defaults to none.
+	Token string
+	// Roots are the certificate authorities that the worker trusts. Defaults to the system's.
+	Roots *x509.CertPool
+	// Transport carries the requests. Defaults to a new transport with Roots.
+	Transport http.RoundTripper
+	// Queue is the name of the queue.
+	Queue string
+	// Agent is the name of the worker, which no other worker of the queue has. Defaults to the name
+	// of the machine and a random number.
+	Agent string
+	// Has has the resources of the worker: it gets jobs that require no others. Defaults to none.
+	Has []string
+	// Slots is how many jobs run at a time. Defaults to 1.
+	Slots int
+	// Policy is wait, greedy or delay: which jobs the worker takes that prefer resources of other
+	// agents. Defaults to greedy.
+	Policy string
+	// Delay is for how long the policy delay leaves such jobs to the others. Defaults to 0.
+	Delay time.Duration
+	// Grace is for how long jobs go on after the context of Run has ended. Defaults to 30 s.
+	// Negative: not at all.
+	Grace time.Duration
+	// Run runs a job. Several calls run at a time. The result has at most 4 KiB: larger ones are
+	// stored in another system, and the result is a reference.
+	Run func(ctx context.Context, j *Job) (result []byte, err error)
+	// Log gets a line for each problem. Defaults to no log.
+	Log *zerolog.Logger
+
+	service jobpbconnect.JobServiceClient // of tests; nil: Servers
+}
+
+// ErrConfig means that the Config is wrong. The error names the field.
+var ErrConfig = errors.New("invalid configuration of a worker")
+
+// setDefaults sets defaults and returns an error for an invalid field: ErrConfig.
+func (c *Config) setDefaults() error {
+	c.Slots, c.Grace, c.Policy = cmp.Or(c.Slots, 1), cmp.Or(c.Grace, 30*time.Second), cmp.Or(c.Policy, "greedy")
+	if c.Agent == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "worker"
+		}
+		c.Agent = fmt.Sprintf("%s-%08x", host, rand.Uint32()) //nolint:gosec // a name
+	}
+	if c.Log == nil {
+		c.Log = new(zerolog.Nop())
+	}
+	switch {
+	case len(c.Servers) == 0 && c.service == nil:
+		return fmt.Errorf("%w: Servers is empty: set the URL of a process with the role jobs, such as http://127.0.0.1:8080", ErrConfig)
+	case c.Queue == "":
+		return fmt.Errorf("%w: Queue is empty: set the name of a queue", ErrConfig)
+	case c.Run == nil:
+		return fmt.Errorf("%w: Run is nil: set the function that runs a job", ErrConfig)
+	case c.Slots < 1 || c.Slots > 1000:
+		return fmt.Errorf("%w: Slots is %d: 1 to 1000 are possible", ErrConfig, c.Slots)
+	case c.Delay < 0:
+		return fmt.Errorf("%w: Delay is negative: leave it 0 for none", ErrConfig)
+	}
+	if c.Transport == nil {
+		c.Transport = &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: dialLimit}).DialContext,
+			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.Roots},
+			TLSHandshakeTimeout: dialLimit,
+			IdleConnTimeout:     time.Minute,
+			ForceAttemptHTTP2:   true,
+		}
+	}
+	return nil
+}
+
+const dialLimit = 5 * time.Second
+
+// services returns the clients of the servers.
+func (c *Config) services() (list []jobpbconnect.JobServiceClient, err error) {
+	if c.service != nil {
+		return []jobpbconnect.JobServiceClient{c.service}, nil
+	}
+	auth := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
+		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+			if c.Token != "" {
+				req.Header().Set("Authorization", "Bearer "+c.Token)
+			}
+			return next(ctx, req)
+		}
+	})
+	for _, text := range c.Servers {
+		u, err := url.Parse(text)
+		switch {
+		case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, strings.Trim(u.Path, "/") != "",
+			u.RawQuery != "", u.Fragment != "":
+			return nil, fmt.Errorf("%w: %q of Servers is not a URL of a server: write one such as http://127.0.0.1:8080", ErrConfig, text)
+		case c.Token != "" && u.Scheme != "https" && !hostcheck.IsLoopback(u.Hostname()):
+			return nil, fmt.Errorf("%w: the Token would be sent over plain HTTP to %s, where others could read it: use https://%s",
+				ErrConfig, u.Host, u.Host)
+		}
+		client := &http.Client{
+			Transport: c.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+		list = append(list, jobpbconnect.NewJobServiceClient(client, u.Scheme+"://"+u.Host, connect.WithInterceptors(auth)))
+	}
+	return list, nil
+}
