@@ -7,11 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events"
-	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/pacing"
 	"github.com/weirhq/weir/pacing/budget"
 	"github.com/weirhq/weir/stream"
@@ -68,11 +65,11 @@ func (f *BudgetReader) Page(ctx context.Context, q PageQuery) (list []*budget.Do
 
 func documents(entries []Entry) (list []*budget.Document, err error) {
 	for _, e := range entries {
-		m := &eventspb.AccountBudgets{}
-		if err := proto.Unmarshal(e.Value, m); err != nil {
+		d, err := budget.Unmarshal(e.Value)
+		if err != nil {
 			return nil, fmt.Errorf("budgets %q: %w", e.Key, err)
 		}
-		list = append(list, budget.FromStored(m))
+		list = append(list, d)
 	}
 	return list, nil
 }

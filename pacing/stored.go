@@ -77,11 +77,11 @@ func (x *task) restore(a *account) {
 // decodeVersions returns the versions of rows of the state.
 func decodeVersions(rows [][]byte) (v budget.Versions, err error) {
 	for _, row := range rows {
-		m := &eventspb.AccountBudgets{}
-		if err := proto.Unmarshal(row, m); err != nil {
+		d, err := budget.Unmarshal(row)
+		if err != nil {
 			return v, err
 		}
-		v.List = append(v.List, budget.FromStored(m))
+		v.List = append(v.List, d)
 	}
 	return v, nil
 }

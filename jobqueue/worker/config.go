@@ -3,22 +3,18 @@ package worker
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/rs/zerolog"
 
-	"github.com/weirhq/weir/internal/hostcheck"
+	"github.com/weirhq/weir/internal/serverurl"
 	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
 )
 
@@ -89,13 +85,7 @@ func (c *Config) setDefaults() error {
 		return fmt.Errorf("%w: Delay is negative: leave it 0 for none", ErrConfig)
 	}
 	if c.Transport == nil {
-		c.Transport = &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: dialLimit}).DialContext,
-			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.Roots},
-			TLSHandshakeTimeout: dialLimit,
-			IdleConnTimeout:     time.Minute,
-			ForceAttemptHTTP2:   true,
-		}
+		c.Transport = serverurl.Transport(c.Roots, dialLimit)
 	}
 	return nil
 }
@@ -116,19 +106,14 @@ func (c *Config) services() (list []jobpbconnect.JobServiceClient, err error) {
 		}
 	})
 	for _, text := range c.Servers {
-		u, err := url.Parse(text)
-		switch {
-		case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, strings.Trim(u.Path, "/") != "",
-			u.RawQuery != "", u.Fragment != "":
-			return nil, fmt.Errorf("%w: %q of Servers is not a URL of a server: write one such as http://127.0.0.1:8080", ErrConfig, text)
-		case c.Token != "" && u.Scheme != "https" && !hostcheck.IsLoopback(u.Hostname()):
-			return nil, fmt.Errorf("%w: the Token would be sent over plain HTTP to %s, where others could read it: use https://%s",
-				ErrConfig, u.Host, u.Host)
+		base, err := serverurl.Parse(text, c.Token)
+		if err != nil {
+			return nil, fmt.Errorf("%w: Servers: %w", ErrConfig, err)
 		}
 		client := &http.Client{
 			Transport: c.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
-		list = append(list, jobpbconnect.NewJobServiceClient(client, u.Scheme+"://"+u.Host, connect.WithInterceptors(auth)))
+		list = append(list, jobpbconnect.NewJobServiceClient(client, base, connect.WithInterceptors(auth)))
 	}
 	return list, nil
 }

@@ -50,6 +50,15 @@ func (l *Limit) record() *eventspb.BudgetLimit {
 
 func recordSize(d *Document) int { return proto.Size(d.Record()) }
 
+// Unmarshal returns the document of the value of a row: of a record that FromRecord has accepted.
+func Unmarshal(value []byte) (*Document, error) {
+	m := &eventspb.AccountBudgets{}
+	if err := proto.Unmarshal(value, m); err != nil {
+		return nil, err
+	}
+	return FromStored(m), nil
+}
+
 // FromStored returns the document of a record that FromRecord has accepted, without a check: the
 // rules of this machine, such as its time zones, may be other ones now.
 func FromStored(m *eventspb.AccountBudgets) *Document {

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -11,7 +12,9 @@ import (
 
 // Appender writes records to one topic for callers that need their offsets, such as an API. It
 // writes in order per partition and without duplicates (idempotent, acks=all). It is safe for
-// concurrent use: the records of several callers are written in batches together.
+// concurrent use: the records of several callers are written in batches together. Producer is for
+// many records: it returns before they are safe, waits longer for full batches, and takes no more
+// records after an error.
 type Appender struct {
 	cl    *kgo.Client
 	topic string
@@ -29,7 +32,7 @@ func NewAppender(k Cluster, topic string) (*Appender, error) {
 		return nil, fmt.Errorf("make appender: %q is not a legal topic name: use 1 to 200 letters, digits, '.', '_' or '-'", topic)
 	}
 	cl, err := k.Client(
-		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(time.Millisecond),
 		kgo.MaxBufferedRecords(producerBuffered), kgo.MaxBufferedBytes(producerBytes),
 		kgo.ProducerBatchMaxBytes(1<<20), kgo.ProducerBatchCompression(kgo.Lz4Compression(), kgo.NoCompression()),
 		kgo.AllowIdempotentProduceCancellation(), // otherwise a record outlives its context while the brokers are away

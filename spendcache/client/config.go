@@ -2,17 +2,13 @@ package client
 
 import (
 	"cmp"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
-	"github.com/weirhq/weir/internal/hostcheck"
+	"github.com/weirhq/weir/internal/serverurl"
 )
 
 // Config is the configuration of a Client. Endpoints must be set. The zero value of every other
@@ -83,35 +79,16 @@ func (c *Config) setDefaults() error {
 			"these times do not ascend", ErrConfig, c.Stale, c.StaleParameters, c.Unusable)
 	}
 	for i, e := range c.Endpoints {
-		u, err := c.endpoint(e)
+		u, err := serverurl.Parse(e, c.Token)
 		if err != nil {
-			return err
+			return fmt.Errorf("%w: Endpoints: %w", ErrConfig, err)
 		}
 		c.Endpoints[i] = u
 	}
 	if c.Transport == nil {
-		c.Transport = &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: c.Timeout}).DialContext,
-			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.Roots},
-			TLSHandshakeTimeout: c.Timeout,
-			MaxIdleConnsPerHost: c.MaxRequests,
-			IdleConnTimeout:     time.Minute,
-			ForceAttemptHTTP2:   true,
-		}
+		t := serverurl.Transport(c.Roots, c.Timeout)
+		t.MaxIdleConnsPerHost = c.MaxRequests
+		c.Transport = t
 	}
 	return nil
-}
-
-// endpoint returns the URL of an endpoint without a slash at the end.
-func (c *Config) endpoint(text string) (string, error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, strings.Trim(u.Path, "/") != "",
-		u.RawQuery != "", u.Fragment != "":
-		return "", fmt.Errorf("%w: %q of Endpoints is not a URL of a server: write one such as https://weir.eu:8080", ErrConfig, text)
-	case c.Token != "" && u.Scheme != "https" && !hostcheck.IsLoopback(u.Hostname()):
-		return "", fmt.Errorf("%w: the Token would be sent over plain HTTP to %s, where others could read it: use https://%s", ErrConfig,
-			u.Host, u.Host)
-	}
-	return u.Scheme + "://" + u.Host, nil
 }

@@ -68,16 +68,6 @@ func documentOf(m *structpb.Struct) (*budget.Document, error) {
 	return budget.Decode(text)
 }
 
-// withClient calls fn with a client of the server.
-func withClient(a *cli.App, fn func(*api.Client) error) error {
-	client, err := connect.APIClient(a)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	return fn(client)
-}
-
 // versionRow is a version of the budgets of an account.
 type versionRow struct {
 	Account       string `json:"account"`
@@ -135,7 +125,7 @@ func newListCmd(a *cli.App) *cobra.Command {
 // list prints limit versions, and notes the token of the next page.
 func list(ctx context.Context, a *cli.App, req *weirpb.ListBudgetsRequest, limit int) error {
 	var all []*weirpb.BudgetVersion
-	err := withClient(a, func(client *api.Client) error {
+	err := connect.WithAPI(a, func(client *api.Client) error {
 		for {
 			req.Limit = int32(min(limit-len(all), api.MaxBudgetVersions))
 			res, err := client.ListBudgets(ctx, req)

@@ -33,7 +33,7 @@ func newGetCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return withClient(a, func(client *api.Client) error {
+			return connect.WithAPI(a, func(client *api.Client) error {
 				res, err := client.GetBudgets(cmd.Context(), &weirpb.GetBudgetsRequest{Account: args[0], MaxStalenessMs: ms})
 				if err != nil {
 					return err

@@ -17,6 +17,7 @@ import (
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/events/ingest"
 	"github.com/weirhq/weir/pacing/budget"
 )
@@ -53,7 +54,7 @@ func newImportCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return withClient(a, func(client *api.Client) error { return importer{a, client, dry}.importAll(cmd.Context(), list) })
+			return connect.WithAPI(a, func(client *api.Client) error { return importer{a, client, dry}.importAll(cmd.Context(), list) })
 		},
 	}
 	c.Flags().BoolVar(&dry, "dry-run", false, "check all lines, and write nothing")

@@ -16,6 +16,7 @@ import (
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/pacing/budget"
 	"github.com/weirhq/weir/pacing/control"
 )
@@ -76,14 +77,14 @@ func set(cmd *cobra.Command, a *cli.App, x change, account string) error {
 		if err != nil {
 			return err
 		}
-		return withClient(a, func(client *api.Client) error {
+		return connect.WithAPI(a, func(client *api.Client) error {
 			if err := follow(cmd.Context(), client, d); err != nil {
 				return err
 			}
 			return x.send(cmd.Context(), a, client, d)
 		})
 	}
-	return withClient(a, func(client *api.Client) error {
+	return connect.WithAPI(a, func(client *api.Client) error {
 		before, err := changeable(cmd.Context(), client, account)
 		if err != nil {
 			return err

@@ -21,6 +21,16 @@ func APIClient(a *cli.App) (*api.Client, error) {
 	return client, err
 }
 
+// WithAPI calls fn with a client of the server that flags and configuration name.
+func WithAPI(a *cli.App, fn func(*api.Client) error) error {
+	client, err := APIClient(a)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	return fn(client)
+}
+
 // clientOf returns a client of the server that flags and c name, and its address.
 func clientOf(a *cli.App, c *config.Config) (client *api.Client, server string, err error) {
 	x, err := node.NewAccess(c)
