@@ -15,6 +15,7 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/obs"
+	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/jobqueue"
 	"github.com/weirhq/weir/jobqueue/jobpb"
 	"github.com/weirhq/weir/jobqueue/queues"
@@ -37,7 +38,7 @@ type fakeShards struct {
 func newFakeShards(t *testing.T) *fakeShards {
 	f := &fakeShards{gone: map[int32]bool{}, offsets: make([]int64, fakePartitions)}
 	for p := range int32(fakePartitions) {
-		r := streamtest.New(t, streamtest.Options{Processor: queues.Processor(events.Layout{Shards: fakePartitions}), Partition: p})
+		r := streamtest.New(t, streamtest.Options{Processor: queues.Processor(events.Layout{Shards: fakePartitions}, nil), Partition: p})
 		f.runners = append(f.runners, r)
 		t.Cleanup(func() { r.Handler().(stream.Closer).Close() })
 	}
@@ -74,6 +75,22 @@ func (f *fakeShards) commit() {
 	for _, r := range f.runners {
 		r.Commit(time.Now().UnixMilli())
 		r.Commit(time.Now().UnixMilli()) // what the first has requested
+	}
+}
+
+// commitUntil commits all shards again and again until a request has ended.
+func (f *fakeShards) commitUntil(t *testing.T, ended <-chan error, want func(error) bool) {
+	t.Helper()
+	for {
+		select {
+		case err := <-ended:
+			if !want(err) {
+				t.Errorf("the request ended with %v", err)
+			}
+			return
+		case <-time.After(20 * time.Millisecond):
+			f.commit()
+		}
 	}
 }
 
@@ -319,11 +336,15 @@ func TestCallerGone(t *testing.T) {
 	f.mu.Unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	res, err := s.PollJobs(ctx, connect.NewRequest(&jobpb.PollJobsRequest{Queue: "q", Agent: "a", WaitMs: 1000}))
-	if connect.CodeOf(err) != connect.CodeCanceled {
-		t.Errorf("a poll whose caller has gone: %v, %v", res, err)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.PollJobs(ctx, connect.NewRequest(&jobpb.PollJobsRequest{Queue: "q", Agent: "a", WaitMs: 1000}))
+		ended <- err
+	}()
+	if err := <-ended; connect.CodeOf(err) != connect.CodeCanceled {
+		t.Errorf("a poll whose caller has gone: %v", err)
 	}
-	f.commit()
+	f.commit() // the start of the job: it is taken back now
 	state := func() (state string) {
 		res, err := s.GetJobs(t.Context(), connect.NewRequest(&jobpb.GetJobsRequest{Queue: "q", Ids: []string{ids[p]}}))
 		if err != nil {
@@ -331,9 +352,12 @@ func TestCallerGone(t *testing.T) {
 		}
 		return res.Msg.GetJobs()[0].GetState()
 	}
-	if got := state(); got != "pending" {
-		t.Errorf("the job is %s", got)
-	}
+	testlimit.Within(t, "the job is pending", func(context.Context) error {
+		if got := state(); got != "pending" {
+			return fmt.Errorf("the job is %s", got)
+		}
+		return nil
+	})
 	poll, answer := queues.NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1})
 	if err := f.Ask(t.Context(), p, true, func(q *queues.Shard) error { return q.Poll(poll) }); err != nil {
 		t.Fatal(err)
@@ -344,6 +368,28 @@ func TestCallerGone(t *testing.T) {
 	}
 	if got := state(); got != "pending" {
 		t.Errorf("after the commit the job is %s", got)
+	}
+}
+
+// TestPollEnds: a poll whose wait ends after a job was started for it, and before that has
+// committed, has the job. In a queue of several partitions each turn of a poll ends that way.
+func TestPollEnds(t *testing.T) {
+	for _, partitions := range []int32{1, 3} {
+		f := newFakeShards(t)
+		s := newJobService(t, f, partitions)
+		submitTo(t, s, partitions)
+		f.mu.Lock()
+		f.held = true
+		f.mu.Unlock()
+		ended := make(chan error, 1)
+		go func() {
+			res, err := s.PollJobs(t.Context(), connect.NewRequest(&jobpb.PollJobsRequest{Queue: "q", Agent: "a", WaitMs: 1}))
+			if jobs := res.Msg.GetJobs(); err == nil && (len(jobs) != 1 || jobs[0].GetAttempt() != 1) {
+				err = fmt.Errorf("the agent has %v", jobs)
+			}
+			ended <- err
+		}()
+		f.commitUntil(t, ended, func(err error) bool { return err == nil })
 	}
 }
 

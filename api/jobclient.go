@@ -58,6 +58,11 @@ func (c *Client) ChangeJobs(ctx context.Context, req *jobpb.ChangeJobsRequest) (
 	return call(ctx, c, callTimeout, c.jobs.ChangeJobs, req)
 }
 
+// GetSignals returns the rates of a queue, its alarms, and how many agents it needs.
+func (c *Client) GetSignals(ctx context.Context, req *jobpb.GetSignalsRequest) (*jobpb.GetSignalsResponse, error) {
+	return call(ctx, c, callTimeout, c.jobs.GetSignals, req)
+}
+
 // ExplainJob returns why a job is not running.
 func (c *Client) ExplainJob(ctx context.Context, req *jobpb.ExplainJobRequest) (*jobpb.ExplainJobResponse, error) {
 	return call(ctx, c, callTimeout, c.jobs.ExplainJob, req)

@@ -36,15 +36,9 @@ func (s *jobService) PollJobs(ctx context.Context,
 		return nil, err
 	}
 	m.MaxJobs = max(m.GetMaxJobs(), 1)
-	wait := min(time.Duration(m.GetWaitMs())*time.Millisecond, s.waitLimit)
-	switch {
-	case m.GetWaitMs() < 0:
-		return nil, invalid("wait_ms %d is negative: use a number of milliseconds, or omit it for %d", m.GetWaitMs(),
-			defaultPollWait.Milliseconds())
-	case m.GetWaitMs() == 0:
-		wait = min(defaultPollWait, s.waitLimit)
-	case m.GetWaitMs() > s.waitLimit.Milliseconds(): // the product above may have wrapped
-		wait = s.waitLimit
+	end, err := pollEnd(m.GetWaitMs(), s.waitLimit)
+	if err != nil {
+		return nil, err
 	}
 	partitions := []int32{m.GetPartition()}
 	if m.Partition == nil {
@@ -61,7 +55,7 @@ func (s *jobService) PollJobs(ctx context.Context,
 	defer leave()
 	ctx, cancel := s.parking.untilStop(ctx)
 	defer cancel()
-	res, err := s.pollEach(ctx, m, jobPoll{policy, partitions, time.Now().Add(wait)})
+	res, err := s.pollEach(ctx, m, jobPoll{policy, partitions, end})
 	if err != nil {
 		err = whyEnded(ctx, jobError(err, fmt.Sprintf("a poll of queue %.100q for agent %.100q", m.GetQueue(), m.GetAgent())))
 		if connect.CodeOf(err) == connect.CodeUnavailable {
@@ -161,11 +155,16 @@ func (s *jobService) park(ctx context.Context, m *jobpb.PollJobsRequest, t pollT
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	if p.Abandon() { // jobs that were started for it just now are taken back
+	if p.Abandon() {
 		return &jobpb.PollJobsResponse{}, ctx.Err()
 	}
-	a, open := <-answer
-	return s.answer(ctx, m, t.partition, movedUnless(open, a, t.partition))
+	select { // the start of its jobs commits in a moment, or fails
+	case a, open := <-answer:
+		return s.answer(ctx, m, t.partition, movedUnless(open, a, t.partition))
+	case <-ctx.Done():
+		go func() { _, _ = s.answer(ctx, m, t.partition, <-answer) }() // takes the jobs back
+		return nil, ctx.Err()
+	}
 }
 
 // answer returns the answer of a poll. If the caller is gone, the jobs are taken back.

@@ -32,13 +32,7 @@ func (s *jobService) GetJobs(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	out := &jobpb.GetJobsResponse{Jobs: make([]*jobpb.Job, len(parts.ids))}
-	for _, p := range parts.partitions {
-		at := parts.positions[p]
-		sub := &jobpb.GetJobsRequest{Queue: m.GetQueue()}
-		for _, i := range at {
-			sub.Ids = append(sub.Ids, m.GetIds()[i])
-		}
+	jobs, failed := gather(ctx, parts, func(ctx context.Context, p int32, at []int) ([]*jobpb.Job, error) {
 		res, err := shard[jobpb.GetJobsResponse]{
 			partition: p,
 			local: func(ctx context.Context) (*jobpb.GetJobsResponse, error) {
@@ -53,20 +47,15 @@ func (s *jobService) GetJobs(ctx context.Context,
 				return r, nil
 			},
 			remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.GetJobsResponse], error) {
-				return c.GetJobs(ctx, connect.NewRequest(sub))
+				return c.GetJobs(ctx, connect.NewRequest(&jobpb.GetJobsRequest{Queue: m.GetQueue(), Ids: chosen(m.GetIds(), at)}))
 			},
 		}.run(ctx, s)
-		if err == nil && len(res.GetJobs()) != len(at) {
-			err = sourceBug("%d of %d jobs of partition %d", len(res.GetJobs()), len(at), p)
-		}
-		if err != nil {
-			return nil, jobError(err, fmt.Sprintf("jobs of queue %q", m.GetQueue()))
-		}
-		for k, i := range at {
-			out.Jobs[i] = res.GetJobs()[k]
-		}
+		return res.GetJobs(), err
+	})
+	if err := failed.first(); err != nil {
+		return nil, jobError(err, fmt.Sprintf("jobs of queue %q", m.GetQueue()))
 	}
-	return connect.NewResponse(out), nil
+	return connect.NewResponse(&jobpb.GetJobsResponse{Jobs: jobs}), nil
 }
 
 // checkIDs returns an error if there is no queue with the name, or if one of the ids is of a

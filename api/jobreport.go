@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"connectrpc.com/connect"
 
@@ -11,37 +12,6 @@ import (
 	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
 	"github.com/weirhq/weir/jobqueue/queues"
 )
-
-// byPartition has the positions of ids in a request, by partition, in the order of the first of
-// each.
-type byPartition struct {
-	partitions []int32
-	positions  map[int32][]int
-	ids        []JobID
-}
-
-// split parses the ids of a request.
-func (s *jobService) split(n int, id func(i int) string) (b byPartition, err error) {
-	if n < 1 || n > MaxJobs {
-		return b, invalid("the request has %d jobs: send 1 to %d", n, MaxJobs)
-	}
-	b.positions = map[int32][]int{}
-	for i := range n {
-		x, err := ParseJobID(id(i))
-		if err != nil {
-			return b, invalid("%v", err)
-		}
-		if x.Partition >= s.partitions() {
-			return b, errorf(connect.CodeNotFound, "job %s: the job queues have %d partitions: correct the id", x, s.partitions())
-		}
-		if b.positions[x.Partition] == nil {
-			b.partitions = append(b.partitions, x.Partition)
-		}
-		b.positions[x.Partition] = append(b.positions[x.Partition], i)
-		b.ids = append(b.ids, x)
-	}
-	return b, nil
-}
 
 // HeartbeatJobs renews leases.
 func (s *jobService) HeartbeatJobs(ctx context.Context,
@@ -55,46 +25,56 @@ func (s *jobService) HeartbeatJobs(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
+	var mu sync.Mutex
 	out := &jobpb.HeartbeatJobsResponse{}
-	var failed error // of a partition; the others are asked nevertheless
-	for _, p := range parts.partitions {
-		sub := &jobpb.HeartbeatJobsRequest{Queue: m.GetQueue(), Agent: m.GetAgent()}
-		var held []jobqueue.Held
-		for _, i := range parts.positions[p] {
-			sub.Jobs = append(sub.Jobs, m.GetJobs()[i])
-			held = append(held, jobqueue.Held{ID: parts.ids[i].Number, Attempt: attempt(m.GetJobs()[i].GetAttempt())})
-		}
-		res, err := shard[jobpb.HeartbeatJobsResponse]{
-			partition: p,
-			local: func(ctx context.Context) (*jobpb.HeartbeatJobsResponse, error) {
-				r := &jobpb.HeartbeatJobsResponse{}
-				err := s.source.Ask(ctx, p, false, func(q *queues.Shard) error {
-					stop, err := q.Heartbeat(m.GetQueue(), m.GetAgent(), held)
-					for _, h := range stop {
-						r.Stop = append(r.Stop, &jobpb.JobAttempt{Id: JobID{p, h.ID}.String(), Attempt: uint32(h.Attempt)})
-					}
-					return err
-				})
-				return r, err
-			},
-			remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.HeartbeatJobsResponse], error) {
-				return c.HeartbeatJobs(ctx, connect.NewRequest(sub))
-			},
-		}.run(ctx, s)
-		if err != nil {
-			what := fmt.Sprintf("a heartbeat of agent %.100q to queue %.100q in partition %d", m.GetAgent(), m.GetQueue(), p)
-			failed = jobError(err, what)
-			continue
-		}
-		out.Stop = append(out.Stop, res.GetStop()...)
+	failed := askAll(ctx, parts.partitions, func(ctx context.Context, p int32) error {
+		stop, err := s.heartbeat(ctx, m, p, parts)
+		mu.Lock()
+		defer mu.Unlock()
+		out.Stop = append(out.Stop, stop...)
+		return err
+	})
+	if len(failed) == len(parts.partitions) {
+		return nil, failed.first()
 	}
-	if failed != nil && len(parts.partitions) == 1 {
-		return nil, failed
-	}
-	if failed != nil {
-		out.Unread = failed.Error()
+	if err := failed.first(); err != nil {
+		out.Unread = err.Error()
 	}
 	return connect.NewResponse(out), nil
+}
+
+// heartbeat renews the leases of jobs of one partition, and returns those that the agent must stop.
+func (s *jobService) heartbeat(ctx context.Context, m *jobpb.HeartbeatJobsRequest, p int32,
+	parts byPartition,
+) ([]*jobpb.JobAttempt, error) {
+	at := parts.positions[p]
+	res, err := shard[jobpb.HeartbeatJobsResponse]{
+		partition: p,
+		local: func(ctx context.Context) (*jobpb.HeartbeatJobsResponse, error) {
+			var held []jobqueue.Held
+			for _, i := range at {
+				held = append(held, jobqueue.Held{ID: parts.ids[i].Number, Attempt: attempt(m.GetJobs()[i].GetAttempt())})
+			}
+			r := &jobpb.HeartbeatJobsResponse{}
+			err := s.source.Ask(ctx, p, false, func(q *queues.Shard) error {
+				stop, err := q.Heartbeat(m.GetQueue(), m.GetAgent(), held)
+				for _, h := range stop {
+					r.Stop = append(r.Stop, &jobpb.JobAttempt{Id: JobID{p, h.ID}.String(), Attempt: uint32(h.Attempt)})
+				}
+				return err
+			})
+			return r, err
+		},
+		remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.HeartbeatJobsResponse], error) {
+			return c.HeartbeatJobs(ctx, connect.NewRequest(&jobpb.HeartbeatJobsRequest{
+				Queue: m.GetQueue(), Agent: m.GetAgent(), Jobs: chosen(m.GetJobs(), at),
+			}))
+		},
+	}.run(ctx, s)
+	if err != nil {
+		err = jobError(err, fmt.Sprintf("a heartbeat of agent %.100q to queue %.100q in partition %d", m.GetAgent(), m.GetQueue(), p))
+	}
+	return res.GetStop(), err
 }
 
 // attempt returns the number of an attempt, 0 for one that cannot be.
@@ -123,27 +103,24 @@ func (s *jobService) ReportJobs(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	return outcomes(parts, func(p int32, at []int) ([]*jobpb.JobOutcome, error) {
-		sub := &jobpb.ReportJobsRequest{Queue: m.GetQueue(), Agent: m.GetAgent()}
-		for _, i := range at {
-			sub.Reports = append(sub.Reports, m.GetReports()[i])
-		}
+	list := outcomes(ctx, parts, func(ctx context.Context, p int32, at []int) ([]*jobpb.JobOutcome, error) {
+		reports := chosen(m.GetReports(), at)
 		res, err := shard[jobpb.ReportJobsResponse]{
 			partition: p,
 			local: func(ctx context.Context) (*jobpb.ReportJobsResponse, error) {
 				list, err := s.each(ctx, p, len(at), func(q *queues.Shard, i int) (JobID, error) {
-					return parts.ids[at[i]], report(q, m, sub.GetReports()[i], parts.ids[at[i]].Number)
+					return parts.ids[at[i]], report(q, m, reports[i], parts.ids[at[i]].Number)
 				})
 				return &jobpb.ReportJobsResponse{Outcomes: list}, err
 			},
 			remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.ReportJobsResponse], error) {
+				sub := &jobpb.ReportJobsRequest{Queue: m.GetQueue(), Agent: m.GetAgent(), Reports: reports}
 				return c.ReportJobs(ctx, connect.NewRequest(sub))
 			},
 		}.run(ctx, s)
 		return res.GetOutcomes(), err
-	}, func(list []*jobpb.JobOutcome) *jobpb.ReportJobsResponse {
-		return &jobpb.ReportJobsResponse{Outcomes: list}
 	})
+	return connect.NewResponse(&jobpb.ReportJobsResponse{Outcomes: list}), nil
 }
 
 // report reports how an attempt ended.
@@ -185,25 +162,16 @@ func newOutcome(id JobID, err error) *jobpb.JobOutcome {
 
 // outcomes calls fn for the positions of each partition, and returns all outcomes in the order of
 // the request. Items of a partition that cannot be asked have the code of the error.
-func outcomes[R any](parts byPartition, fn func(partition int32, at []int) ([]*jobpb.JobOutcome, error),
-	response func([]*jobpb.JobOutcome) *R,
-) (*connect.Response[R], error) {
-	list := make([]*jobpb.JobOutcome, len(parts.ids))
-	for _, p := range parts.partitions {
-		at := parts.positions[p]
-		got, err := fn(p, at)
-		if err == nil && len(got) != len(at) {
-			err = sourceBug("%d outcomes of %d jobs of partition %d", len(got), len(at), p)
-		}
-		for k, i := range at {
-			if err != nil {
-				list[i] = newOutcome(parts.ids[i], jobError(err, fmt.Sprintf("partition %d of the job queues", p)))
-			} else {
-				list[i] = got[k]
-			}
+func outcomes(ctx context.Context, parts byPartition,
+	fn func(ctx context.Context, p int32, at []int) ([]*jobpb.JobOutcome, error),
+) []*jobpb.JobOutcome {
+	list, failed := gather(ctx, parts, fn)
+	for p, err := range failed {
+		for _, i := range parts.positions[p] {
+			list[i] = newOutcome(parts.ids[i], jobError(err, fmt.Sprintf("partition %d of the job queues", p)))
 		}
 	}
-	return connect.NewResponse(response(list)), nil
+	return list
 }
 
 // ChangeJobs cancels or redoes jobs.
@@ -221,11 +189,7 @@ func (s *jobService) ChangeJobs(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	return outcomes(parts, func(p int32, at []int) ([]*jobpb.JobOutcome, error) {
-		sub := &jobpb.ChangeJobsRequest{Queue: m.GetQueue(), Change: m.GetChange()}
-		for _, i := range at {
-			sub.Ids = append(sub.Ids, m.GetIds()[i])
-		}
+	list := outcomes(ctx, parts, func(ctx context.Context, p int32, at []int) ([]*jobpb.JobOutcome, error) {
 		res, err := shard[jobpb.ChangeJobsResponse]{
 			partition: p,
 			local: func(ctx context.Context) (*jobpb.ChangeJobsResponse, error) {
@@ -239,11 +203,11 @@ func (s *jobService) ChangeJobs(ctx context.Context,
 				return &jobpb.ChangeJobsResponse{Outcomes: list}, err
 			},
 			remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.ChangeJobsResponse], error) {
+				sub := &jobpb.ChangeJobsRequest{Queue: m.GetQueue(), Change: m.GetChange(), Ids: chosen(m.GetIds(), at)}
 				return c.ChangeJobs(ctx, connect.NewRequest(sub))
 			},
 		}.run(ctx, s)
 		return res.GetOutcomes(), err
-	}, func(list []*jobpb.JobOutcome) *jobpb.ChangeJobsResponse {
-		return &jobpb.ChangeJobsResponse{Outcomes: list}
 	})
+	return connect.NewResponse(&jobpb.ChangeJobsResponse{Outcomes: list}), nil
 }

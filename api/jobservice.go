@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -124,7 +123,7 @@ func (s *jobService) settingsIn(ctx context.Context, name string, partition int3
 		return nil, sourceError(err, fmt.Sprintf("queue %q", name))
 	}
 	if len(entries) == 0 {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // the partition does not have the queue
 	}
 	m := &eventspb.JobQueueSettings{}
 	if err := proto.Unmarshal(entries[0].Value, m); err != nil {
@@ -183,15 +182,19 @@ func (s *jobService) SetQueue(ctx context.Context,
 		}
 		paused = len(res.GetQueues()) > 0 && res.GetQueues()[0].GetPaused()
 	}
-	// The first partition has the settings by which others find the queue: it gets them last.
-	for i, p := range slices.Backward(list) {
-		one := &jobpb.SetQueueRequest{
+	setOne := func(ctx context.Context, p int32) error {
+		_, err := s.setShard(ctx, &jobpb.SetQueueRequest{
 			Queue: m.GetQueue(), Settings: m.GetSettings(), Partition: &p, Version: version,
-			Paused: paused && i >= int(before.GetPartitions()),
-		}
-		if _, err := s.setShard(ctx, one); err != nil {
-			return nil, err
-		}
+			Paused: paused && slices.Index(list, p) >= int(before.GetPartitions()),
+		})
+		return err
+	}
+	// The first partition has the settings by which others find the queue: it gets them last.
+	if err := askAll(ctx, list[1:], setOne).first(); err != nil {
+		return nil, err
+	}
+	if err := setOne(ctx, list[0]); err != nil {
+		return nil, err
 	}
 	if _, err := s.queue(ctx, m.GetQueue(), true); err != nil {
 		return nil, err
@@ -205,12 +208,16 @@ func (s *jobService) SetQueue(ctx context.Context,
 func (s *jobService) nextVersion(ctx context.Context, name string, want *eventspb.JobQueueSettings,
 	list []int32,
 ) (version uint64, err error) {
+	present := make([]*eventspb.JobQueueSettings, len(list))
+	failed := askAll(ctx, list, func(ctx context.Context, p int32) (err error) {
+		present[slices.Index(list, p)], err = s.settingsIn(ctx, name, p)
+		return err
+	})
+	if err := failed.first(); err != nil {
+		return 0, err
+	}
 	same := true
-	for _, p := range list {
-		m, err := s.settingsIn(ctx, name, p)
-		if err != nil {
-			return 0, err
-		}
+	for _, m := range present {
 		same = same && m != nil && (version == 0 || m.GetVersion() == version)
 		version = max(version, m.GetVersion())
 		if m != nil {
@@ -265,6 +272,7 @@ func settingsRecord(m *jobpb.QueueSettings) *eventspb.JobQueueSettings {
 		Partitions: max(1, m.GetPartitions()), LeaseMs: m.GetLeaseMs(), MaxAttempts: m.GetMaxAttempts(), BackoffMs: m.GetBackoffMs(),
 		MaxBackoffMs: m.GetMaxBackoffMs(), MaxPendingMs: m.GetMaxPendingMs(), AvoidMs: m.GetAvoidMs(), Associations: m.GetAssociations(),
 		MaxResources: m.GetMaxResources(), FastestFirst: m.GetFastestFirst(), RetentionMs: m.GetRetentionMs(), MaxJobs: m.GetMaxJobs(),
+		WaitTargetMs: m.GetWaitTargetMs(),
 	}
 }
 
@@ -273,6 +281,7 @@ func settingsOf(m *eventspb.JobQueueSettings) *jobpb.QueueSettings {
 		Partitions: m.GetPartitions(), LeaseMs: m.GetLeaseMs(), MaxAttempts: m.GetMaxAttempts(), BackoffMs: m.GetBackoffMs(),
 		MaxBackoffMs: m.GetMaxBackoffMs(), MaxPendingMs: m.GetMaxPendingMs(), AvoidMs: m.GetAvoidMs(), Associations: m.GetAssociations(),
 		MaxResources: m.GetMaxResources(), FastestFirst: m.GetFastestFirst(), RetentionMs: m.GetRetentionMs(), MaxJobs: m.GetMaxJobs(),
+		WaitTargetMs: m.GetWaitTargetMs(),
 	}
 }
 
@@ -305,16 +314,19 @@ func (s *jobService) ListQueues(ctx context.Context,
 			partitions = append(partitions, p)
 		}
 	}
-	all, unread := map[string]*jobpb.Queue{}, []int32(nil)
-	for _, p := range partitions {
-		res, err := s.listShard(ctx, m.GetQueue(), p)
-		if err != nil {
-			if connect.CodeOf(err) != connect.CodeUnavailable {
-				return nil, err
-			}
-			unread = append(unread, p)
-			continue
+	found := make([]*jobpb.ListQueuesResponse, len(partitions))
+	failed := askAll(ctx, partitions, func(ctx context.Context, p int32) (err error) {
+		found[slices.Index(partitions, p)], err = s.listShard(ctx, m.GetQueue(), p)
+		return err
+	})
+	unread := slices.Sorted(maps.Keys(failed))
+	for _, p := range unread {
+		if err := failed[p]; connect.CodeOf(err) != connect.CodeUnavailable {
+			return nil, err
 		}
+	}
+	all := map[string]*jobpb.Queue{}
+	for _, res := range found {
 		for _, q := range res.GetQueues() {
 			if sum := all[q.GetName()]; sum != nil {
 				addQueue(sum, q)
@@ -404,8 +416,7 @@ func (s *jobService) PauseQueue(ctx context.Context,
 	} else if err := forwardedOnly(ctx); err != nil {
 		return nil, err
 	}
-	var failed error
-	for _, p := range list {
+	failed := askAll(ctx, list, func(ctx context.Context, p int32) error {
 		_, err := shard[jobpb.PauseQueueResponse]{
 			partition: p,
 			local: func(ctx context.Context) (*jobpb.PauseQueueResponse, error) {
@@ -422,10 +433,10 @@ func (s *jobService) PauseQueue(ctx context.Context,
 				return c.PauseQueue(ctx, connect.NewRequest(m))
 			},
 		}.run(ctx, s)
-		failed = errors.Join(failed, err)
-	}
-	if failed != nil {
-		return nil, jobError(failed, fmt.Sprintf("queue %q", m.GetQueue()))
+		return err
+	})
+	if err := failed.join(); err != nil {
+		return nil, jobError(err, fmt.Sprintf("queue %q", m.GetQueue()))
 	}
 	return connect.NewResponse(&jobpb.PauseQueueResponse{}), nil
 }

@@ -96,6 +96,24 @@ func whyEnded(ctx context.Context, err error) error {
 	return err
 }
 
+// defaultPollWait is the wait of a long poll that names none.
+const defaultPollWait = 30 * time.Second
+
+// pollEnd returns when a long poll of waitMs ends; 0: the default. A poll waits for limit at most.
+func pollEnd(waitMs int64, limit time.Duration) (time.Time, error) {
+	wait := time.Duration(waitMs) * time.Millisecond
+	switch {
+	case waitMs < 0:
+		return time.Time{}, invalid("wait_ms %d is negative: use a number of milliseconds, or omit it for %d", waitMs,
+			defaultPollWait.Milliseconds())
+	case waitMs == 0:
+		wait = defaultPollWait
+	case waitMs > limit.Milliseconds(): // the product above may have wrapped
+		wait = limit
+	}
+	return time.Now().Add(min(wait, limit)), nil
+}
+
 // retryLater adds the header Retry-After, in seconds, to an error.
 func retryLater(err error) error {
 	var coded *connect.Error

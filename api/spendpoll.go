@@ -13,9 +13,6 @@ import (
 	"github.com/weirhq/weir/events"
 )
 
-// defaultPollWait is the wait of a long poll that names none.
-const defaultPollWait = 30 * time.Second
-
 // spendPoll is a validated PollSpendRequest.
 type spendPoll struct {
 	spendQuery
@@ -28,17 +25,10 @@ func (s *spendService) newSpendPoll(m *weirpb.PollSpendRequest) (p spendPoll, er
 		return p, err
 	}
 	p.counter = true // its commits end the wait
-	wait := min(time.Duration(m.GetWaitMs())*time.Millisecond, s.waitLimit)
-	switch p.version = m.GetVersion(); {
-	case m.GetWaitMs() < 0:
-		return p, invalid("wait_ms %d is negative: use a number of milliseconds, or omit it for %d", m.GetWaitMs(),
-			defaultPollWait.Milliseconds())
-	case m.GetWaitMs() == 0:
-		wait = min(defaultPollWait, s.waitLimit)
-	case m.GetWaitMs() > s.waitLimit.Milliseconds(): // the product above may have wrapped
-		wait = s.waitLimit
+	if p.end, err = pollEnd(m.GetWaitMs(), s.waitLimit); err != nil {
+		return p, err
 	}
-	p.end = time.Now().Add(wait)
+	p.version = m.GetVersion()
 	switch {
 	case p.version == "":
 	case p.account == "":

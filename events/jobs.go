@@ -12,6 +12,7 @@ const (
 	JobSubmitsTopic    = "jobs.submits"   // the input
 	JobsChangelogTopic = "jobs.changelog" // the state
 	JobsDLQTopic       = "jobs.dlq"       // rejected records
+	JobAlarmsTopic     = "jobs.alarms"    // an output
 )
 
 // JobsCatalog returns the topics of job queues.
@@ -27,6 +28,10 @@ func JobsCatalog(l Layout) []stream.Topic {
 			Doc:    "JobSubmission: a job of a queue; its id is the partition, one of QueuePartitions(queue), and the offset",
 		},
 		changelog, dlq,
+		{
+			Name: l.Name(JobAlarmsTopic), Key: "queue", Partitions: l.Partitions(), Cleanup: stream.CleanupDelete, Retention: 7 * day,
+			Doc: "JobAlarm: attempts fail, or jobs wait for too long; or that it is over",
+		},
 	}
 	for i := range topics {
 		topics[i].Changelog = l.Name(JobsChangelogTopic)

@@ -31,24 +31,24 @@ func (q *Queue) Apply(d *Decision) error {
 		q.runs[d.ID] = r
 	case Completed:
 		sig, _ := q.class(d.ID)
-		q.sigs.learn(sig, q.now-q.stop(d.ID).started)
+		q.sigs.learn(sig, q.now-q.stop(d).started)
 		q.changed.mean(sig)
 		q.end(d.ID, Running, Done)
 		q.release(d.ID)
 	case Retried:
-		r := q.stop(d.ID)
+		r := q.stop(d)
 		q.avoid(r.agent, d)
 		q.wait(d.ID, Running, d.Until)
 	case Exhausted:
-		q.stop(d.ID)
+		q.stop(d)
 		q.end(d.ID, Running, Failed)
 	case Returned:
-		r := q.stop(d.ID)
+		r := q.stop(d)
 		q.avoid(r.agent, d)
 		q.spared[d.ID]++
 		q.wait(d.ID, Running, 0)
 	case CanceledBy:
-		q.cancel(d.ID)
+		q.cancel(d)
 	case Redone:
 		if n := q.attempt(d.ID); n > 0 {
 			q.spared[d.ID] = n
@@ -253,17 +253,19 @@ func (q *Queue) start(d *Decision) {
 	q.arm(d.Until, d.ID)
 	sig, _ := q.class(d.ID)
 	q.agents[n].running++
+	q.monitor.started(q, sig)
 	if len(q.sigs.rows[sig].prefer) > 0 {
 		q.agents[n].use(q.sigs, sig, d.Learn, q.cfg.Associations)
 		q.changed.agent(d.Agent)
 	}
 }
 
-// stop ends the attempt of a running job.
-func (q *Queue) stop(id ID) run {
-	r := q.runs[id]
-	delete(q.runs, id)
+// stop ends the attempt of the running job of a decision.
+func (q *Queue) stop(d *Decision) run {
+	r := q.runs[d.ID]
+	delete(q.runs, d.ID)
 	q.agents[r.agent].running--
+	q.monitor.stopped(q, r, d)
 	return r
 }
 
@@ -274,11 +276,11 @@ func (q *Queue) avoid(agent int, d *Decision) {
 	}
 }
 
-func (q *Queue) cancel(id ID) {
-	from := q.matrix.state(id)
+func (q *Queue) cancel(d *Decision) {
+	id, from := d.ID, q.matrix.state(d.ID)
 	switch from {
 	case Running:
-		q.stop(id)
+		q.stop(d)
 	case Delayed:
 		delete(q.due, id)
 	default:

@@ -11,11 +11,19 @@ import (
 )
 
 // BenchmarkLifeCycle submits, picks and completes jobs, by the number of signatures. Half of the
-// signatures prefer a resource of the agent that polls. A backlog of 100,000 jobs stays.
+// signatures prefer a resource of the agent that polls. A backlog of 100,000 jobs stays. The last
+// one is watched.
 func BenchmarkLifeCycle(b *testing.B) {
-	for _, signatures := range []int{10, 100, 1000} {
-		b.Run(fmt.Sprint(signatures, "signatures"), func(b *testing.B) {
+	for i, signatures := range []int{10, 100, 1000, 1000} {
+		name := fmt.Sprint(signatures, "signatures")
+		if i == 3 {
+			name = "watched"
+		}
+		b.Run(name, func(b *testing.B) {
 			q := newQueue(b, Config{})
+			if i == 3 {
+				q.Watch()
+			}
 			specs := make([]Spec, signatures)
 			has := make([][]string, 8)
 			for i := range specs {

@@ -29,6 +29,9 @@ type Config struct {
 	// MaxPendingWait is the wait after which a job comes before all others that waited less,
 	// whatever their priorities. Defaults to 10 minutes.
 	MaxPendingWait time.Duration
+	// WaitTarget is how long a job should wait at most: for alarms and advice on the number of
+	// agents. It decides nothing. Defaults to 1 minute.
+	WaitTarget time.Duration
 	// Blacklist is how long an agent does not get a job again whose attempt failed there. Defaults
 	// to 1 minute; negative: not at all.
 	Blacklist time.Duration
@@ -50,6 +53,7 @@ func (c Config) withDefaults() (Config, error) {
 		{&c.Backoff, time.Second},
 		{&c.MaxBackoff, 5 * time.Minute},
 		{&c.MaxPendingWait, 10 * time.Minute},
+		{&c.WaitTarget, time.Minute},
 	} {
 		if *d.value == 0 {
 			*d.value = d.or

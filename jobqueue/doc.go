@@ -1,6 +1,6 @@
 // Package jobqueue decides which agent gets which job: the core of a job queue that schedules with
 // bit-vector indexes (Kuznetsov and Kholodov, "Job Queue Scheduling with Bit Vector Indexes",
-// 2017). It is a state machine in memory. It is not a service yet.
+// 2017). It is a state machine in memory. Package queues makes it a service.
 //
 //	q, err := jobqueue.New(jobqueue.Config{})
 //	_, err = q.Declare(now, "a1", &jobqueue.Profile{Has: []string{"gpu"}})
@@ -15,6 +15,7 @@
 //	                   │          │                signatures  inverted lists of resources
 //	                   ▼          ▼                pending     per priority and signature, with head
 //	                 error     the caller's log    timers      leases, delays, backoffs
+//	                                               monitor     rates, outages; see Watch
 //
 // # How a job is picked
 //
@@ -49,6 +50,19 @@
 //     jobs with higher ids. Finitely many jobs have lower ids, and each has finitely many tries.
 //   - JOB-7: State may be called while another goroutine changes the queue. It returns the state
 //     before or after a change.
+//   - JOB-11: A queue decides equally whether it is watched or not. What the monitor counts as
+//     pending and running is the number of these jobs.
+//
+// # What is watched
+//
+// The seed sees an outage as an explosion of FAILED, and a lack of capacity as growth of PENDING.
+// After Watch, a monitor counts each transition. For each resource, signature and agent it keeps a
+// cumulative sum (Page 1954) of log-likelihood ratios of failure against the usual share.
+// When one crosses its bound, the attempts since the sum left 0 are counted by each factor that
+// they have, which is the AND of FAILED with the inverted lists, and the factor with the greatest G
+// statistic is the name of the outage. Attempts that an outage explains count for nothing else. The
+// jobs that require the same resources are a class: agents can run all of a class or none. Each has
+// rates, and the number of slots that keeps Config.WaitTarget by the formula of Erlang C.
 //
 // # What the caller does
 //
@@ -83,6 +97,6 @@
 // with its last job. If each job has its own signature, a pick takes time in proportion to the
 // pending jobs.
 //
-// It counts transitions (Flows) but has no rates, no detection of an outage and no advice on
-// capacity. It encodes no decision and no snapshot.
+// Rates and usual shares are not part of a Snapshot: after a restart they begin again. The queue
+// encodes no decision and no snapshot.
 package jobqueue

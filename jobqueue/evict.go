@@ -92,6 +92,7 @@ func (q *Queue) drop(sig uint32) {
 	}
 	q.changed.drop(q.sigs, sig)
 	q.sigs.remove(sig)
+	q.monitor.forget(sig)
 	for _, a := range q.agents {
 		if a != nil {
 			a.forget(sig)

@@ -58,6 +58,7 @@ func (q *Queue) enqueue(id ID) {
 		q.changed.segment(id)
 	}
 	sig, priority := q.class(id)
+	q.monitor.enqueued(q, sig)
 	l := q.levels[priority]
 	if l == nil {
 		l = &level{oldest: math.MaxInt64}
@@ -81,6 +82,7 @@ func (l *level) setHead(sig uint32, id ID, since int64) {
 // dequeue removes a job that is not Pending any more.
 func (q *Queue) dequeue(id ID) {
 	sig, priority := q.class(id)
+	q.monitor.dequeued(q, sig)
 	l := q.levels[priority]
 	p := &l.sets[sig]
 	if p.remove(q.matrix, id); p.n == 0 {

@@ -34,6 +34,7 @@ type Queue struct {
 	paused  bool
 	wrong   [states][events]uint64
 	changed *changes // for Delta; nil: not recorded
+	monitor *monitor // for Signals; nil: not watched
 	over    []head   // scratch of pick
 	cand    vector   // scratch of pick
 	own     Decision // last one of apply

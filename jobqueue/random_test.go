@@ -37,6 +37,7 @@ func newHistory(choose func(int) int) (*history, error) {
 		return nil, err
 	}
 	q.Track()
+	q.Watch()
 	return &history{choose: choose, cfg: cfg, q: q, o: newOracle(q.cfg), now: 1_000_000, store: newRowStore(), seen: map[string]int{}}, nil
 }
 
@@ -104,8 +105,13 @@ func (h *history) did(op string, ds ...Decision) error {
 	if err := h.o.compare(h.q); err != nil {
 		return fmt.Errorf("after %s %+v: %w", op, ds, err)
 	}
+	h.q.Sample(h.now)
 	if h.store.take(h.q, ds); h.choose(10) == 0 {
-		if err := h.store.compare(h.cfg, h.q); err != nil {
+		err := h.store.compare(h.cfg, h.q)
+		if err == nil {
+			err = h.q.recount()
+		}
+		if err != nil {
 			return fmt.Errorf("after %s %+v: %w", op, ds, err)
 		}
 	}
@@ -495,6 +501,11 @@ func TestHistoriesCatch(t *testing.T) {
 		"a timer is lost": func(q *Queue, d *Decision) {
 			if d.Kind == Retried && len(q.timers) > 0 {
 				q.timers.pop()
+			}
+		},
+		"the monitor does not see a start": func(q *Queue, d *Decision) {
+			if d.Kind == Started {
+				q.monitor.enqueued(q, q.matrix.segment(d.ID).open.class[d.ID%segmentSize]>>4)
 			}
 		},
 		"the blacklist is forgotten": func(q *Queue, d *Decision) {

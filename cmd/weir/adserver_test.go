@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/weirhq/weir/cmd/weir/internal/pacing"
+	"github.com/weirhq/weir/cmd/weir/internal/notify"
 	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/spendcache/client"
 )
@@ -45,8 +45,8 @@ func (s adServer) await(t *testing.T, wanted func(client.Decision) bool) {
 // hook is a webhook that has received alerts.
 type hook struct{ got chan map[string]any }
 
-// webhook runs `weir pacing notify` with a webhook.
-func webhook(t *testing.T, environ []string) hook {
+// webhook runs `weir pacing notify`, or that of another command, with a webhook.
+func webhook(t *testing.T, environ []string, command string) hook {
 	t.Helper()
 	const secret = "0123456789abcdef"
 	file := filepath.Join(t.TempDir(), "secret")
@@ -61,7 +61,7 @@ func webhook(t *testing.T, environ []string) hook {
 			return
 		}
 		body, err := io.ReadAll(r.Body)
-		if err != nil || r.Header.Get(pacing.HeaderSignature) != pacing.Sign([]byte(secret), body) {
+		if err != nil || r.Header.Get(notify.HeaderSignature) != notify.Sign([]byte(secret), body) {
 			t.Errorf("%s: %v, %v", body, r.Header, err)
 		}
 		m := map[string]any{}
@@ -71,7 +71,7 @@ func webhook(t *testing.T, environ []string) hook {
 		h.got <- m
 	}))
 	t.Cleanup(server.Close)
-	background(t, environ, "sending the alerts of pacing.alerts to ", "pacing", "notify", server.URL, "--secret-file", file)
+	background(t, environ, "sending the alerts of ", command, "notify", server.URL, "--secret-file", file)
 	return h
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 // jobServers starts a broker and two processes with job queues, and returns the settings of their
-// APIs.
-func jobServers(t *testing.T) (first, second []string) {
+// APIs, and of the broker.
+func jobServers(t *testing.T) (first, second, brokers []string) {
 	t.Helper()
 	dir := t.TempDir()
 	env := []string{"WEIR_JOBS_PARTITIONS=4"}
@@ -35,7 +35,7 @@ func jobServers(t *testing.T) (first, second []string) {
 			"WEIR_DATA_DIR=" + filepath.Join(dir, "command"),
 		}
 	}
-	return start("a"), start("b")
+	return start("a"), start("b"), append(env, "WEIR_DATA_DIR="+filepath.Join(dir, "command"))
 }
 
 // field returns a field of the only row of a command.
@@ -52,7 +52,7 @@ func TestJobs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts two processes and a broker")
 	}
-	a, b := jobServers(t)
+	a, b, brokers := jobServers(t)
 	rows(t, a, func(list []map[string]any) bool { // each process owns partitions, and no more of them move
 		of := map[any]int{}
 		for _, row := range list {
@@ -129,11 +129,27 @@ func TestJobs(t *testing.T) {
 	expect(t, a, 0, `"changed": 30,`, "job", "cancel", "images", "--group", "night", "-o", "json")
 	counted(0, "--state", "pending")
 	counted(30, "--state", "canceled")
+	rows(t, b, func(list []map[string]any) bool {
+		return len(list) == 2 && list[0]["require"] == "gpu" && list[0]["done_per_s"] != 0.0 && list[1]["require"] == "tpu" && list[1]["agents"] == 0.0
+	}, "queue", "signals", "images")
+	expect(t, a, 0, "queue images has no alarm", "queue", "alarms", "images")
+	expect(t, a, cli.ExitFailed, `there is no queue "none"`, "queue", "signals", "none")
 	expect(t, b, 0, "true", "queue", "pause", "images")
 	expect(t, a, 0, `"changed": 30,`, "job", "redo", "images", "--state", "canceled", "-o", "json")
 	expect(t, a, 0, "there is no job for the agent now", "job", "poll", "images", "--agent", "tpu-1", "--has", "tpu", "--wait", "100ms")
 	expect(t, b, 0, "false", "queue", "resume", "images")
 	rows(t, b, func(list []map[string]any) bool { return len(list) > 0 }, "job", "poll", "images", "--agent", "tpu-1", "--has", "tpu", "--wait", "20s", "--max", "40")
+	alarms := webhook(t, brokers, "queue")
+	field(t, a, "job", "job", "submit", "images", "--require", "fpga")
+	const text = "1 jobs that require fpga wait, and no agent that is up has these resources"
+	if m := alarms.next(t); m["kind"] != "unserved" || m["queue"] != "images" || m["text"] != text || m["active"] != true {
+		t.Errorf("the webhook got %v", m)
+	}
+	expect(t, b, 0, text, "queue", "alarms", "images")
+	expect(t, brokers, 0, text, "queue", "alarms", "images", "--since", "1h")
+	expect(t, brokers, 0, "", "queue", "alarms", "other", "--since", "1h")
+	expect(t, brokers, cli.ExitUsage, "--since -1s is out of range", "queue", "alarms", "images", "--since", "-1s")
+
 	for text, args := range map[string][]string{
 		`"x" is not the id of a job`:          {"job", "show", "images", "x"},
 		"the job queues have 4 partitions":    {"job", "show", "images", "9-1"},

@@ -144,7 +144,7 @@ func TestPacing(t *testing.T) {
 	_, addr := datacentre(t, env, 0)
 	env = append(env, "WEIR_KAFKA_BROKERS="+addr)
 	asked := []string{server(t, env, "spendcounter,spendcache,pacing"), "WEIR_DATA_DIR=" + filepath.Join(dir, "command")}
-	alerts := webhook(t, append(env, "WEIR_DATA_DIR="+filepath.Join(dir, "notify")))
+	alerts := webhook(t, append(env, "WEIR_DATA_DIR="+filepath.Join(dir, "notify")), "pacing")
 	adServer := newAdServer(t, strings.TrimPrefix(asked[0], "WEIR_SERVER="))
 	spend := func(id string, micros int64) {
 		file := filepath.Join(dir, id)

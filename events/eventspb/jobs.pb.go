@@ -252,13 +252,14 @@ type JobQueueSettings struct {
 	MaxAttempts   int32                  `protobuf:"varint,4,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
 	BackoffMs     int64                  `protobuf:"varint,5,opt,name=backoff_ms,json=backoffMs,proto3" json:"backoff_ms,omitempty"` // before the first retry; it doubles
 	MaxBackoffMs  int64                  `protobuf:"varint,6,opt,name=max_backoff_ms,json=maxBackoffMs,proto3" json:"max_backoff_ms,omitempty"`
-	MaxPendingMs  int64                  `protobuf:"varint,7,opt,name=max_pending_ms,json=maxPendingMs,proto3" json:"max_pending_ms,omitempty"` // wait after which a job comes before all others that waited less
-	AvoidMs       int64                  `protobuf:"varint,8,opt,name=avoid_ms,json=avoidMs,proto3" json:"avoid_ms,omitempty"`                  // how long an agent does not get a job again that failed there; negative: not at all
-	Associations  int32                  `protobuf:"varint,9,opt,name=associations,proto3" json:"associations,omitempty"`                       // resources that an agent is associated with, beside those that it declares
-	MaxResources  int32                  `protobuf:"varint,10,opt,name=max_resources,json=maxResources,proto3" json:"max_resources,omitempty"`  // different names of resources
-	FastestFirst  bool                   `protobuf:"varint,11,opt,name=fastest_first,json=fastestFirst,proto3" json:"fastest_first,omitempty"`  // jobs with a short mean run time come before others of the same priority
-	RetentionMs   int64                  `protobuf:"varint,12,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`     // how long jobs that ended are kept
-	MaxJobs       int64                  `protobuf:"varint,13,opt,name=max_jobs,json=maxJobs,proto3" json:"max_jobs,omitempty"`                 // that have not ended; further ones are refused
+	MaxPendingMs  int64                  `protobuf:"varint,7,opt,name=max_pending_ms,json=maxPendingMs,proto3" json:"max_pending_ms,omitempty"`  // wait after which a job comes before all others that waited less
+	AvoidMs       int64                  `protobuf:"varint,8,opt,name=avoid_ms,json=avoidMs,proto3" json:"avoid_ms,omitempty"`                   // how long an agent does not get a job again that failed there; negative: not at all
+	Associations  int32                  `protobuf:"varint,9,opt,name=associations,proto3" json:"associations,omitempty"`                        // resources that an agent is associated with, beside those that it declares
+	MaxResources  int32                  `protobuf:"varint,10,opt,name=max_resources,json=maxResources,proto3" json:"max_resources,omitempty"`   // different names of resources
+	FastestFirst  bool                   `protobuf:"varint,11,opt,name=fastest_first,json=fastestFirst,proto3" json:"fastest_first,omitempty"`   // jobs with a short mean run time come before others of the same priority
+	RetentionMs   int64                  `protobuf:"varint,12,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`      // how long jobs that ended are kept
+	MaxJobs       int64                  `protobuf:"varint,13,opt,name=max_jobs,json=maxJobs,proto3" json:"max_jobs,omitempty"`                  // that have not ended; further ones are refused
+	WaitTargetMs  int64                  `protobuf:"varint,14,opt,name=wait_target_ms,json=waitTargetMs,proto3" json:"wait_target_ms,omitempty"` // how long a job should wait at most: for alarms and advice
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -380,6 +381,13 @@ func (x *JobQueueSettings) GetRetentionMs() int64 {
 func (x *JobQueueSettings) GetMaxJobs() int64 {
 	if x != nil {
 		return x.MaxJobs
+	}
+	return 0
+}
+
+func (x *JobQueueSettings) GetWaitTargetMs() int64 {
+	if x != nil {
+		return x.WaitTargetMs
 	}
 	return 0
 }
@@ -1037,6 +1045,234 @@ func (x *JobMean) GetMs() int64 {
 	return 0
 }
 
+// JobAlarm is news of a queue in a partition: something that a person or an automatic system has to
+// look at, or that it is over. Topic jobs.alarms. When a partition moves, its alarms are over, and
+// the new owner raises those again whose cause lasts.
+type JobAlarm struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Partition     int32                  `protobuf:"varint,2,opt,name=partition,proto3" json:"partition,omitempty"`
+	Kind          string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`                       // outage, late or unserved
+	Active        bool                   `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`                  // false: it is over
+	Subject       string                 `protobuf:"bytes,5,opt,name=subject,proto3" json:"subject,omitempty"`                 // what it is about, such as "resource gpu"
+	Text          string                 `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`                       // in a sentence
+	SinceMs       int64                  `protobuf:"varint,7,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"` // when it was raised
+	AtMs          int64                  `protobuf:"varint,8,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`          // of this news
+	Factors       []*JobFactor           `protobuf:"bytes,9,rep,name=factors,proto3" json:"factors,omitempty"`                 // of an outage, best explanation first
+	Require       []string               `protobuf:"bytes,10,rep,name=require,proto3" json:"require,omitempty"`                // of late and unserved: the resources that the jobs require
+	Slots         int32                  `protobuf:"varint,11,opt,name=slots,proto3" json:"slots,omitempty"`                   // of late: slots of the agents that have them; 0: one of them has no limit
+	Want          int32                  `protobuf:"varint,12,opt,name=want,proto3" json:"want,omitempty"`                     // of late: slots that keep wait_target_ms, for the jobs of this partition only
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobAlarm) Reset() {
+	*x = JobAlarm{}
+	mi := &file_jobs_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobAlarm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobAlarm) ProtoMessage() {}
+
+func (x *JobAlarm) ProtoReflect() protoreflect.Message {
+	mi := &file_jobs_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobAlarm.ProtoReflect.Descriptor instead.
+func (*JobAlarm) Descriptor() ([]byte, []int) {
+	return file_jobs_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *JobAlarm) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *JobAlarm) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *JobAlarm) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *JobAlarm) GetActive() bool {
+	if x != nil {
+		return x.Active
+	}
+	return false
+}
+
+func (x *JobAlarm) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *JobAlarm) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *JobAlarm) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *JobAlarm) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *JobAlarm) GetFactors() []*JobFactor {
+	if x != nil {
+		return x.Factors
+	}
+	return nil
+}
+
+func (x *JobAlarm) GetRequire() []string {
+	if x != nil {
+		return x.Require
+	}
+	return nil
+}
+
+func (x *JobAlarm) GetSlots() int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
+func (x *JobAlarm) GetWant() int32 {
+	if x != nil {
+		return x.Want
+	}
+	return 0
+}
+
+// JobFactor is what attempts that failed have in common.
+type JobFactor struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"` // resource, "jobs that need", agent, "agents with" or queue
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Failed        int32                  `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`                              // attempts with the factor that failed, since the outage began
+	Ended         int32                  `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`                                // attempts with the factor that ended
+	OtherFailed   int32                  `protobuf:"varint,5,opt,name=other_failed,json=otherFailed,proto3" json:"other_failed,omitempty"` // the same without the factor
+	OtherEnded    int32                  `protobuf:"varint,6,opt,name=other_ended,json=otherEnded,proto3" json:"other_ended,omitempty"`
+	Score         float64                `protobuf:"fixed64,7,opt,name=score,proto3" json:"score,omitempty"` // G statistic of the difference
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobFactor) Reset() {
+	*x = JobFactor{}
+	mi := &file_jobs_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobFactor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobFactor) ProtoMessage() {}
+
+func (x *JobFactor) ProtoReflect() protoreflect.Message {
+	mi := &file_jobs_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobFactor.ProtoReflect.Descriptor instead.
+func (*JobFactor) Descriptor() ([]byte, []int) {
+	return file_jobs_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *JobFactor) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *JobFactor) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *JobFactor) GetFailed() int32 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *JobFactor) GetEnded() int32 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+func (x *JobFactor) GetOtherFailed() int32 {
+	if x != nil {
+		return x.OtherFailed
+	}
+	return 0
+}
+
+func (x *JobFactor) GetOtherEnded() int32 {
+	if x != nil {
+		return x.OtherEnded
+	}
+	return 0
+}
+
+func (x *JobFactor) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
 var File_jobs_proto protoreflect.FileDescriptor
 
 const file_jobs_proto_rawDesc = "" +
@@ -1054,7 +1290,7 @@ const file_jobs_proto_rawDesc = "" +
 	"\rnot_before_ms\x18\x04 \x01(\x03R\vnotBeforeMs\x12\x14\n" +
 	"\x05after\x18\x05 \x03(\x04R\x05after\x12\x10\n" +
 	"\x03key\x18\x06 \x01(\tR\x03key\x12\x14\n" +
-	"\x05group\x18\a \x01(\tR\x05group\"\xbc\x03\n" +
+	"\x05group\x18\a \x01(\tR\x05group\"\xe2\x03\n" +
 	"\x10JobQueueSettings\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x1e\n" +
 	"\n" +
@@ -1072,7 +1308,8 @@ const file_jobs_proto_rawDesc = "" +
 	" \x01(\x05R\fmaxResources\x12#\n" +
 	"\rfastest_first\x18\v \x01(\bR\ffastestFirst\x12!\n" +
 	"\fretention_ms\x18\f \x01(\x03R\vretentionMs\x12\x19\n" +
-	"\bmax_jobs\x18\r \x01(\x03R\amaxJobs\"\x8f\x01\n" +
+	"\bmax_jobs\x18\r \x01(\x03R\amaxJobs\x12$\n" +
+	"\x0ewait_target_ms\x18\x0e \x01(\x03R\fwaitTargetMs\"\x8f\x01\n" +
 	"\rJobQueueState\x12\x15\n" +
 	"\x06now_ms\x18\x01 \x01(\x03R\x05nowMs\x12\x16\n" +
 	"\x06paused\x18\x02 \x01(\bR\x06paused\x12\x16\n" +
@@ -1124,7 +1361,30 @@ const file_jobs_proto_rawDesc = "" +
 	"\aJobMean\x12\x18\n" +
 	"\arequire\x18\x01 \x03(\tR\arequire\x12\x16\n" +
 	"\x06prefer\x18\x02 \x03(\tR\x06prefer\x12\x0e\n" +
-	"\x02ms\x18\x03 \x01(\x03R\x02ms*\xc3\x01\n" +
+	"\x02ms\x18\x03 \x01(\x03R\x02ms\"\xc1\x02\n" +
+	"\bJobAlarm\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1c\n" +
+	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x16\n" +
+	"\x06active\x18\x04 \x01(\bR\x06active\x12\x18\n" +
+	"\asubject\x18\x05 \x01(\tR\asubject\x12\x12\n" +
+	"\x04text\x18\x06 \x01(\tR\x04text\x12\x19\n" +
+	"\bsince_ms\x18\a \x01(\x03R\asinceMs\x12\x13\n" +
+	"\x05at_ms\x18\b \x01(\x03R\x04atMs\x123\n" +
+	"\afactors\x18\t \x03(\v2\x19.weir.events.v1.JobFactorR\afactors\x12\x18\n" +
+	"\arequire\x18\n" +
+	" \x03(\tR\arequire\x12\x14\n" +
+	"\x05slots\x18\v \x01(\x05R\x05slots\x12\x12\n" +
+	"\x04want\x18\f \x01(\x05R\x04want\"\xbb\x01\n" +
+	"\tJobFactor\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06failed\x18\x03 \x01(\x05R\x06failed\x12\x14\n" +
+	"\x05ended\x18\x04 \x01(\x05R\x05ended\x12!\n" +
+	"\fother_failed\x18\x05 \x01(\x05R\votherFailed\x12\x1f\n" +
+	"\vother_ended\x18\x06 \x01(\x05R\n" +
+	"otherEnded\x12\x14\n" +
+	"\x05score\x18\a \x01(\x01R\x05score*\xc3\x01\n" +
 	"\bJobState\x12\x19\n" +
 	"\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11JOB_STATE_DELAYED\x10\x01\x12\x15\n" +
@@ -1148,7 +1408,7 @@ func file_jobs_proto_rawDescGZIP() []byte {
 }
 
 var file_jobs_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_jobs_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_jobs_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_jobs_proto_goTypes = []any{
 	(JobState)(0),            // 0: weir.events.v1.JobState
 	(*JobSubmission)(nil),    // 1: weir.events.v1.JobSubmission
@@ -1163,17 +1423,20 @@ var file_jobs_proto_goTypes = []any{
 	(*JobAgent)(nil),         // 10: weir.events.v1.JobAgent
 	(*JobAvoid)(nil),         // 11: weir.events.v1.JobAvoid
 	(*JobMean)(nil),          // 12: weir.events.v1.JobMean
+	(*JobAlarm)(nil),         // 13: weir.events.v1.JobAlarm
+	(*JobFactor)(nil),        // 14: weir.events.v1.JobFactor
 }
 var file_jobs_proto_depIdxs = []int32{
 	2,  // 0: weir.events.v1.JobSubmission.spec:type_name -> weir.events.v1.JobSpec
 	2,  // 1: weir.events.v1.StoredJob.spec:type_name -> weir.events.v1.JobSpec
 	0,  // 2: weir.events.v1.JobStatus.state:type_name -> weir.events.v1.JobState
 	11, // 3: weir.events.v1.JobAgent.avoid:type_name -> weir.events.v1.JobAvoid
-	4,  // [4:4] is the sub-list for method output_type
-	4,  // [4:4] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	14, // 4: weir.events.v1.JobAlarm.factors:type_name -> weir.events.v1.JobFactor
+	5,  // [5:5] is the sub-list for method output_type
+	5,  // [5:5] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_jobs_proto_init() }
@@ -1187,7 +1450,7 @@ func file_jobs_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobs_proto_rawDesc), len(file_jobs_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -30,17 +30,18 @@ type QueueSettings struct {
 	// Partitions over which the jobs are spread [1]. It cannot shrink. Where it grows, a job that was
 	// submitted before is not found by its key any more.
 	Partitions    int32 `protobuf:"varint,1,opt,name=partitions,proto3" json:"partitions,omitempty"`
-	LeaseMs       int64 `protobuf:"varint,2,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`                  // how long an agent has a job without a heartbeat [60000]
-	MaxAttempts   int32 `protobuf:"varint,3,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`      // 1 to 200 [5]
-	BackoffMs     int64 `protobuf:"varint,4,opt,name=backoff_ms,json=backoffMs,proto3" json:"backoff_ms,omitempty"`            // longest wait before the first retry; it doubles [1000]
-	MaxBackoffMs  int64 `protobuf:"varint,5,opt,name=max_backoff_ms,json=maxBackoffMs,proto3" json:"max_backoff_ms,omitempty"` // [300000]
-	MaxPendingMs  int64 `protobuf:"varint,6,opt,name=max_pending_ms,json=maxPendingMs,proto3" json:"max_pending_ms,omitempty"` // wait after which a job comes before all others that waited less [600000]
-	AvoidMs       int64 `protobuf:"varint,7,opt,name=avoid_ms,json=avoidMs,proto3" json:"avoid_ms,omitempty"`                  // how long an agent does not get a job again that failed there; negative: not at all [60000]
-	Associations  int32 `protobuf:"varint,8,opt,name=associations,proto3" json:"associations,omitempty"`                       // resources that an agent is associated with, beside those that it declares [16]
-	MaxResources  int32 `protobuf:"varint,9,opt,name=max_resources,json=maxResources,proto3" json:"max_resources,omitempty"`   // different names of resources [10000]
-	FastestFirst  bool  `protobuf:"varint,10,opt,name=fastest_first,json=fastestFirst,proto3" json:"fastest_first,omitempty"`  // jobs with a short mean run time come before others of the same priority
-	RetentionMs   int64 `protobuf:"varint,11,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`     // how long jobs that ended are kept, at least [86400000]
-	MaxJobs       int64 `protobuf:"varint,12,opt,name=max_jobs,json=maxJobs,proto3" json:"max_jobs,omitempty"`                 // of a partition that have not ended; further ones are refused [10000000]
+	LeaseMs       int64 `protobuf:"varint,2,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`                   // how long an agent has a job without a heartbeat [60000]
+	MaxAttempts   int32 `protobuf:"varint,3,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`       // 1 to 200 [5]
+	BackoffMs     int64 `protobuf:"varint,4,opt,name=backoff_ms,json=backoffMs,proto3" json:"backoff_ms,omitempty"`             // longest wait before the first retry; it doubles [1000]
+	MaxBackoffMs  int64 `protobuf:"varint,5,opt,name=max_backoff_ms,json=maxBackoffMs,proto3" json:"max_backoff_ms,omitempty"`  // [300000]
+	MaxPendingMs  int64 `protobuf:"varint,6,opt,name=max_pending_ms,json=maxPendingMs,proto3" json:"max_pending_ms,omitempty"`  // wait after which a job comes before all others that waited less [600000]
+	AvoidMs       int64 `protobuf:"varint,7,opt,name=avoid_ms,json=avoidMs,proto3" json:"avoid_ms,omitempty"`                   // how long an agent does not get a job again that failed there; negative: not at all [60000]
+	Associations  int32 `protobuf:"varint,8,opt,name=associations,proto3" json:"associations,omitempty"`                        // resources that an agent is associated with, beside those that it declares [16]
+	MaxResources  int32 `protobuf:"varint,9,opt,name=max_resources,json=maxResources,proto3" json:"max_resources,omitempty"`    // different names of resources [10000]
+	FastestFirst  bool  `protobuf:"varint,10,opt,name=fastest_first,json=fastestFirst,proto3" json:"fastest_first,omitempty"`   // jobs with a short mean run time come before others of the same priority
+	RetentionMs   int64 `protobuf:"varint,11,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`      // how long jobs that ended are kept, at least [86400000]
+	MaxJobs       int64 `protobuf:"varint,12,opt,name=max_jobs,json=maxJobs,proto3" json:"max_jobs,omitempty"`                  // of a partition that have not ended; further ones are refused [10000000]
+	WaitTargetMs  int64 `protobuf:"varint,13,opt,name=wait_target_ms,json=waitTargetMs,proto3" json:"wait_target_ms,omitempty"` // how long a job should wait at most: for alarms and advice [60000]
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -155,6 +156,13 @@ func (x *QueueSettings) GetRetentionMs() int64 {
 func (x *QueueSettings) GetMaxJobs() int64 {
 	if x != nil {
 		return x.MaxJobs
+	}
+	return 0
+}
+
+func (x *QueueSettings) GetWaitTargetMs() int64 {
+	if x != nil {
+		return x.WaitTargetMs
 	}
 	return 0
 }
@@ -2229,11 +2237,369 @@ func (x *ExplainJobResponse) GetText() string {
 	return ""
 }
 
+type GetSignalsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Partition     *int32                 `protobuf:"varint,2,opt,name=partition,proto3,oneof" json:"partition,omitempty"` // absent: all; processes set it when they forward a request
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSignalsRequest) Reset() {
+	*x = GetSignalsRequest{}
+	mi := &file_jobservice_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSignalsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSignalsRequest) ProtoMessage() {}
+
+func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_jobservice_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSignalsRequest.ProtoReflect.Descriptor instead.
+func (*GetSignalsRequest) Descriptor() ([]byte, []int) {
+	return file_jobservice_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *GetSignalsRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *GetSignalsRequest) GetPartition() int32 {
+	if x != nil && x.Partition != nil {
+		return *x.Partition
+	}
+	return 0
+}
+
+type GetSignalsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Classes       []*JobClass            `protobuf:"bytes,1,rep,name=classes,proto3" json:"classes,omitempty"`                                  // ordered by require
+	Alarms        []*QueueAlarm          `protobuf:"bytes,2,rep,name=alarms,proto3" json:"alarms,omitempty"`                                    // that are not over, oldest first
+	WaitTargetMs  int64                  `protobuf:"varint,3,opt,name=wait_target_ms,json=waitTargetMs,proto3" json:"wait_target_ms,omitempty"` // how long a job should wait at most
+	DrainMs       int64                  `protobuf:"varint,4,opt,name=drain_ms,json=drainMs,proto3" json:"drain_ms,omitempty"`                  // in which a backlog is to be gone: max_pending_ms of the queue
+	Unread        []int32                `protobuf:"varint,5,rep,packed,name=unread,proto3" json:"unread,omitempty"`                            // partitions that could not be read: their jobs are not counted
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSignalsResponse) Reset() {
+	*x = GetSignalsResponse{}
+	mi := &file_jobservice_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSignalsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSignalsResponse) ProtoMessage() {}
+
+func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_jobservice_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSignalsResponse.ProtoReflect.Descriptor instead.
+func (*GetSignalsResponse) Descriptor() ([]byte, []int) {
+	return file_jobservice_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *GetSignalsResponse) GetClasses() []*JobClass {
+	if x != nil {
+		return x.Classes
+	}
+	return nil
+}
+
+func (x *GetSignalsResponse) GetAlarms() []*QueueAlarm {
+	if x != nil {
+		return x.Alarms
+	}
+	return nil
+}
+
+func (x *GetSignalsResponse) GetWaitTargetMs() int64 {
+	if x != nil {
+		return x.WaitTargetMs
+	}
+	return 0
+}
+
+func (x *GetSignalsResponse) GetDrainMs() int64 {
+	if x != nil {
+		return x.DrainMs
+	}
+	return 0
+}
+
+func (x *GetSignalsResponse) GetUnread() []int32 {
+	if x != nil {
+		return x.Unread
+	}
+	return nil
+}
+
+// JobClass is the jobs of a queue that require the same resources. Rates are per second, averaged
+// over a minute. They begin again when a partition moves.
+type JobClass struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Require  []string               `protobuf:"bytes,1,rep,name=require,proto3" json:"require,omitempty"`
+	Pending  int64                  `protobuf:"varint,2,opt,name=pending,proto3" json:"pending,omitempty"`
+	Running  int64                  `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
+	Arrivals float64                `protobuf:"fixed64,4,opt,name=arrivals,proto3" json:"arrivals,omitempty"` // jobs that become pending, also for a retry
+	Trend    float64                `protobuf:"fixed64,5,opt,name=trend,proto3" json:"trend,omitempty"`       // the same, averaged over ten minutes
+	Starts   float64                `protobuf:"fixed64,6,opt,name=starts,proto3" json:"starts,omitempty"`
+	Done     float64                `protobuf:"fixed64,7,opt,name=done,proto3" json:"done,omitempty"`
+	Failed   float64                `protobuf:"fixed64,8,opt,name=failed,proto3" json:"failed,omitempty"`                     // attempts
+	MeanMs   float64                `protobuf:"fixed64,9,opt,name=mean_ms,json=meanMs,proto3" json:"mean_ms,omitempty"`       // duration of an attempt, averaged over ten minutes; 0: not known yet
+	OldestMs int64                  `protobuf:"varint,10,opt,name=oldest_ms,json=oldestMs,proto3" json:"oldest_ms,omitempty"` // wait of the oldest job that is the first of its kind
+	Agents   int32                  `protobuf:"varint,11,opt,name=agents,proto3" json:"agents,omitempty"`                     // that are up and have the resources
+	Slots    int32                  `protobuf:"varint,12,opt,name=slots,proto3" json:"slots,omitempty"`                       // of these agents; 0: one of them has no limit
+	// Slots that keep wait_target_ms for 95 % of the jobs at the present load: the advice for a
+	// scaler. 0: mean_ms is not known yet, or no jobs arrive. An agent that has the resources of
+	// several classes counts in each of them.
+	Want          int32 `protobuf:"varint,13,opt,name=want,proto3" json:"want,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobClass) Reset() {
+	*x = JobClass{}
+	mi := &file_jobservice_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobClass) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobClass) ProtoMessage() {}
+
+func (x *JobClass) ProtoReflect() protoreflect.Message {
+	mi := &file_jobservice_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobClass.ProtoReflect.Descriptor instead.
+func (*JobClass) Descriptor() ([]byte, []int) {
+	return file_jobservice_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *JobClass) GetRequire() []string {
+	if x != nil {
+		return x.Require
+	}
+	return nil
+}
+
+func (x *JobClass) GetPending() int64 {
+	if x != nil {
+		return x.Pending
+	}
+	return 0
+}
+
+func (x *JobClass) GetRunning() int64 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *JobClass) GetArrivals() float64 {
+	if x != nil {
+		return x.Arrivals
+	}
+	return 0
+}
+
+func (x *JobClass) GetTrend() float64 {
+	if x != nil {
+		return x.Trend
+	}
+	return 0
+}
+
+func (x *JobClass) GetStarts() float64 {
+	if x != nil {
+		return x.Starts
+	}
+	return 0
+}
+
+func (x *JobClass) GetDone() float64 {
+	if x != nil {
+		return x.Done
+	}
+	return 0
+}
+
+func (x *JobClass) GetFailed() float64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *JobClass) GetMeanMs() float64 {
+	if x != nil {
+		return x.MeanMs
+	}
+	return 0
+}
+
+func (x *JobClass) GetOldestMs() int64 {
+	if x != nil {
+		return x.OldestMs
+	}
+	return 0
+}
+
+func (x *JobClass) GetAgents() int32 {
+	if x != nil {
+		return x.Agents
+	}
+	return 0
+}
+
+func (x *JobClass) GetSlots() int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
+func (x *JobClass) GetWant() int32 {
+	if x != nil {
+		return x.Want
+	}
+	return 0
+}
+
+// QueueAlarm is an alarm of a queue in a partition.
+type QueueAlarm struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Partition     int32                  `protobuf:"varint,1,opt,name=partition,proto3" json:"partition,omitempty"`
+	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`                       // outage: attempts fail; late: jobs wait for too long; unserved: no agent has the resources
+	Subject       string                 `protobuf:"bytes,3,opt,name=subject,proto3" json:"subject,omitempty"`                 // what it is about, such as "resource gpu"
+	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`                       // in a sentence
+	SinceMs       int64                  `protobuf:"varint,5,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"` // when it was raised
+	Factors       []string               `protobuf:"bytes,6,rep,name=factors,proto3" json:"factors,omitempty"`                 // of an outage: what the failures have in common, best explanation first
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueAlarm) Reset() {
+	*x = QueueAlarm{}
+	mi := &file_jobservice_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueAlarm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueAlarm) ProtoMessage() {}
+
+func (x *QueueAlarm) ProtoReflect() protoreflect.Message {
+	mi := &file_jobservice_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueAlarm.ProtoReflect.Descriptor instead.
+func (*QueueAlarm) Descriptor() ([]byte, []int) {
+	return file_jobservice_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *QueueAlarm) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *QueueAlarm) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *QueueAlarm) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *QueueAlarm) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *QueueAlarm) GetSinceMs() int64 {
+	if x != nil {
+		return x.SinceMs
+	}
+	return 0
+}
+
+func (x *QueueAlarm) GetFactors() []string {
+	if x != nil {
+		return x.Factors
+	}
+	return nil
+}
+
 var File_jobservice_proto protoreflect.FileDescriptor
 
 const file_jobservice_proto_rawDesc = "" +
 	"\n" +
-	"\x10jobservice.proto\x12\fweir.jobs.v1\"\x9f\x03\n" +
+	"\x10jobservice.proto\x12\fweir.jobs.v1\"\xc5\x03\n" +
 	"\rQueueSettings\x12\x1e\n" +
 	"\n" +
 	"partitions\x18\x01 \x01(\x05R\n" +
@@ -2250,7 +2616,8 @@ const file_jobservice_proto_rawDesc = "" +
 	"\rfastest_first\x18\n" +
 	" \x01(\bR\ffastestFirst\x12!\n" +
 	"\fretention_ms\x18\v \x01(\x03R\vretentionMs\x12\x19\n" +
-	"\bmax_jobs\x18\f \x01(\x03R\amaxJobs\"\xe3\x01\n" +
+	"\bmax_jobs\x18\f \x01(\x03R\amaxJobs\x12$\n" +
+	"\x0ewait_target_ms\x18\r \x01(\x03R\fwaitTargetMs\"\xe3\x01\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x127\n" +
@@ -2418,7 +2785,41 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x02id\x18\x02 \x01(\tR\x02id\"M\n" +
 	"\x12ExplainJobResponse\x12#\n" +
 	"\x03job\x18\x01 \x01(\v2\x11.weir.jobs.v1.JobR\x03job\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text2\x89\a\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"Z\n" +
+	"\x11GetSignalsRequest\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12!\n" +
+	"\tpartition\x18\x02 \x01(\x05H\x00R\tpartition\x88\x01\x01B\f\n" +
+	"\n" +
+	"_partition\"\xd1\x01\n" +
+	"\x12GetSignalsResponse\x120\n" +
+	"\aclasses\x18\x01 \x03(\v2\x16.weir.jobs.v1.JobClassR\aclasses\x120\n" +
+	"\x06alarms\x18\x02 \x03(\v2\x18.weir.jobs.v1.QueueAlarmR\x06alarms\x12$\n" +
+	"\x0ewait_target_ms\x18\x03 \x01(\x03R\fwaitTargetMs\x12\x19\n" +
+	"\bdrain_ms\x18\x04 \x01(\x03R\adrainMs\x12\x16\n" +
+	"\x06unread\x18\x05 \x03(\x05R\x06unread\"\xc6\x02\n" +
+	"\bJobClass\x12\x18\n" +
+	"\arequire\x18\x01 \x03(\tR\arequire\x12\x18\n" +
+	"\apending\x18\x02 \x01(\x03R\apending\x12\x18\n" +
+	"\arunning\x18\x03 \x01(\x03R\arunning\x12\x1a\n" +
+	"\barrivals\x18\x04 \x01(\x01R\barrivals\x12\x14\n" +
+	"\x05trend\x18\x05 \x01(\x01R\x05trend\x12\x16\n" +
+	"\x06starts\x18\x06 \x01(\x01R\x06starts\x12\x12\n" +
+	"\x04done\x18\a \x01(\x01R\x04done\x12\x16\n" +
+	"\x06failed\x18\b \x01(\x01R\x06failed\x12\x17\n" +
+	"\amean_ms\x18\t \x01(\x01R\x06meanMs\x12\x1b\n" +
+	"\toldest_ms\x18\n" +
+	" \x01(\x03R\boldestMs\x12\x16\n" +
+	"\x06agents\x18\v \x01(\x05R\x06agents\x12\x14\n" +
+	"\x05slots\x18\f \x01(\x05R\x05slots\x12\x12\n" +
+	"\x04want\x18\r \x01(\x05R\x04want\"\xa1\x01\n" +
+	"\n" +
+	"QueueAlarm\x12\x1c\n" +
+	"\tpartition\x18\x01 \x01(\x05R\tpartition\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +
+	"\asubject\x18\x03 \x01(\tR\asubject\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12\x19\n" +
+	"\bsince_ms\x18\x05 \x01(\x03R\asinceMs\x12\x18\n" +
+	"\afactors\x18\x06 \x03(\tR\afactors2\xdf\a\n" +
 	"\n" +
 	"JobService\x12I\n" +
 	"\bSetQueue\x12\x1d.weir.jobs.v1.SetQueueRequest\x1a\x1e.weir.jobs.v1.SetQueueResponse\x12T\n" +
@@ -2437,6 +2838,8 @@ const file_jobservice_proto_rawDesc = "" +
 	"\n" +
 	"ChangeJobs\x12\x1f.weir.jobs.v1.ChangeJobsRequest\x1a .weir.jobs.v1.ChangeJobsResponse\x12T\n" +
 	"\n" +
+	"GetSignals\x12\x1f.weir.jobs.v1.GetSignalsRequest\x1a .weir.jobs.v1.GetSignalsResponse\"\x03\x90\x02\x01\x12T\n" +
+	"\n" +
 	"ExplainJob\x12\x1f.weir.jobs.v1.ExplainJobRequest\x1a .weir.jobs.v1.ExplainJobResponse\"\x03\x90\x02\x01B'Z%github.com/weirhq/weir/jobqueue/jobpbb\x06proto3"
 
 var (
@@ -2451,7 +2854,7 @@ func file_jobservice_proto_rawDescGZIP() []byte {
 	return file_jobservice_proto_rawDescData
 }
 
-var file_jobservice_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_jobservice_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_jobservice_proto_goTypes = []any{
 	(*QueueSettings)(nil),         // 0: weir.jobs.v1.QueueSettings
 	(*Queue)(nil),                 // 1: weir.jobs.v1.Queue
@@ -2484,6 +2887,10 @@ var file_jobservice_proto_goTypes = []any{
 	(*ChangeJobsResponse)(nil),    // 28: weir.jobs.v1.ChangeJobsResponse
 	(*ExplainJobRequest)(nil),     // 29: weir.jobs.v1.ExplainJobRequest
 	(*ExplainJobResponse)(nil),    // 30: weir.jobs.v1.ExplainJobResponse
+	(*GetSignalsRequest)(nil),     // 31: weir.jobs.v1.GetSignalsRequest
+	(*GetSignalsResponse)(nil),    // 32: weir.jobs.v1.GetSignalsResponse
+	(*JobClass)(nil),              // 33: weir.jobs.v1.JobClass
+	(*QueueAlarm)(nil),            // 34: weir.jobs.v1.QueueAlarm
 }
 var file_jobservice_proto_depIdxs = []int32{
 	0,  // 0: weir.jobs.v1.Queue.settings:type_name -> weir.jobs.v1.QueueSettings
@@ -2500,33 +2907,37 @@ var file_jobservice_proto_depIdxs = []int32{
 	24, // 11: weir.jobs.v1.ListJobsResponse.jobs:type_name -> weir.jobs.v1.Job
 	21, // 12: weir.jobs.v1.ChangeJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
 	24, // 13: weir.jobs.v1.ExplainJobResponse.job:type_name -> weir.jobs.v1.Job
-	3,  // 14: weir.jobs.v1.JobService.SetQueue:input_type -> weir.jobs.v1.SetQueueRequest
-	5,  // 15: weir.jobs.v1.JobService.ListQueues:input_type -> weir.jobs.v1.ListQueuesRequest
-	7,  // 16: weir.jobs.v1.JobService.PauseQueue:input_type -> weir.jobs.v1.PauseQueueRequest
-	10, // 17: weir.jobs.v1.JobService.SubmitJobs:input_type -> weir.jobs.v1.SubmitJobsRequest
-	12, // 18: weir.jobs.v1.JobService.PollJobs:input_type -> weir.jobs.v1.PollJobsRequest
-	16, // 19: weir.jobs.v1.JobService.HeartbeatJobs:input_type -> weir.jobs.v1.HeartbeatJobsRequest
-	19, // 20: weir.jobs.v1.JobService.ReportJobs:input_type -> weir.jobs.v1.ReportJobsRequest
-	22, // 21: weir.jobs.v1.JobService.GetJobs:input_type -> weir.jobs.v1.GetJobsRequest
-	25, // 22: weir.jobs.v1.JobService.ListJobs:input_type -> weir.jobs.v1.ListJobsRequest
-	27, // 23: weir.jobs.v1.JobService.ChangeJobs:input_type -> weir.jobs.v1.ChangeJobsRequest
-	29, // 24: weir.jobs.v1.JobService.ExplainJob:input_type -> weir.jobs.v1.ExplainJobRequest
-	4,  // 25: weir.jobs.v1.JobService.SetQueue:output_type -> weir.jobs.v1.SetQueueResponse
-	6,  // 26: weir.jobs.v1.JobService.ListQueues:output_type -> weir.jobs.v1.ListQueuesResponse
-	8,  // 27: weir.jobs.v1.JobService.PauseQueue:output_type -> weir.jobs.v1.PauseQueueResponse
-	11, // 28: weir.jobs.v1.JobService.SubmitJobs:output_type -> weir.jobs.v1.SubmitJobsResponse
-	13, // 29: weir.jobs.v1.JobService.PollJobs:output_type -> weir.jobs.v1.PollJobsResponse
-	17, // 30: weir.jobs.v1.JobService.HeartbeatJobs:output_type -> weir.jobs.v1.HeartbeatJobsResponse
-	20, // 31: weir.jobs.v1.JobService.ReportJobs:output_type -> weir.jobs.v1.ReportJobsResponse
-	23, // 32: weir.jobs.v1.JobService.GetJobs:output_type -> weir.jobs.v1.GetJobsResponse
-	26, // 33: weir.jobs.v1.JobService.ListJobs:output_type -> weir.jobs.v1.ListJobsResponse
-	28, // 34: weir.jobs.v1.JobService.ChangeJobs:output_type -> weir.jobs.v1.ChangeJobsResponse
-	30, // 35: weir.jobs.v1.JobService.ExplainJob:output_type -> weir.jobs.v1.ExplainJobResponse
-	25, // [25:36] is the sub-list for method output_type
-	14, // [14:25] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	33, // 14: weir.jobs.v1.GetSignalsResponse.classes:type_name -> weir.jobs.v1.JobClass
+	34, // 15: weir.jobs.v1.GetSignalsResponse.alarms:type_name -> weir.jobs.v1.QueueAlarm
+	3,  // 16: weir.jobs.v1.JobService.SetQueue:input_type -> weir.jobs.v1.SetQueueRequest
+	5,  // 17: weir.jobs.v1.JobService.ListQueues:input_type -> weir.jobs.v1.ListQueuesRequest
+	7,  // 18: weir.jobs.v1.JobService.PauseQueue:input_type -> weir.jobs.v1.PauseQueueRequest
+	10, // 19: weir.jobs.v1.JobService.SubmitJobs:input_type -> weir.jobs.v1.SubmitJobsRequest
+	12, // 20: weir.jobs.v1.JobService.PollJobs:input_type -> weir.jobs.v1.PollJobsRequest
+	16, // 21: weir.jobs.v1.JobService.HeartbeatJobs:input_type -> weir.jobs.v1.HeartbeatJobsRequest
+	19, // 22: weir.jobs.v1.JobService.ReportJobs:input_type -> weir.jobs.v1.ReportJobsRequest
+	22, // 23: weir.jobs.v1.JobService.GetJobs:input_type -> weir.jobs.v1.GetJobsRequest
+	25, // 24: weir.jobs.v1.JobService.ListJobs:input_type -> weir.jobs.v1.ListJobsRequest
+	27, // 25: weir.jobs.v1.JobService.ChangeJobs:input_type -> weir.jobs.v1.ChangeJobsRequest
+	31, // 26: weir.jobs.v1.JobService.GetSignals:input_type -> weir.jobs.v1.GetSignalsRequest
+	29, // 27: weir.jobs.v1.JobService.ExplainJob:input_type -> weir.jobs.v1.ExplainJobRequest
+	4,  // 28: weir.jobs.v1.JobService.SetQueue:output_type -> weir.jobs.v1.SetQueueResponse
+	6,  // 29: weir.jobs.v1.JobService.ListQueues:output_type -> weir.jobs.v1.ListQueuesResponse
+	8,  // 30: weir.jobs.v1.JobService.PauseQueue:output_type -> weir.jobs.v1.PauseQueueResponse
+	11, // 31: weir.jobs.v1.JobService.SubmitJobs:output_type -> weir.jobs.v1.SubmitJobsResponse
+	13, // 32: weir.jobs.v1.JobService.PollJobs:output_type -> weir.jobs.v1.PollJobsResponse
+	17, // 33: weir.jobs.v1.JobService.HeartbeatJobs:output_type -> weir.jobs.v1.HeartbeatJobsResponse
+	20, // 34: weir.jobs.v1.JobService.ReportJobs:output_type -> weir.jobs.v1.ReportJobsResponse
+	23, // 35: weir.jobs.v1.JobService.GetJobs:output_type -> weir.jobs.v1.GetJobsResponse
+	26, // 36: weir.jobs.v1.JobService.ListJobs:output_type -> weir.jobs.v1.ListJobsResponse
+	28, // 37: weir.jobs.v1.JobService.ChangeJobs:output_type -> weir.jobs.v1.ChangeJobsResponse
+	32, // 38: weir.jobs.v1.JobService.GetSignals:output_type -> weir.jobs.v1.GetSignalsResponse
+	30, // 39: weir.jobs.v1.JobService.ExplainJob:output_type -> weir.jobs.v1.ExplainJobResponse
+	28, // [28:40] is the sub-list for method output_type
+	16, // [16:28] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_jobservice_proto_init() }
@@ -2539,13 +2950,14 @@ func file_jobservice_proto_init() {
 	file_jobservice_proto_msgTypes[7].OneofWrappers = []any{}
 	file_jobservice_proto_msgTypes[12].OneofWrappers = []any{}
 	file_jobservice_proto_msgTypes[25].OneofWrappers = []any{}
+	file_jobservice_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobservice_proto_rawDesc), len(file_jobservice_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -18,7 +18,7 @@ import (
 // poll that gets it, its completion, and the rows of both transactions. A transaction has 1,000
 // jobs.
 func BenchmarkLifeCycle(b *testing.B) {
-	r := streamtest.New(b, streamtest.Options{Processor: Processor(events.Layout{Shards: 1})})
+	r := streamtest.New(b, streamtest.Options{Processor: Processor(events.Layout{Shards: 1}, nil)})
 	defer func() { r.Handler().(stream.Closer).Close() }()
 	ask := func(fn func(s *Shard) error) {
 		if err := streamtest.Ask(r, fn); err != nil {
@@ -60,7 +60,7 @@ func BenchmarkLifeCycle(b *testing.B) {
 // BenchmarkTakeover restores a queue of 100,000 jobs that wait, of 100 signatures.
 func BenchmarkTakeover(b *testing.B) {
 	const jobs = 100_000
-	r := streamtest.New(b, streamtest.Options{Processor: Processor(events.Layout{Shards: 1})})
+	r := streamtest.New(b, streamtest.Options{Processor: Processor(events.Layout{Shards: 1}, nil)})
 	defer func() { r.Handler().(stream.Closer).Close() }()
 	if err := streamtest.Ask(r, func(s *Shard) error { return s.Set("q", &eventspb.JobQueueSettings{Version: 1}) }); err != nil {
 		b.Fatal(err)

@@ -2,8 +2,8 @@
 // package stores what it has decided, and gives answers to agents when that has committed.
 //
 //	jobs.submits ─▶ Fold ─────▶┐           ┌ rows of the queue: state, changelog
-//	                           ├─ jobqueue ┤
-//	agents: poll, complete ───▶┘ decisions └ Committed ─▶ the jobs, to the agents that polled
+//	                           ├─ jobqueue ┼ Committed ─▶ the jobs, to the agents that polled
+//	agents: poll, complete ───▶┘ decisions └ jobs.alarms: attempts fail, jobs wait for too long
 //	(processors.Ask)           ▲
 //	                           └ Flush: leases that ended, jobs that are due, agents that are gone
 //

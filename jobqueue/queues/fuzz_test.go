@@ -32,7 +32,7 @@ func FuzzFold(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
-		r := streamtest.New(t, streamtest.Options{Processor: Processor(events.Layout{Shards: 1})})
+		r := streamtest.New(t, streamtest.Options{Processor: Processor(events.Layout{Shards: 1}, nil)})
 		if err := streamtest.Ask(r, func(s *Shard) error { return s.Set("q", &eventspb.JobQueueSettings{Version: 1}) }); err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func (s *Shard) load() error {
 		if err != nil {
 			return fmt.Errorf("queue %q: %w", name, err)
 		}
-		s.queues[name] = q
+		s.add(q)
 		return nil
 	})
 }
@@ -40,9 +40,21 @@ func (s *Shard) restore(name string, settings *eventspb.JobQueueSettings) (*queu
 		return nil, err
 	}
 	q.core.Track()
+	q.core.Watch()
 	now := time.Now().UnixMilli()
+	prefix := Prefix(nil, name)
+	scan := func(table byte, fn func(key, value []byte) error) error {
+		return s.Range(table, prefix, stream.PrefixEnd(prefix), fn)
+	}
+	err = scanRows(scan, TableAlarms, func(_ []byte, m *eventspb.JobAlarm) error {
+		q.moved = append(q.moved, m)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	for i := range rows.Agents {
-		q.seen[rows.Agents[i].Name] = now
+		q.agents[rows.Agents[i].Name] = &agent{asked: now}
 	}
 	return q, nil
 }

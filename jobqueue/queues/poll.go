@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -20,6 +20,9 @@ import (
 // MaxPollJobs is the maximum number of jobs of a poll.
 const MaxPollJobs = 1000
 
+// minParked is the number of parked polls from which those without a waiting caller are dropped.
+const minParked = 64
+
 // Poll is the request of an agent for jobs. It is parked until there is one, and answered when the
 // start of its jobs has committed.
 type Poll struct {
@@ -27,42 +30,56 @@ type Poll struct {
 	Profile jobqueue.Profile // of the agent: it replaces the one that the agent had
 	jobqueue.Poll
 
-	state   atomic.Int32 // pollWaits, pollAnswered or pollAbandoned
 	answer  chan Answer
-	started []jobqueue.Decision
 	retryMs int64 // when waiting alone may give it a job; 0: never
+
+	mu      sync.Mutex
+	started []jobqueue.Decision
+	over    bool // it is answered or abandoned
 }
 
-// States of a poll. The shard answers it, or its caller abandons it, whichever is first.
-const (
-	pollWaits int32 = iota
-	pollAnswered
-	pollAbandoned
-)
-
-// Abandon ends the wait of the caller, from any goroutine. If it returns false, the poll has its
-// answer. Otherwise it gets none: jobs that were started for it are released when that has
-// committed.
-func (p *Poll) Abandon() bool { return p.state.CompareAndSwap(pollWaits, pollAbandoned) }
-
-// reply answers the poll, unless it is abandoned.
-func (p *Poll) reply(a Answer) bool {
-	if !p.state.CompareAndSwap(pollWaits, pollAnswered) {
+// Abandon ends the wait of the caller, from any goroutine. If it returns false, there is an answer,
+// or jobs were started for the poll and the answer comes when that has committed. Otherwise there
+// is none, and no job is started for the poll.
+func (p *Poll) Abandon() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over || len(p.started) > 0 {
 		return false
 	}
-	p.answer <- a
+	p.over = true
 	return true
+}
+
+// reply answers the poll, unless it is abandoned.
+func (p *Poll) reply(a Answer) {
+	if p.close() {
+		p.answer <- a
+	}
 }
 
 // end closes the channel of the answer, unless the poll is abandoned.
 func (p *Poll) end() {
-	if p.state.CompareAndSwap(pollWaits, pollAnswered) {
+	if p.close() {
 		close(p.answer)
 	}
 }
 
-// abandoned reports whether the caller of the poll waits no longer.
-func (p *Poll) abandoned() bool { return p.state.Load() == pollAbandoned }
+// close reports whether the caller waits, and ends that.
+func (p *Poll) close() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	waits := !p.over
+	p.over = true
+	return waits
+}
+
+// waits reports whether the caller of the poll waits for the answer.
+func (p *Poll) waits() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.over
+}
 
 // Answer is the answer to a poll.
 type Answer struct {
@@ -112,20 +129,16 @@ func (s *Shard) Poll(p *Poll) error {
 		return err
 	}
 	now := time.Now().UnixMilli()
-	if was, up := q.core.Profile(p.Agent); !up || !equal(&was, &p.Profile) {
-		if _, err := q.core.Declare(now, p.Agent, &p.Profile); err != nil {
-			return err
-		}
-		q.work = true
+	a, err := q.declare(p, now)
+	if err != nil {
+		return err
 	}
-	q.seen[p.Agent] = now
-	q.parked = slices.DeleteFunc(q.parked, func(x *Poll) bool {
-		if x.Agent != p.Agent {
-			return false
-		}
-		x.reply(Answer{Err: ErrPolled})
-		return true
-	})
+	if a.poll != nil {
+		a.poll.reply(Answer{Err: ErrPolled})
+	}
+	if a.poll = p; len(q.parked) > 2*len(q.agents)+minParked {
+		q.parked = slices.DeleteFunc(q.parked, func(p *Poll) bool { return !p.waits() })
+	}
 	if err := s.try(q, p, now); err != nil {
 		return err
 	}
@@ -134,6 +147,27 @@ func (s *Shard) Poll(p *Poll) error {
 		s.wakeAt(p.retryMs)
 	}
 	return nil
+}
+
+// declare declares the agent of a poll, unless it is up with the same profile.
+func (q *queue) declare(p *Poll, now int64) (*agent, error) {
+	a := q.agents[p.Agent]
+	if a != nil && a.has != nil && a.slots == p.Profile.Slots && slices.Equal(a.has, p.Profile.Has) {
+		a.asked = now
+		return a, nil
+	}
+	if was, up := q.core.Profile(p.Agent); !up || !equal(&was, &p.Profile) {
+		if _, err := q.core.Declare(now, p.Agent, &p.Profile); err != nil {
+			return nil, err
+		}
+		q.work = true
+	}
+	if a == nil {
+		a = &agent{}
+		q.agents[p.Agent] = a
+	}
+	a.asked, a.has, a.slots = now, append([]string{}, p.Profile.Has...), p.Profile.Slots
+	return a, nil
 }
 
 // check returns an error if the poll can have no answer.
@@ -160,30 +194,45 @@ func equal(was, now *jobqueue.Profile) bool {
 	return was.Slots == now.Slots && slices.Equal(was.Has, slices.Compact(has))
 }
 
-// try starts jobs for a poll. If there are some, they are given to the agent when the transaction
-// has committed.
+// try starts jobs for a poll, unless it is abandoned. If there are some, the agent gets them when
+// the transaction has committed.
 func (s *Shard) try(q *queue, p *Poll, now int64) (err error) {
-	if p.started, p.retryMs, err = q.core.Poll(nil, now, &p.Poll); err != nil {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return nil
+	}
+	if p.started, p.retryMs, err = q.core.Poll(nil, now, &p.Poll); err != nil && len(p.started) == 0 {
 		return err
 	}
-	if len(p.started) > 0 {
+	a := q.agents[p.Agent]
+	if a.freed = false; len(p.started) > 0 {
+		a.poll = nil
 		s.picked = append(s.picked, p)
 		s.Wake()
 	}
 	return nil
 }
 
-// serve tries the parked polls that may get a job now, and returns when waiting alone may give one
-// a job.
+// serve tries the parked polls that may get a job now, oldest first, and returns when waiting alone
+// may give one a job.
 func (s *Shard) serve(q *queue, now int64) (due int64) {
 	due = now + maxQuiet.Milliseconds()
+	arrivals := q.arrivals()
+	all := q.work || arrivals != q.arrived
 	rest := q.parked[:0]
 	for _, p := range q.parked {
-		if p.abandoned() {
+		a := q.agents[p.Agent]
+		switch {
+		case !p.waits():
 			continue
-		}
-		if q.work || p.retryMs > 0 && p.retryMs <= now {
-			if err := s.try(q, p, now); err != nil { // the agent is down: it polls again
+		case a == nil: // it is down: it polls again
+			p.end()
+			continue
+		case q.core.Counts()[jobqueue.Pending] == 0:
+			p.retryMs = 0
+		case all || a.freed || p.retryMs > 0 && p.retryMs <= now:
+			if err := s.try(q, p, now); err != nil {
 				p.end()
 				continue
 			}
@@ -197,7 +246,7 @@ func (s *Shard) serve(q *queue, now int64) (due int64) {
 		rest = append(rest, p)
 	}
 	clear(q.parked[len(rest):])
-	q.parked, q.work = rest, false
+	q.parked, q.work, q.arrived = rest, false, arrivals
 	return due
 }
 

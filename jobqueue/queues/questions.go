@@ -18,9 +18,8 @@ type Queue struct {
 
 // Queues returns the queues, ascending by name.
 func (s *Shard) Queues() (list []Queue) {
-	for _, name := range s.names() {
-		q := s.queues[name]
-		list = append(list, Queue{name, q.settings, q.core.Paused(), q.core.Counts(), len(q.seen)})
+	for _, q := range s.sorted {
+		list = append(list, Queue{q.name, q.settings, q.core.Paused(), q.core.Counts(), len(q.agents)})
 	}
 	return list
 }

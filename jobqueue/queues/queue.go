@@ -10,11 +10,15 @@ type queue struct {
 	name     string
 	settings *eventspb.JobQueueSettings
 	core     *jobqueue.Queue
+	agents   map[string]*agent     // that are up
 	parked   []*Poll               // that wait for a job, oldest first
-	work     bool                  // since they were tried last, there may be a job for one of them
-	seen     map[string]int64      // by agent that is up: when it asked last, Unix ms
+	work     bool                  // since they were tried last, agents or settings have changed
+	arrived  uint64                // jobs that had become pending when they were tried last
 	looked   int64                 // when agents that do not ask were looked for
-	cleaned  int64                 // when old refusals were looked for
+	sampled  int64                 // when rates were updated, Unix ms
+	moved    []*eventspb.JobAlarm  // alarms of the owner before, which were not over
+	refused  bool                  // there may be rows of refusals
+	cleaned  int64                 // when old ones were looked for
 	closed   []jobqueue.ID         // first numbers of closed segments with rows of jobs
 	ended    map[jobqueue.ID]int64 // by first number of a segment: when its last job ended, Unix ms
 
@@ -23,6 +27,15 @@ type queue struct {
 	submitted []submission
 	results   map[jobqueue.ID]*eventspb.JobResult
 	refusals  map[jobqueue.ID]*eventspb.JobRefusal
+}
+
+// agent is an agent that is up.
+type agent struct {
+	asked int64    // when it asked last, Unix ms
+	has   []string // as it declared them last; nil after a restart
+	slots int
+	poll  *Poll // its last one, unless it got jobs
+	freed bool  // since its poll was tried last, one of its jobs has ended
 }
 
 // submission is a job of the open transaction.
@@ -34,16 +47,31 @@ type submission struct {
 
 func newQueue(name string, settings *eventspb.JobQueueSettings) *queue {
 	return &queue{
-		name: name, settings: settings, seen: map[string]int64{}, ended: map[jobqueue.ID]int64{},
+		name: name, settings: settings, agents: map[string]*agent{}, refused: true, ended: map[jobqueue.ID]int64{},
 		results: map[jobqueue.ID]*eventspb.JobResult{}, refusals: map[jobqueue.ID]*eventspb.JobRefusal{},
 	}
 }
 
 // see remembers that an agent has asked.
 func (q *queue) see(agent string, now int64) {
-	if _, up := q.seen[agent]; up {
-		q.seen[agent] = now
+	if a := q.agents[agent]; a != nil {
+		a.asked = now
 	}
+}
+
+// free remembers that a job of an agent has ended: it may have a free slot.
+func (q *queue) free(agent string) {
+	if a := q.agents[agent]; a != nil {
+		a.freed = true
+	}
+}
+
+// arrivals returns how many jobs have become pending.
+func (q *queue) arrivals() (n uint64) {
+	for _, to := range q.core.Flows() {
+		n += to[jobqueue.Pending]
+	}
+	return n
 }
 
 // live returns the number of jobs that have not ended.

@@ -27,7 +27,7 @@ type run struct {
 // inBubble runs fn with a shard whose queue has settings.
 func inBubble(t *testing.T, settings *eventspb.JobQueueSettings, fn func(r *run)) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &run{Runner: streamtest.New(t, streamtest.Options{Processor: Processor(events.Layout{Shards: 1})}), t: t}
+		r := &run{Runner: streamtest.New(t, streamtest.Options{Processor: Processor(events.Layout{Shards: 1}, nil)}), t: t}
 		defer func() { r.Handler().(stream.Closer).Close() }()
 		r.ask(func(s *Shard) error { return s.Set("q", settings) })
 		r.commit()
@@ -91,7 +91,7 @@ func (r *run) pollFor(agent string, n int, has ...string) <-chan Answer {
 	return answer
 }
 
-// answered returns the jobs of an answer. ok is false while there is none, and if it was closed.
+// answered returns the jobs of an answer. ok reports whether the poll has jobs.
 func answered(answer <-chan Answer) (jobs []Job, ok bool) {
 	select {
 	case a, open := <-answer:
@@ -111,6 +111,12 @@ func (r *run) poll(agent string, n int, has ...string) []Job {
 		r.t.Fatalf("agent %s has no answer", agent)
 	}
 	return jobs
+}
+
+// core returns the core of the queue.
+func (r *run) core() (q *jobqueue.Queue) {
+	r.ask(func(s *Shard) error { q = s.queues["q"].core; return nil })
+	return q
 }
 
 // state returns the state of a job.
@@ -372,44 +378,112 @@ func TestPolledAgain(t *testing.T) {
 	})
 }
 
-// TestAbandoned: jobs that were started for a poll whose caller has gone are released when that has
-// committed, and their agent may get them again at once. A poll that is answered is not abandoned.
+// TestAbandoned: a poll is abandoned once, and only before jobs were started for it: then it gets
+// them when that has committed, and its caller can take them back. No job is started for an
+// abandoned poll.
 func TestAbandoned(t *testing.T) {
 	inBubble(t, &eventspb.JobQueueSettings{Version: 1, MaxAttempts: 1}, func(r *run) {
 		ids := r.submit(job("x"))
 		r.commit()
 		p, answer := NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1})
 		r.ask(func(s *Shard) error { return s.Poll(p) })
-		if !p.Abandon() || p.Abandon() {
-			t.Error("a poll is abandoned once")
+		if p.Abandon() {
+			t.Error("a poll is abandoned after a job was started for it")
 		}
-		r.commit()
-		if _, ok := answered(answer); ok || r.state(ids[0]) != jobqueue.Pending || !r.Woken() {
-			t.Errorf("after the commit the job is %v", r.state(ids[0]))
+		if r.commit(); p.Abandon() {
+			t.Error("a poll is abandoned after its answer")
 		}
-		p, answer = NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1})
-		r.ask(func(s *Shard) error { return s.Poll(p) })
-		r.commit()
-		if jobs, ok := answered(answer); !ok || jobs[0].Attempt != 2 || p.Abandon() {
-			t.Errorf("the second attempt: %+v", jobs)
+		if jobs, ok := answered(answer); !ok || jobs[0].Attempt != 1 {
+			t.Errorf("the answer: %+v", jobs)
 		}
-		r.ask(func(s *Shard) error { return s.Release(&Attempt{"q", "a", ids[0], 2}) })
-		p, _ = NewPoll("q", jobqueue.Profile{Has: []string{"late"}}, jobqueue.Poll{Agent: "b", N: 1})
-		r.ask(func(s *Shard) error { return s.Poll(p) })
-		waiting := r.pollFor("c", 1)
-		p.Abandon()
-		r.commit() // and the start for b is taken back
+		r.ask(func(s *Shard) error { return s.Release(&Attempt{"q", "a", ids[0], 1}) })
 		r.commit()
-		if jobs, ok := answered(waiting); !ok || jobs[0].ID != ids[0] {
-			t.Errorf("an agent that waits: %+v", jobs)
+		if jobs := r.poll("b", 1); len(jobs) != 1 || jobs[0].Attempt != 2 {
+			t.Errorf("after the attempt was taken back: %+v", jobs)
 		}
 		p, _ = NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "d", N: 1})
 		r.ask(func(s *Shard) error { return s.Poll(p) })
-		p.Abandon() // while it is parked
+		if !p.Abandon() || p.Abandon() {
+			t.Error("a poll that is parked is abandoned once")
+		}
 		r.submit(job("y"))
 		r.commit()
 		if jobs := r.poll("e", 1); len(jobs) != 1 || jobs[0].Attempt != 1 {
 			t.Errorf("a job after an abandoned poll that was parked: %+v", jobs)
+		}
+		p, _ = NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "f", N: 1})
+		p.Abandon() // before the shard has it
+		r.submit(job("z"))
+		r.ask(func(s *Shard) error { return s.Poll(p) })
+		r.commit()
+		if jobs := r.poll("g", 1); len(jobs) != 1 || jobs[0].Attempt != 1 {
+			t.Errorf("a job after an abandoned poll: %+v", jobs)
+		}
+	})
+}
+
+// TestFreeSlot: the parked poll of an agent without a free slot gets a job when one of its jobs has
+// ended.
+func TestFreeSlot(t *testing.T) {
+	inBubble(t, &eventspb.JobQueueSettings{Version: 1}, func(r *run) {
+		ids := r.submit(job("x"), job("y"))
+		r.commit()
+		poll := func() <-chan Answer {
+			p, answer := NewPoll("q", jobqueue.Profile{Slots: 1}, jobqueue.Poll{Agent: "a", N: 1, Policy: jobqueue.Greedy})
+			r.ask(func(s *Shard) error { return s.Poll(p) })
+			r.commit()
+			return answer
+		}
+		if jobs, ok := answered(poll()); !ok || jobs[0].ID != ids[0] {
+			t.Fatalf("the first poll: %+v", jobs)
+		}
+		waiting := poll()
+		if jobs, ok := answered(waiting); ok {
+			t.Fatalf("without a free slot: %+v", jobs)
+		}
+		r.ask(func(s *Shard) error { return s.Complete(&Attempt{"q", "a", ids[0], 1}, nil) })
+		if r.commit(); !r.Woken() {
+			t.Error("the start of a job requests no commit")
+		}
+		r.commit()
+		if jobs, ok := answered(waiting); !ok || jobs[0].ID != ids[1] {
+			t.Errorf("with a free slot: %+v", jobs)
+		}
+	})
+}
+
+// TestNoJobLeft: a poll that waits for a delay does not request commits after another agent got the
+// job.
+func TestNoJobLeft(t *testing.T) {
+	inBubble(t, &eventspb.JobQueueSettings{Version: 1}, func(r *run) {
+		r.pollFor("near", 1, "model")
+		x := job("x")
+		x.GetSpec().Prefer = []string{"model"}
+		p, _ := NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "far", N: 1, Policy: jobqueue.Patient, Delay: 5000})
+		r.ask(func(s *Shard) error { return s.Pause("q", false) })
+		r.submit(x)
+		r.commit()
+		r.ask(func(s *Shard) error { return s.Resume("q") })
+		r.ask(func(s *Shard) error { return s.Poll(p) })
+		r.commit()
+		r.commit()
+		if n := r.core().Counts(); n[jobqueue.Running] != 1 {
+			t.Fatalf("jobs by state: %v", n)
+		}
+		ids := []jobqueue.ID{0}
+		r.ask(func(s *Shard) error { return s.Complete(&Attempt{"q", "near", ids[0], 1}, nil) })
+		r.commit()
+		<-time.After(6 * time.Second)
+		commits := 0
+		for range 100 {
+			<-time.After(10 * time.Millisecond)
+			if r.Woken() {
+				commits++
+				r.commit()
+			}
+		}
+		if commits > 3 {
+			t.Errorf("%d commits in a second without jobs", commits)
 		}
 	})
 }

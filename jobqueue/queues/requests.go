@@ -48,7 +48,8 @@ func (s *Shard) Set(name string, m *eventspb.JobQueueSettings) error {
 			return err
 		}
 		q.core.Track()
-		s.queues[name] = q
+		q.core.Watch()
+		s.add(q)
 	case proto.Equal(m, q.settings):
 		return nil
 	case m.GetVersion() <= q.settings.GetVersion():
@@ -125,16 +126,10 @@ func (s *Shard) end(a *Attempt, result *eventspb.JobResult, decide func(q *jobqu
 		result.Attempt, result.Agent, result.EndedMs = uint32(d.Attempt), a.Agent, d.At
 		q.results[d.ID] = result
 	}
-	s.decided(q, now, d)
-	return nil
-}
-
-// decided is called after decisions on requests.
-func (s *Shard) decided(q *queue, now int64, ds ...jobqueue.Decision) {
-	q.note(ds, now)
-	q.work = true
-	s.wakeAt(s.serve(q, now))
+	q.note([]jobqueue.Decision{d}, now)
+	q.free(a.Agent)
 	s.Wake()
+	return nil
 }
 
 // Heartbeat renews the leases of jobs that an agent has, and returns those that it does not have
@@ -192,7 +187,9 @@ func (s *Shard) change(name string, decide func(q *jobqueue.Queue, now int64) ([
 		return err
 	}
 	if len(ds) > 0 {
-		s.decided(q, now, ds...)
+		q.note(ds, now)
+		q.work = true
+		s.Wake()
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ func coreConfig(m *eventspb.JobQueueSettings) (jobqueue.Config, error) {
 		{"longest backoff", m.GetMaxBackoffMs()},
 		{"longest wait", m.GetMaxPendingMs()},
 		{"retention", m.GetRetentionMs()},
+		{"wait target", m.GetWaitTargetMs()},
 	} {
 		if f.ms < 0 || f.ms > most {
 			return jobqueue.Config{}, fmt.Errorf("%w setting: the %s of %d ms is not between 0 and %d", jobqueue.ErrInvalid, f.name, f.ms,
@@ -46,7 +47,7 @@ func coreConfig(m *eventspb.JobQueueSettings) (jobqueue.Config, error) {
 	cfg := jobqueue.Config{
 		Lease: ms(m.GetLeaseMs()), MaxAttempts: int(m.GetMaxAttempts()), Backoff: ms(m.GetBackoffMs()), MaxBackoff: ms(m.GetMaxBackoffMs()),
 		MaxPendingWait: ms(m.GetMaxPendingMs()), Blacklist: ms(max(m.GetAvoidMs(), -1)), Associations: int(m.GetAssociations()),
-		MaxResources: int(m.GetMaxResources()),
+		MaxResources: int(m.GetMaxResources()), WaitTarget: ms(m.GetWaitTargetMs()),
 	}
 	if m.GetFastestFirst() {
 		cfg.Order = jobqueue.Fastest

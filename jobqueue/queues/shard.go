@@ -1,12 +1,13 @@
 package queues
 
 import (
+	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/jobqueue"
 	"github.com/weirhq/weir/stream"
 )
@@ -30,17 +31,19 @@ const maxQuiet = 10 * time.Second
 // Shard has the queues of one partition. Its methods are called through processors.Ask.
 type Shard struct {
 	stream.Task
+	alarm  func(*eventspb.JobAlarm)
 	tables *tables
 	queues map[string]*queue
-	picked []*Poll // of the open transaction
+	sorted []*queue // ascending by name: decisions do not depend on the order of a map
+	picked []*Poll  // of the open transaction
 
 	due  atomic.Int64  // when a Flush is needed, Unix ms
 	next chan struct{} // has a value after due has changed
 }
 
 // open makes the task of a partition.
-func open(t stream.Task) (stream.Source, error) {
-	s := &Shard{Task: t, tables: newTables(), queues: map[string]*queue{}, next: make(chan struct{}, 1)}
+func open(t stream.Task, alarm func(*eventspb.JobAlarm)) (stream.Source, error) {
+	s := &Shard{Task: t, alarm: alarm, tables: newTables(), queues: map[string]*queue{}, next: make(chan struct{}, 1)}
 	return s, s.load()
 }
 
@@ -60,21 +63,27 @@ func (s *Shard) Read(ctx context.Context, _ *stream.SourceQueue) error {
 	}
 }
 
-// names returns the names of the queues, ascending: decisions do not depend on the order of a map.
-func (s *Shard) names() []string { return slices.Sorted(maps.Keys(s.queues)) }
+// add adds a queue.
+func (s *Shard) add(q *queue) {
+	s.queues[q.name] = q
+	at, _ := slices.BinarySearchFunc(s.sorted, q, func(a, b *queue) int { return cmp.Compare(a.name, b.name) })
+	s.sorted = slices.Insert(s.sorted, at, q)
+}
 
 // Flush implements stream.Handler.
 func (s *Shard) Flush(_ stream.Commit, ch *stream.Changes) error {
 	now := time.Now().UnixMilli()
 	due := now + maxQuiet.Milliseconds()
-	for _, name := range s.names() {
-		q := s.queues[name]
+	for _, q := range s.sorted {
 		at, err := s.tick(q, now)
 		if err != nil {
 			return err
 		}
 		due = min(due, at)
 		if err := s.write(q, now, ch); err != nil {
+			return err
+		}
+		if err := s.writeAlarms(q, now, ch); err != nil {
 			return err
 		}
 	}
@@ -103,6 +112,13 @@ func (s *Shard) tick(q *queue, now int64) (due int64, err error) {
 		return 0, err
 	}
 	due = s.serve(q, now)
+	if now-q.sampled >= sampleEvery.Milliseconds() || now < q.sampled {
+		q.sampled = now
+		q.core.Sample(now)
+	}
+	if n := q.core.Counts(); n[jobqueue.Pending]+n[jobqueue.Running] > 0 {
+		due = min(due, q.sampled+sampleEvery.Milliseconds())
+	}
 	if at, ok := q.core.Next(); ok {
 		due = min(due, at)
 	}
@@ -149,19 +165,19 @@ func (s *Shard) dropQuiet(q *queue, now int64) error {
 	}
 	q.looked = now
 	for _, p := range q.parked {
-		if !p.abandoned() {
-			q.seen[p.Agent] = now
+		if p.waits() {
+			q.see(p.Agent, now)
 		}
 	}
 	var quiet []string
-	for name, at := range q.seen {
-		if now-at > 2*q.lease().Milliseconds() {
+	for name, a := range q.agents {
+		if now-a.asked > 2*q.lease().Milliseconds() {
 			quiet = append(quiet, name)
 		}
 	}
 	slices.Sort(quiet)
 	for _, name := range quiet {
-		delete(q.seen, name)
+		delete(q.agents, name)
 		ds, err := q.core.Down(nil, now, name)
 		if err != nil {
 			return err
@@ -177,25 +193,10 @@ func (s *Shard) dropQuiet(q *queue, now int64) error {
 func (s *Shard) Committed(uint64) {
 	for _, p := range s.picked {
 		jobs, err := s.read(p)
-		if !p.reply(Answer{Jobs: jobs, Err: err}) {
-			s.release(p)
-		}
+		p.reply(Answer{Jobs: jobs, Err: err})
 	}
 	clear(s.picked)
 	s.picked = s.picked[:0]
-}
-
-// release takes back the starts of a poll whose caller waits no longer.
-func (s *Shard) release(p *Poll) {
-	q := s.queues[p.Queue]
-	now := time.Now().UnixMilli()
-	for i := range p.started {
-		d := &p.started[i]
-		if d, err := q.core.Release(now, p.Agent, d.ID, d.Attempt); err == nil && d.Kind != jobqueue.Nothing {
-			q.work = true
-		}
-	}
-	s.Wake()
 }
 
 // Close implements stream.Closer: agents poll again, at the owner of the partition. What was picked

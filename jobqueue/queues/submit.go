@@ -3,6 +3,7 @@ package queues
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -36,6 +37,7 @@ const (
 // Fold implements stream.Handler: it submits the jobs of records.
 func (s *Shard) Fold(b *stream.Batch) error {
 	now := time.Now().UnixMilli()
+	var touched []*queue
 	for i := range b.Records {
 		r := &b.Records[i]
 		m := &eventspb.JobSubmission{}
@@ -52,13 +54,15 @@ func (s *Shard) Fold(b *stream.Batch) error {
 		id := jobqueue.ID(r.Offset)
 		if refusal := q.submit(now, id, m, r.TimeMs); refusal != nil {
 			refusal.AtMs = now
-			q.refusals[id] = refusal
+			q.refusals[id], q.refused = refusal, true
 			continue
 		}
-		q.work = true
+		if !slices.Contains(touched, q) {
+			touched = append(touched, q)
+		}
 	}
-	for _, name := range s.names() {
-		s.wakeAt(s.serve(s.queues[name], now))
+	for _, q := range touched {
+		s.wakeAt(s.serve(q, now))
 	}
 	return nil
 }

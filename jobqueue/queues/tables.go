@@ -23,6 +23,7 @@ const (
 	TableRefusals byte = 9  // number -> eventspb.JobRefusal
 	TableAgents   byte = 10 // name of an agent -> eventspb.JobAgent
 	TableMeans    byte = 11 // signature -> eventspb.JobMean
+	TableAlarms   byte = 12 // kind and subject of an alarm that is not over -> eventspb.JobAlarm
 )
 
 // jobTables are the tables that have a row for a job.
@@ -43,6 +44,7 @@ type tables struct {
 	refusals *state.Table[[]byte, *eventspb.JobRefusal]
 	agents   *state.Table[[]byte, *eventspb.JobAgent]
 	means    *state.Table[[]byte, *eventspb.JobMean]
+	alarms   *state.Table[[]byte, *eventspb.JobAlarm]
 }
 
 func newTables() *tables {
@@ -59,11 +61,13 @@ func newTables() *tables {
 		refusals: state.Named(TableRefusals, "refusals", b, state.Proto[*eventspb.JobRefusal]{}),
 		agents:   state.Named(TableAgents, "agents", b, state.Proto[*eventspb.JobAgent]{}),
 		means:    state.Named(TableMeans, "means", b, state.Proto[*eventspb.JobMean]{}),
+		alarms:   state.Named(TableAlarms, "alarms", b, state.Proto[*eventspb.JobAlarm]{}),
 	}
 }
 
 func (t *tables) infos() []stream.TableInfo {
-	return state.Tables(t.settings, t.queues, t.names, t.segments, t.jobs, t.status, t.payloads, t.results, t.refusals, t.agents, t.means)
+	return state.Tables(t.settings, t.queues, t.names, t.segments, t.jobs, t.status, t.payloads, t.results, t.refusals, t.agents, t.means,
+		t.alarms)
 }
 
 // Prefix appends what the keys of a queue begin with.

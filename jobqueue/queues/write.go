@@ -119,14 +119,15 @@ func (s *Shard) remove(q *queue, ch *stream.Changes) error {
 }
 
 // removeRefusals removes rows of submissions that were refused before the retention, from the
-// lowest number on.
+// lowest number on. Range shows what the Flush before has written.
 func (s *Shard) removeRefusals(q *queue, now int64, ch *stream.Changes) error {
-	if now-q.cleaned < cleanEvery.Milliseconds() && now >= q.cleaned {
+	if !q.refused || now-q.cleaned < cleanEvery.Milliseconds() && now >= q.cleaned {
 		return nil
 	}
-	q.cleaned = now
+	q.cleaned, q.refused = now, len(q.refusals) > 0
 	prefix, n := Prefix(nil, q.name), 0
 	err := s.Range(TableRefusals, prefix, stream.PrefixEnd(prefix), func(key, value []byte) error {
+		q.refused = true
 		m := &eventspb.JobRefusal{}
 		if err := proto.Unmarshal(value, m); err != nil {
 			return err

@@ -57,6 +57,8 @@ const (
 	JobServiceListJobsProcedure = "/weir.jobs.v1.JobService/ListJobs"
 	// JobServiceChangeJobsProcedure is the fully-qualified name of the JobService's ChangeJobs RPC.
 	JobServiceChangeJobsProcedure = "/weir.jobs.v1.JobService/ChangeJobs"
+	// JobServiceGetSignalsProcedure is the fully-qualified name of the JobService's GetSignals RPC.
+	JobServiceGetSignalsProcedure = "/weir.jobs.v1.JobService/GetSignals"
 	// JobServiceExplainJobProcedure is the fully-qualified name of the JobService's ExplainJob RPC.
 	JobServiceExplainJobProcedure = "/weir.jobs.v1.JobService/ExplainJob"
 )
@@ -92,6 +94,8 @@ type JobServiceClient interface {
 	// ChangeJobs cancels or redoes jobs, each alone. A job that is canceled or pending already counts
 	// as changed.
 	ChangeJobs(context.Context, *connect.Request[jobpb.ChangeJobsRequest]) (*connect.Response[jobpb.ChangeJobsResponse], error)
+	// GetSignals returns the rates of a queue, its alarms, and how many agents it needs.
+	GetSignals(context.Context, *connect.Request[jobpb.GetSignalsRequest]) (*connect.Response[jobpb.GetSignalsResponse], error)
 	// ExplainJob returns why a job is not running.
 	ExplainJob(context.Context, *connect.Request[jobpb.ExplainJobRequest]) (*connect.Response[jobpb.ExplainJobResponse], error)
 }
@@ -170,6 +174,13 @@ func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(jobServiceMethods.ByName("ChangeJobs")),
 			connect.WithClientOptions(opts...),
 		),
+		getSignals: connect.NewClient[jobpb.GetSignalsRequest, jobpb.GetSignalsResponse](
+			httpClient,
+			baseURL+JobServiceGetSignalsProcedure,
+			connect.WithSchema(jobServiceMethods.ByName("GetSignals")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		explainJob: connect.NewClient[jobpb.ExplainJobRequest, jobpb.ExplainJobResponse](
 			httpClient,
 			baseURL+JobServiceExplainJobProcedure,
@@ -192,6 +203,7 @@ type jobServiceClient struct {
 	getJobs       *connect.Client[jobpb.GetJobsRequest, jobpb.GetJobsResponse]
 	listJobs      *connect.Client[jobpb.ListJobsRequest, jobpb.ListJobsResponse]
 	changeJobs    *connect.Client[jobpb.ChangeJobsRequest, jobpb.ChangeJobsResponse]
+	getSignals    *connect.Client[jobpb.GetSignalsRequest, jobpb.GetSignalsResponse]
 	explainJob    *connect.Client[jobpb.ExplainJobRequest, jobpb.ExplainJobResponse]
 }
 
@@ -245,6 +257,11 @@ func (c *jobServiceClient) ChangeJobs(ctx context.Context, req *connect.Request[
 	return c.changeJobs.CallUnary(ctx, req)
 }
 
+// GetSignals calls weir.jobs.v1.JobService.GetSignals.
+func (c *jobServiceClient) GetSignals(ctx context.Context, req *connect.Request[jobpb.GetSignalsRequest]) (*connect.Response[jobpb.GetSignalsResponse], error) {
+	return c.getSignals.CallUnary(ctx, req)
+}
+
 // ExplainJob calls weir.jobs.v1.JobService.ExplainJob.
 func (c *jobServiceClient) ExplainJob(ctx context.Context, req *connect.Request[jobpb.ExplainJobRequest]) (*connect.Response[jobpb.ExplainJobResponse], error) {
 	return c.explainJob.CallUnary(ctx, req)
@@ -281,6 +298,8 @@ type JobServiceHandler interface {
 	// ChangeJobs cancels or redoes jobs, each alone. A job that is canceled or pending already counts
 	// as changed.
 	ChangeJobs(context.Context, *connect.Request[jobpb.ChangeJobsRequest]) (*connect.Response[jobpb.ChangeJobsResponse], error)
+	// GetSignals returns the rates of a queue, its alarms, and how many agents it needs.
+	GetSignals(context.Context, *connect.Request[jobpb.GetSignalsRequest]) (*connect.Response[jobpb.GetSignalsResponse], error)
 	// ExplainJob returns why a job is not running.
 	ExplainJob(context.Context, *connect.Request[jobpb.ExplainJobRequest]) (*connect.Response[jobpb.ExplainJobResponse], error)
 }
@@ -355,6 +374,13 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(jobServiceMethods.ByName("ChangeJobs")),
 		connect.WithHandlerOptions(opts...),
 	)
+	jobServiceGetSignalsHandler := connect.NewUnaryHandler(
+		JobServiceGetSignalsProcedure,
+		svc.GetSignals,
+		connect.WithSchema(jobServiceMethods.ByName("GetSignals")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	jobServiceExplainJobHandler := connect.NewUnaryHandler(
 		JobServiceExplainJobProcedure,
 		svc.ExplainJob,
@@ -384,6 +410,8 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 			jobServiceListJobsHandler.ServeHTTP(w, r)
 		case JobServiceChangeJobsProcedure:
 			jobServiceChangeJobsHandler.ServeHTTP(w, r)
+		case JobServiceGetSignalsProcedure:
+			jobServiceGetSignalsHandler.ServeHTTP(w, r)
 		case JobServiceExplainJobProcedure:
 			jobServiceExplainJobHandler.ServeHTTP(w, r)
 		default:
@@ -433,6 +461,10 @@ func (UnimplementedJobServiceHandler) ListJobs(context.Context, *connect.Request
 
 func (UnimplementedJobServiceHandler) ChangeJobs(context.Context, *connect.Request[jobpb.ChangeJobsRequest]) (*connect.Response[jobpb.ChangeJobsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.jobs.v1.JobService.ChangeJobs is not implemented"))
+}
+
+func (UnimplementedJobServiceHandler) GetSignals(context.Context, *connect.Request[jobpb.GetSignalsRequest]) (*connect.Response[jobpb.GetSignalsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.jobs.v1.JobService.GetSignals is not implemented"))
 }
 
 func (UnimplementedJobServiceHandler) ExplainJob(context.Context, *connect.Request[jobpb.ExplainJobRequest]) (*connect.Response[jobpb.ExplainJobResponse], error) {

@@ -195,9 +195,9 @@ func TestDescribePacing(t *testing.T) {
 	}
 }
 
-// startDatacentres runs weir dev with datacentres until the end of the test, for as long as limit
+// devOutput runs weir dev until the end of the test, for as long as limit
 // at most, and returns its output.
-func startDatacentres(tb testing.TB, limit time.Duration, args ...string) *bufio.Scanner {
+func devOutput(tb testing.TB, limit time.Duration, args ...string) *bufio.Scanner {
 	tb.Helper()
 	ctx, stop := context.WithTimeout(context.WithoutCancel(tb.Context()), limit)
 	out, in := io.Pipe()
@@ -231,7 +231,7 @@ func TestDevDatacentres(t *testing.T) {
 		`^fault: the spend counter of us is connected again$`,
 	}
 	var lines []string
-	text := startDatacentres(t, 2*time.Minute, "--dcs", "eu,us", "--rate", "400", "--latency", "5ms", "--fault", "spend=us@6s+10s")
+	text := devOutput(t, 2*time.Minute, "--dcs", "eu,us", "--rate", "400", "--latency", "5ms", "--fault", "spend=us@6s+10s")
 	for len(want) > 0 && text.Scan() {
 		lines = append(lines, text.Text())
 		if regexp.MustCompile(want[0]).MatchString(text.Text()) {

@@ -66,7 +66,7 @@ func newDevCmd(a *cli.App) *cobra.Command {
 		Long: "Run everything in one process: a dev broker for Kafka, a DynamoDB in three regions, all roles, the\n" +
 			"API, and a load generator. Nothing needs to be installed. It keeps its data if --data-dir is given.\n" +
 			"Ctrl-C stops it.",
-		Example: "  weir dev --data-dir ~/weir --rate 5000\n  weir dev --dcs eu,us,ap --fault spend=us@30s+60s",
+		Example: "  weir dev --data-dir ~/weir --rate 5000\n  weir dev --fault jobs=gpu@30s+30s\n  weir dev --dcs eu,us,ap --fault spend=us@30s+60s",
 		Args:    cobra.NoArgs,
 		RunE:    d.command,
 	}
@@ -78,7 +78,7 @@ func newDevCmd(a *cli.App) *cobra.Command {
 	f.IntVar(&d.dbPort, "dynamodb-port", 0,
 		"port of DynamoDB in the first region; each further region has the next port (default: the ports of leases.regions, 8000 to 8002, and free ports in place of those in use)")
 	f.StringArrayVar(&d.fault, "fault", nil,
-		"fault to inject: duplicate, or region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; with --dcs spend=us@30s+60s: the spend counter of us is cut off after 30 s, for 60 s, and likewise mirror=us, push=us, pacing=us, kafka=us, link=us-eu; repeatable")
+		"fault to inject: duplicate, or region=us-west-2@5m+2m: the region is down after 5 minutes, for 2 minutes; or jobs=gpu@1m: the jobs of queue demo that need a gpu fail; with --dcs spend=us@30s+60s: the spend counter of us is cut off after 30 s, for 60 s, and likewise mirror=us, push=us, pacing=us, kafka=us, link=us-eu; repeatable")
 	f.StringSliceVar(&d.dcs, "dcs", nil,
 		"names of datacentres, such as eu,us,ap: run the roles of ad spend in each, with a Kafka of its own, and no leases (default: one datacentre with all roles)")
 	f.DurationVar(&d.latency, "latency", 50*time.Millisecond, "with --dcs: time that each request to another datacentre takes longer")
@@ -124,7 +124,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if d.dcs != nil {
 		several, err = d.checkDatacentres()
 	} else {
-		d.faults, err = parseFaults(d.fault, regions)
+		err = d.checkFaults(regions)
 	}
 	if err != nil {
 		return err
@@ -149,9 +149,9 @@ func (d *dev) run(ctx context.Context) (err error) {
 	if several != nil {
 		return several.run(ctx)
 	}
-	kafkaDir := ""
+	dir, kafkaDir := "", ""
 	if d.keep {
-		kafkaDir = filepath.Join(d.cfg.DataDir, "kafka")
+		dir, kafkaDir = d.cfg.DataDir, filepath.Join(d.cfg.DataDir, "kafka")
 	}
 	//nolint:contextcheck // the broker runs until Close, after everything that uses it has ended
 	d.broker, err = devbroker.Start(
@@ -162,10 +162,6 @@ func (d *dev) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, d.broker.Close()) }()
 	d.cfg.Processor.Workers = 1
 	k := kafka.Cluster{Brokers: d.broker.Addrs()}
-	dir := ""
-	if d.keep {
-		dir = d.cfg.DataDir
-	}
 	if d.leases, err = startLeases(ctx, d.cfg.Leases, d.dbPort, dir); err != nil {
 		return err
 	}
@@ -184,6 +180,7 @@ func (d *dev) run(ctx context.Context) (err error) {
 				return connect.NodeFailure(d.node.Run(ctx, func() {
 					d.ready()
 					g.Go(func() error { return d.load(ctx, k) })
+					g.Go(func() error { return d.jobs(ctx) })
 					g.Go(func() error { return d.watch(ctx) })
 					g.Go(func() error {
 						injector := faultInjector{cloud: d.leases.cloud, regions: regions, agents: d.leases.agents, report: d.print}
@@ -194,6 +191,14 @@ func (d *dev) run(ctx context.Context) (err error) {
 		})
 	})
 	return diskFailure(g.Wait(), d.broker.DiskFull())
+}
+
+// checkFaults parses --fault.
+func (d *dev) checkFaults(regions []string) (err error) {
+	if d.faults, err = parseFaults(d.fault, regions); err == nil && d.noLoad && slices.ContainsFunc(d.faults, ofJobs) {
+		err = cli.UsageError("--fault jobs is about the load", "leave --no-load out")
+	}
+	return err
 }
 
 // print writes a line to stdout.
@@ -228,6 +233,7 @@ func (d *dev) ready() {
 	out("  try    weir spend show --campaign %s%s", d.example(), server)
 	if !d.noLoad {
 		out("         weir pacing show %s%s", pacedExample(), server)
+		out("         weir queue signals %s%s", demoQueue, server)
 	}
 	out("         weir ingest FILE --format csv|jsonl|ipinyou|openbandit%s", server)
 	out("         curl -s http://%s/weir.v1.SpendService/GetSpend -H 'Content-Type: application/json' -d '{\"campaign\":\"%s\"}'", addr,
@@ -293,6 +299,18 @@ func (d *dev) load(ctx context.Context, k kafka.Cluster) error {
 		l.rate = 0
 	}
 	return d.serveAds(ctx, k, d.node, l)
+}
+
+// jobs submits and runs jobs.
+func (d *dev) jobs(ctx context.Context) error {
+	if d.noLoad {
+		return nil
+	}
+	j, err := d.newJobDemo(d.node.Server.Scheme() + "://" + d.node.Server.Addr())
+	if err != nil {
+		return err
+	}
+	return j.run(ctx, d.faults)
 }
 
 // serveAds produces the load of a node: events of the campaigns that take part in auctions. The

@@ -1,6 +1,7 @@
 package dev
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ import (
 
 // fault is an injected fault of weir dev or weir dynamodb.
 type fault struct {
-	kind   string // faultDuplicate or faultRegion
-	region string
+	kind   string // faultDuplicate, faultRegion or faultJobs
+	name   string // of the region or of the resource
 	after  time.Duration
 	length time.Duration // 0: until the process ends
 }
@@ -29,11 +30,13 @@ type fault struct {
 const (
 	faultDuplicate = "duplicate"
 	faultRegion    = "region"
+	faultJobs      = "jobs"
 
 	duplicateAfter = 15 * time.Second
 	duplicateCut   = 3 * time.Second // duration of the cut between the regions
 	duplicateLease = 2 * time.Minute
 	regionAfter    = time.Minute
+	jobsAfter      = time.Minute
 	healCheck      = 100 * time.Millisecond
 )
 
@@ -49,23 +52,26 @@ func parseFaults(texts, regions []string) (faults []fault, err error) {
 	return faults, nil
 }
 
-// parseFault reads kind[=REGION][@AFTER][+LENGTH].
+// parseFault reads kind[=NAME][@AFTER][+LENGTH].
 func parseFault(text string, regions []string) (f fault, err error) {
-	m := regexp.MustCompile(`^(duplicate|region)(?:=([^@+]+))?(?:@([^+]+))?(?:\+(.+))?$`).FindStringSubmatch(text)
+	m := regexp.MustCompile(`^(duplicate|region|jobs)(?:=([^@+]+))?(?:@([^+]+))?(?:\+(.+))?$`).FindStringSubmatch(text)
 	if m == nil {
 		return f, cli.UsageError("--fault "+text+" does not exist",
-			"write duplicate or region=NAME; add @30s for the time until it begins and +2m for its duration")
+			"write duplicate, region=NAME or jobs=RESOURCE; add @30s for the time until it begins and +2m for its duration")
 	}
-	f = fault{kind: m[1], region: m[2]}
+	f = fault{kind: m[1], name: m[2]}
 	after := duplicateAfter
-	if f.kind == faultRegion {
-		after = regionAfter
-		if f.region == "" {
-			f.region = regions[len(regions)-1]
+	switch f.kind {
+	case faultRegion:
+		after, f.name = regionAfter, cmp.Or(f.name, regions[len(regions)-1])
+	case faultJobs:
+		after, f.name = jobsAfter, cmp.Or(f.name, "gpu")
+		if all := demoHas(); !slices.Contains(all, f.name) {
+			return f, cli.UsageError("no job of the demo needs "+f.name, "the resources are "+strings.Join(all, ", "))
 		}
 	}
-	if f.region != "" && !slices.Contains(regions, f.region) {
-		return f, cli.UsageError("no region is called "+f.region, "the regions are "+strings.Join(regions, ", "))
+	if f.kind != faultJobs && f.name != "" && !slices.Contains(regions, f.name) {
+		return f, cli.UsageError("no region is called "+f.name, "the regions are "+strings.Join(regions, ", "))
 	}
 	if f.after, err = faultTime(text, m[3], after); err != nil {
 		return f, err
@@ -73,6 +79,9 @@ func parseFault(text string, regions []string) (f fault, err error) {
 	f.length, err = faultTime(text, m[4], 0)
 	return f, err
 }
+
+// ofJobs reports whether a fault is one of jobs.
+func ofJobs(f fault) bool { return f.kind == faultJobs }
 
 // faultTime returns a duration of --fault text, or one in its place if it is not given.
 func faultTime(text, given string, otherwise time.Duration) (time.Duration, error) {
@@ -101,6 +110,9 @@ type faultInjector struct {
 func (f *faultInjector) run(ctx context.Context, faults []fault) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, fault := range faults {
+		if ofJobs(fault) { // see jobDemo
+			continue
+		}
 		g.Go(func() error {
 			if !pause.For(ctx, fault.after) {
 				return nil
@@ -108,10 +120,10 @@ func (f *faultInjector) run(ctx context.Context, faults []fault) error {
 			if fault.kind == faultDuplicate {
 				return f.duplicate(ctx)
 			}
-			if err := f.setDown(fault.region, true); err != nil || fault.length == 0 || !pause.For(ctx, fault.length) {
+			if err := f.setDown(fault.name, true); err != nil || fault.length == 0 || !pause.For(ctx, fault.length) {
 				return err
 			}
-			return f.setDown(fault.region, false)
+			return f.setDown(fault.name, false)
 		})
 	}
 	return g.Wait()

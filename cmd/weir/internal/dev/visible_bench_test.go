@@ -33,7 +33,7 @@ func benchVisible(b *testing.B, caches []string, args ...string) {
 	b.Cleanup(rest.Wait)                             // after weir dev has ended, because cleanups run in the opposite order
 	const warm, interval = 50, 50 * time.Millisecond // events before those that are measured
 	limit := time.Minute + 2*time.Duration(warm+b.N)*interval
-	text := startDatacentres(b, limit, append(args, "--dcs", "eu,us", "--rate", "2000", "--latency", "100ms")...)
+	text := devOutput(b, limit, append(args, "--dcs", "eu,us", "--rate", "2000", "--latency", "100ms")...)
 	place := regexp.MustCompile(`^datacentre (eu|us): API http://([^,]+), Kafka (.+)$`)
 	apis, brokers := map[string]string{}, map[string]string{}
 	for len(apis) < 2 && text.Scan() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
@@ -27,7 +28,7 @@ func newPollCmd(a *cli.App) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m.Queue, m.WaitMs, m.DelayMs = args[0], max(1, wait.Milliseconds()), delay.Milliseconds()
-			return withClient(a, func(client *api.Client) error {
+			return connect.WithAPI(a, func(client *api.Client) error {
 				res, err := client.PollJobs(cmd.Context(), m)
 				if err != nil {
 					return err
@@ -93,7 +94,7 @@ func newReportCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return cli.UsageError("ATTEMPT "+args[2]+" is not a number from 1 to 255", "`weir job poll` prints it")
 			}
-			return withClient(a, func(client *api.Client) error {
+			return connect.WithAPI(a, func(client *api.Client) error {
 				r := &jobpb.JobReport{
 					Id: args[1], Attempt: uint32(attempt), Result: []byte(result), Error: failed, Final: final, Returned: returned,
 				}

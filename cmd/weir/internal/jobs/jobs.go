@@ -10,6 +10,7 @@ import (
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
+	"github.com/weirhq/weir/cmd/weir/internal/notify"
 	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
@@ -17,12 +18,13 @@ import (
 func Commands(a *cli.App) []*cobra.Command {
 	q := &cobra.Command{
 		Use:   "queue",
-		Short: "Create, list and pause job queues",
-		Long: "Create, list and pause job queues.\n\n" +
+		Short: "Create, list, pause and watch job queues",
+		Long: "Create, list, pause and watch job queues.\n\n" +
 			"Agents declare the resources that they have, and get the jobs that require no others. docs/jobs.md\n" +
 			"describes queues, jobs and agents.",
 	}
-	q.AddCommand(newSetCmd(a), newQueueListCmd(a), newPauseCmd(a), newResumeCmd(a))
+	q.AddCommand(newSetCmd(a), newQueueListCmd(a), newPauseCmd(a), newResumeCmd(a), newSignalsCmd(a), newAlarmsCmd(a),
+		notify.Command(a, "queue", alarmTopic()))
 	j := &cobra.Command{
 		Use:   "job",
 		Short: "Submit jobs, run them, and see what became of them",
@@ -34,16 +36,6 @@ func Commands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{q, j}
 }
 
-// withClient calls fn with a client of the server.
-func withClient(a *cli.App, fn func(*api.Client) error) error {
-	client, err := connect.APIClient(a)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	return fn(client)
-}
-
 // request is a request of a command about a queue.
 type request struct {
 	*cli.App
@@ -53,7 +45,7 @@ type request struct {
 
 // withQueue calls fn with a client of the server and the name of a queue.
 func withQueue(a *cli.App, queue string, fn func(request) error) error {
-	return withClient(a, func(client *api.Client) error { return fn(request{a, client, queue}) })
+	return connect.WithAPI(a, func(client *api.Client) error { return fn(request{a, client, queue}) })
 }
 
 // utc returns a time of an answer, empty for 0.

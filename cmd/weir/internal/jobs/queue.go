@@ -10,6 +10,7 @@ import (
 
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
@@ -18,7 +19,7 @@ type queueFlags struct {
 	partitions, attempts, associations, resources int32
 	maxJobs                                       int64
 	lease, backoff, maxBackoff, maxWait, avoid    time.Duration
-	retention                                     time.Duration
+	retention, waitTarget                         time.Duration
 	fastest                                       bool
 }
 
@@ -48,12 +49,14 @@ func newSetCmd(a *cli.App) *cobra.Command {
 	f.Int32Var(&x.resources, "resources", 10_000, "different names of resources")
 	f.BoolVar(&x.fastest, "fastest-first", false, "jobs with a short mean run time come before others of the same priority")
 	f.DurationVar(&x.retention, "retention", 24*time.Hour, "how long jobs that ended are kept, at least")
+	f.DurationVar(&x.waitTarget, "wait-target", time.Minute,
+		"how long a job should wait at most: for alarms and advice, see weir queue signals")
 	f.Int64Var(&x.maxJobs, "max-jobs", 10_000_000, "jobs of a partition that have not ended; further ones are refused")
 	return c
 }
 
 func set(cmd *cobra.Command, a *cli.App, x *queueFlags, name string) error {
-	return withClient(a, func(client *api.Client) error {
+	return connect.WithAPI(a, func(client *api.Client) error {
 		before, err := client.ListQueues(cmd.Context(), &jobpb.ListQueuesRequest{Queue: name})
 		m := &jobpb.QueueSettings{}
 		switch {
@@ -96,6 +99,7 @@ func (x *queueFlags) apply(m *jobpb.QueueSettings, changed func(flag string) boo
 	duration("max-wait", &m.MaxPendingMs, x.maxWait)
 	duration("avoid", &m.AvoidMs, x.avoid)
 	duration("retention", &m.RetentionMs, x.retention)
+	duration("wait-target", &m.WaitTargetMs, x.waitTarget)
 	if changed("fastest-first") {
 		m.FastestFirst = x.fastest
 	}
@@ -111,7 +115,7 @@ func newQueueListCmd(a *cli.App) *cobra.Command {
 		Example: "  weir queue list\n  weir queue list images -o json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withClient(a, func(client *api.Client) error {
+			return connect.WithAPI(a, func(client *api.Client) error {
 				return listQueues(cmd.Context(), a, client, strings.Join(args, ""))
 			})
 		},
@@ -192,7 +196,7 @@ func newResumeCmd(a *cli.App) *cobra.Command {
 }
 
 func pause(ctx context.Context, a *cli.App, req *jobpb.PauseQueueRequest) error {
-	return withClient(a, func(client *api.Client) error {
+	return connect.WithAPI(a, func(client *api.Client) error {
 		if _, err := client.PauseQueue(ctx, req); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
@@ -57,7 +58,7 @@ func newShowCmd(a *cli.App) *cobra.Command {
 		Example: "  weir job show images 3-4711 3-4712",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withClient(a, func(client *api.Client) error {
+			return connect.WithAPI(a, func(client *api.Client) error {
 				res, err := client.GetJobs(cmd.Context(), &jobpb.GetJobsRequest{Queue: args[0], Ids: args[1:]})
 				if err != nil {
 					return err
@@ -262,7 +263,7 @@ func newWhyCmd(a *cli.App) *cobra.Command {
 		Example: "  weir job why images 3-4711",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withClient(a, func(client *api.Client) error {
+			return connect.WithAPI(a, func(client *api.Client) error {
 				res, err := client.ExplainJob(cmd.Context(), &jobpb.ExplainJobRequest{Queue: args[0], Id: args[1]})
 				if err != nil {
 					return err

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/jobqueue/queues"
 	"github.com/weirhq/weir/processors"
@@ -30,10 +32,10 @@ func jobsRole() Role {
 		Weight:  4, Memory: jobsMemory,
 		Topics: func(c *config.Config) []stream.Topic { return events.JobsCatalog(jobsLayout(c)) },
 		Apps: func(c *config.Config) ([]App, error) {
-			return processorApp(queues.Processor(jobsLayout(c)), nil)
+			return processorApp(queues.Processor(jobsLayout(c), nil), nil)
 		},
 		ACLs: func(c *config.Config) ([]string, error) {
-			p := queues.Processor(jobsLayout(c))
+			p := queues.Processor(jobsLayout(c), nil)
 			return append([]string{"--topic " + p.Inputs[0] + " --operation Write"}, kafkaadmin.ACLs(p)...), nil
 		},
 		Settings: []string{"jobs.partitions"},
@@ -74,7 +76,7 @@ func (p jobsPart) Close() {
 }
 
 func newJobsPart(s *Setup) (Part, error) {
-	proc := queues.Processor(jobsLayout(s.Config))
+	proc := queues.Processor(jobsLayout(s.Config), logAlarm(s.Log))
 	part, err := s.processor(proc, nil, func(pc *processors.Config) { pc.BallastBytes = leaseBallast })
 	if err != nil {
 		return nil, err
@@ -82,6 +84,17 @@ func newJobsPart(s *Setup) (Part, error) {
 	sink := &jobSink{kafka: s.Kafka, topic: proc.Inputs[0]}
 	s.API.Jobs, s.API.JobSink, s.API.JobState = local.Jobs{Runtime: part.runtime}, sink, part.state
 	return jobsPart{part, sink}, nil
+}
+
+// logAlarm returns a function that logs alarms of job queues.
+func logAlarm(log zerolog.Logger) func(*eventspb.JobAlarm) {
+	return func(m *eventspb.JobAlarm) {
+		if m.GetActive() {
+			log.Warn().Str("queue", m.GetQueue()).Str("kind", m.GetKind()).Str("detail", m.GetText()).Msg("queue_alarm_raised")
+		} else {
+			log.Info().Str("queue", m.GetQueue()).Str("kind", m.GetKind()).Str("detail", m.GetText()).Msg("queue_alarm_over")
+		}
+	}
 }
 
 // jobSink writes jobs.submits.

@@ -11,6 +11,7 @@ import (
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
+	"github.com/weirhq/weir/cmd/weir/internal/notify"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/pacing/alert"
@@ -66,6 +67,21 @@ func newAlertsCmd(a *cli.App) *cobra.Command {
 
 func alertsTopic(c *config.Config) string {
 	return node.Pacing(c).Layout.Name(events.PacingAlertsTopic)
+}
+
+// alertTopic is the topic of alerts for `weir pacing notify`.
+func alertTopic() notify.Topic {
+	return notify.Topic{
+		Name: alertsTopic, Group: "pacing.notify", What: "alert of a budget", URL: "https://hooks.example.com/budgets",
+		Failure: alertsFailure,
+		Decode: func(r *stream.SinkRecord) (notify.Alert, error) {
+			d, err := alert.Decode(r.Value)
+			if err != nil {
+				return notify.Alert{}, err
+			}
+			return notify.Alert{ID: d.ID, Document: d}, nil
+		},
+	}
 }
 
 func alertsFailure(err error) error {

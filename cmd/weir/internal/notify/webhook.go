@@ -1,4 +1,4 @@
-package pacing
+package notify
 
 import (
 	"bytes"
@@ -16,12 +16,21 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/weirhq/weir/pacing/alert"
 	"github.com/weirhq/weir/stream"
 )
 
-// webhook sends alerts to a server. URL must be set.
+// Alert is what is sent to a webhook.
+type Alert struct {
+	ID       string // the same for each repetition
+	Document any    // the body, as JSON
+}
+
+// Decode returns the alert of a record.
+type Decode func(r *stream.SinkRecord) (Alert, error)
+
+// webhook sends alerts to a server. URL and Decode must be set.
 type webhook struct {
+	Decode Decode
 	// URL gets each alert as the body of a POST request.
 	URL string
 	// Secret signs the bodies: the header Weir-Signature is "sha256=" and the hexadecimal HMAC of
@@ -36,12 +45,12 @@ type webhook struct {
 	// Log gets a line for each alert that is not sent. Defaults to none.
 	Log *zerolog.Logger
 	// Sent is called for each alert that the server has accepted. Defaults to nothing.
-	Sent func(*alert.Document)
+	Sent func(id string)
 }
 
 // Headers of a request.
 const (
-	HeaderID        = "Idempotency-Key" // alert.Document.ID: repetitions of an alert have the same
+	HeaderID        = "Idempotency-Key" // Alert.ID: repetitions of an alert have the same
 	HeaderSignature = "Weir-Signature"
 )
 
@@ -53,7 +62,7 @@ func (w *webhook) do(ctx context.Context, r *stream.SinkRecord) error {
 		none := zerolog.Nop()
 		log = &none
 	}
-	d, err := alert.Decode(r.Value)
+	d, err := w.Decode(r)
 	if err != nil {
 		log.Error().Int32("partition", r.Partition).Int64("offset", r.Offset).Err(err).Msg("alert_undecodable")
 		return nil
@@ -68,7 +77,7 @@ func (w *webhook) do(ctx context.Context, r *stream.SinkRecord) error {
 	case err != nil:
 		return err
 	case w.Sent != nil:
-		w.Sent(d)
+		w.Sent(d.ID)
 	}
 	return nil
 }
@@ -77,8 +86,8 @@ func (w *webhook) do(ctx context.Context, r *stream.SinkRecord) error {
 var errRefused = errors.New("the webhook has refused the alert")
 
 // send sends a document. Its error is errRefused, or means that another attempt may succeed.
-func (w *webhook) send(ctx context.Context, d *alert.Document) error {
-	body, err := json.Marshal(d)
+func (w *webhook) send(ctx context.Context, d Alert) error {
+	body, err := json.Marshal(d.Document)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errRefused, err)
 	}

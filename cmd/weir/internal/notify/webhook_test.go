@@ -1,4 +1,4 @@
-package pacing
+package notify
 
 import (
 	"bytes"
@@ -48,6 +48,14 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Status: http.StatusText(code), Body: io.NopCloser(strings.NewReader("text")), Request: r}, nil
 }
 
+func decode(r *stream.SinkRecord) (Alert, error) {
+	d, err := alert.Decode(r.Value)
+	if err != nil {
+		return Alert{}, err
+	}
+	return Alert{d.ID, d}, nil
+}
+
 func record(t *testing.T, m *eventspb.BudgetAlert, age time.Duration) *stream.SinkRecord {
 	t.Helper()
 	value, err := proto.Marshal(m)
@@ -76,7 +84,7 @@ func TestWebhook(t *testing.T) {
 			log := zerolog.New(&text)
 			s := &server{codes: c.codes}
 			sent := 0
-			w := &webhook{URL: "https://hook/x", Secret: []byte("secret"), Transport: s, Log: &log, Sent: func(*alert.Document) { sent++ }}
+			w := &webhook{Decode: decode, URL: "https://hook/x", Secret: []byte("secret"), Transport: s, Log: &log, Sent: func(string) { sent++ }}
 			r := record(t, alertOf(), 0)
 			for n := range c.codes {
 				if err := w.do(t.Context(), r); (err != nil) != (n < len(c.codes)-1) {
@@ -100,7 +108,7 @@ func TestWebhook(t *testing.T) {
 	}
 	var text bytes.Buffer
 	log := zerolog.New(&text)
-	w := &webhook{URL: "https://hook/x", Transport: &server{}, Log: &log}
+	w := &webhook{Decode: decode, URL: "https://hook/x", Transport: &server{}, Log: &log}
 	for _, r := range []*stream.SinkRecord{
 		record(t, alertOf(), 25*time.Hour),
 		{Value: []byte{1}, TimeMs: time.Now().UnixMilli()},
@@ -119,7 +127,7 @@ func TestWebhook(t *testing.T) {
 // error.
 func TestUnsigned(t *testing.T) {
 	s := &server{codes: []int{200}}
-	w := &webhook{URL: "https://hook/x", Transport: s}
+	w := &webhook{Decode: decode, URL: "https://hook/x", Transport: s}
 	if err := w.do(t.Context(), record(t, alertOf(), 0)); err != nil || s.heads[0].Get(HeaderSignature) != "" {
 		t.Errorf("%v %v", err, s.heads)
 	}

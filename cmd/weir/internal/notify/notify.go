@@ -1,4 +1,4 @@
-package pacing
+package notify
 
 import (
 	"bytes"
@@ -12,14 +12,26 @@ import (
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
+	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/internal/obs"
-	"github.com/weirhq/weir/pacing/alert"
 	"github.com/weirhq/weir/processors/sink"
 	"github.com/weirhq/weir/stream"
 )
 
-// notifying is a run of `weir pacing notify`.
+// Topic is a topic of alerts.
+type Topic struct {
+	Name   func(c *config.Config) string
+	Group  string // default consumer group
+	What   string // such as "alert of a budget"
+	URL    string // of the example
+	Decode Decode
+	// Failure returns the error of a command that cannot read the topic.
+	Failure func(error) error
+}
+
+// notifying is a run of a command.
 type notifying struct {
+	Topic
 	a          *cli.App
 	url        string
 	secretFile string
@@ -27,19 +39,20 @@ type notifying struct {
 	maxAge     time.Duration
 }
 
-func newNotifyCmd(a *cli.App) *cobra.Command {
-	r := notifying{a: a}
+// Command returns the command `notify URL` of a parent, such as "pacing".
+func Command(a *cli.App, parent string, t Topic) *cobra.Command {
+	r := notifying{Topic: t, a: a}
 	c := &cobra.Command{
 		Use:   "notify URL",
-		Short: "Send alerts of budgets to a webhook, until it is stopped",
-		Long: "Send each alert of a budget to a webhook as a POST request with a JSON document, until the command\n" +
+		Short: "Send each " + t.What + " to a webhook, until it is stopped",
+		Long: "Send each " + t.What + " to a webhook as a POST request with a JSON document, until the command\n" +
 			"is stopped. A request that fails is repeated until the server answers with 2xx, or refuses the\n" +
 			"alert with another code below 500 (but for 408, 425 and 429), which is in the log. The header\n" +
 			"" + HeaderID + " is the same for each repetition. With --secret-file, the header " + HeaderSignature + "\n" +
 			"is \"sha256=\" and the hexadecimal HMAC-SHA256 of the body with the secret.\n\n" +
 			"A consumer group has the position, so that a restart continues, and several processes share the\n" +
 			"work. Another --group gets all alerts again, up to --max-age.",
-		Example: "  weir pacing notify https://hooks.example.com/budgets --secret-file webhook.secret",
+		Example: "  weir " + parent + " notify " + t.URL + " --secret-file webhook.secret",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.url = args[0]
@@ -48,7 +61,7 @@ func newNotifyCmd(a *cli.App) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&r.secretFile, "secret-file", "", "file with the secret that signs requests (default: they are not signed)")
-	f.StringVar(&r.group, "group", "pacing.notify", "consumer group")
+	f.StringVar(&r.group, "group", t.Group, "consumer group")
 	f.DurationVar(&r.maxAge, "max-age", 24*time.Hour, "age from which on an alert is not sent")
 	return c
 }
@@ -67,17 +80,17 @@ func (r *notifying) run(ctx context.Context) error {
 		return cli.Fail(cli.ExitConfig, "cannot set up the log", err, "correct log.level and log.format")
 	}
 	w.Log = &log
-	w.Sent = func(d *alert.Document) { log.Info().Str("id", d.ID).Msg("alert_sent") }
+	w.Sent = func(id string) { log.Info().Str("id", id).Msg("alert_sent") }
 	c, err := sink.New(sink.Config{Kafka: k, Instance: cfg.Instance, Log: &log}, stream.Sink{
-		Group: r.group, Topic: alertsTopic(cfg), Do: w.do, Concurrency: 8,
+		Group: r.group, Topic: r.Name(cfg), Do: w.do, Concurrency: 8,
 		SkipTrimmed: true, // they are older than --max-age can be
 	})
 	if err != nil {
 		return cli.UsageError("--group: "+err.Error(), "use letters, digits, dots and dashes")
 	}
-	r.a.Notef("sending the alerts of %s to %s as group %s", alertsTopic(cfg), r.url, r.group)
+	r.a.Notef("sending the alerts of %s to %s as group %s", r.Name(cfg), r.url, r.group)
 	if err := c.Run(ctx); err != nil {
-		return alertsFailure(err)
+		return r.Failure(err)
 	}
 	return nil
 }
@@ -87,12 +100,12 @@ func (r *notifying) hook() (*webhook, error) {
 	u, err := url.Parse(r.url)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, cli.UsageError(fmt.Sprintf("%q is not the URL of a webhook", r.url),
-			"write one such as https://hooks.example.com/budgets")
+			"write one such as "+r.URL)
 	}
 	if r.maxAge <= 0 {
 		return nil, cli.UsageError(fmt.Sprintf("--max-age %s is out of range", r.maxAge), "use a time above 0, such as 24h")
 	}
-	w := &webhook{URL: r.url, MaxAge: r.maxAge}
+	w := &webhook{Decode: r.Decode, URL: r.url, MaxAge: r.maxAge}
 	if r.secretFile == "" {
 		return w, nil
 	}

@@ -1,0 +1,109 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"connectrpc.com/connect"
+)
+
+// byPartition has the positions of ids in a request, by partition, in the order of the first of
+// each.
+type byPartition struct {
+	partitions []int32
+	positions  map[int32][]int
+	ids        []JobID
+}
+
+// split parses the ids of a request.
+func (s *jobService) split(n int, id func(i int) string) (b byPartition, err error) {
+	if n < 1 || n > MaxJobs {
+		return b, invalid("the request has %d jobs: send 1 to %d", n, MaxJobs)
+	}
+	b.positions = map[int32][]int{}
+	for i := range n {
+		x, err := ParseJobID(id(i))
+		if err != nil {
+			return b, invalid("%v", err)
+		}
+		if x.Partition >= s.partitions() {
+			return b, errorf(connect.CodeNotFound, "job %s: the job queues have %d partitions: correct the id", x, s.partitions())
+		}
+		if b.positions[x.Partition] == nil {
+			b.partitions = append(b.partitions, x.Partition)
+		}
+		b.positions[x.Partition] = append(b.positions[x.Partition], i)
+		b.ids = append(b.ids, x)
+	}
+	return b, nil
+}
+
+// partitionErrors are the errors of partitions.
+type partitionErrors map[int32]error
+
+// join returns all errors, ascending by partition; nil without one.
+func (e partitionErrors) join() (err error) {
+	for _, p := range slices.Sorted(maps.Keys(e)) {
+		err = errors.Join(err, e[p])
+	}
+	return err
+}
+
+// first returns the error of the lowest partition, nil without one.
+func (e partitionErrors) first() error {
+	for _, p := range slices.Sorted(maps.Keys(e)) {
+		return e[p]
+	}
+	return nil
+}
+
+// askAll calls fn for each partition, at the same time: the time limit of a process that does not
+// answer passes once. Partitions do not depend on the errors of others.
+func askAll(ctx context.Context, partitions []int32, fn func(ctx context.Context, p int32) error) partitionErrors {
+	var mu sync.Mutex
+	failed := partitionErrors{}
+	_ = eachPartition(ctx, partitions, func(ctx context.Context, p int32) error {
+		if err := fn(ctx, p); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			failed[p] = err
+		}
+		return nil
+	})
+	return failed
+}
+
+// gather calls fn for the positions of each partition, and returns the results in the order of the
+// request. Those of partitions that failed are missing.
+func gather[T any](ctx context.Context, parts byPartition,
+	fn func(ctx context.Context, p int32, at []int) ([]T, error),
+) (list []T, failed partitionErrors) {
+	list = make([]T, len(parts.ids))
+	failed = askAll(ctx, parts.partitions, func(ctx context.Context, p int32) error {
+		at := parts.positions[p]
+		got, err := fn(ctx, p, at)
+		switch {
+		case err != nil:
+			return err
+		case len(got) != len(at):
+			return sourceBug("%d answers about %d jobs of partition %d", len(got), len(at), p)
+		}
+		for k, i := range at {
+			list[i] = got[k]
+		}
+		return nil
+	})
+	return list, failed
+}
+
+// chosen returns the items at some positions.
+func chosen[T any](list []T, at []int) []T {
+	some := make([]T, len(at))
+	for k, i := range at {
+		some[k] = list[i]
+	}
+	return some
+}
