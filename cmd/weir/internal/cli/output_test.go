@@ -78,6 +78,25 @@ func TestJSONLinesAndYAMLSayTheSame(t *testing.T) {
 	}
 }
 
+// TestFloats: tables and CSV have numbers without exponents.
+func TestFloats(t *testing.T) {
+	type figure struct {
+		Seconds float64 `json:"seconds"`
+	}
+	rows := []figure{{5_266_881.5}, {0.00001}, {3}}
+	for format, want := range map[Format]string{
+		formatTable: "  SECONDS\n5266881.5\n  0.00001\n        3\n",
+		FormatCSV:   "seconds\n5266881.5\n0.00001\n3\n",
+	} {
+		var out bytes.Buffer
+		a := NewApp(Process{Stdout: &out})
+		a.Format = format
+		if err := PrintRows(a, rows); err != nil || out.String() != want {
+			t.Errorf("%s: %v, got\n%swant\n%s", format, err, &out, want)
+		}
+	}
+}
+
 func TestATableDoesNotSteerTheTerminal(t *testing.T) {
 	got := printed(t, formatTable, []row{{Name: "\x1b]0;owned\x07\u202e"}})
 	if strings.ContainsAny(got, "\x1b\x07\u202e") || !strings.Contains(got, `\x1b]0;owned\a`) {

@@ -124,6 +124,8 @@ func text(v reflect.Value) string {
 		return x.Format(time.RFC3339Nano)
 	case []string:
 		return strings.Join(x, ",")
+	case float64: // without an exponent
+		return strconv.FormatFloat(x, 'f', -1, 64)
 	default:
 		return fmt.Sprint(x)
 	}
