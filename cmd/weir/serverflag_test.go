@@ -40,6 +40,7 @@ func arguments() map[string]string {
 		"dlq replay":               "--all --yes",
 		"dlq show":                 "ads.events/0/0",
 		"ingest":                   "FILE --format jsonl",
+		"job backtest":             "FILE",
 		"job cancel":               "q 0-1",
 		"job list":                 "q",
 		"job poll":                 "q --agent a",

@@ -22,7 +22,7 @@ func Enum(f *pflag.FlagSet, name string, values ...string) {
 // isPath reports whether the value of a flag is a file or a directory.
 func isPath(flag string) bool {
 	switch flag {
-	case "config", "data-dir", "dir", "file", "rejects", "svg", "cpu-profile", "ca-file", "token-file", "secret-file":
+	case "config", "data-dir", "dir", "file", "rejects", "svg", "picture", "cpu-profile", "ca-file", "token-file", "secret-file":
 		return true
 	}
 	return false

@@ -32,7 +32,7 @@ func Commands(a *cli.App) []*cobra.Command {
 			"The id of a job is PARTITION-NUMBER, such as 3-4711.",
 	}
 	j.AddCommand(newSubmitCmd(a), newPollCmd(a), newReportCmd(a), newShowCmd(a), newJobListCmd(a), newChangeCmd(a, "cancel"),
-		newChangeCmd(a, "redo"), newWhyCmd(a))
+		newChangeCmd(a, "redo"), newWhyCmd(a), newBacktestCmd(a))
 	return []*cobra.Command{q, j}
 }
 
