@@ -1,21 +1,16 @@
 package node
 
 import (
-	"context"
 	"fmt"
-	"sync"
 
 	"github.com/rs/zerolog"
-	"google.golang.org/protobuf/proto"
 
-	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/api/local"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/config"
 	"github.com/weirhq/weir/jobqueue/queues"
 	"github.com/weirhq/weir/processors"
-	"github.com/weirhq/weir/processors/kafka"
 	"github.com/weirhq/weir/processors/kafkaadmin"
 	"github.com/weirhq/weir/stream"
 )
@@ -66,13 +61,13 @@ func jobsMemory(c *config.Config, share int64) Allocation {
 // jobsPart is the job queues, with the sink of the API.
 type jobsPart struct {
 	processorPart
-	sink *jobSink
+	sink *local.JobSink
 }
 
 // Close implements closer.
 func (p jobsPart) Close() {
 	p.processorPart.Close()
-	p.sink.close()
+	p.sink.Close()
 }
 
 func newJobsPart(s *Setup) (Part, error) {
@@ -81,7 +76,7 @@ func newJobsPart(s *Setup) (Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	sink := &jobSink{kafka: s.Kafka, topic: proc.Inputs[0]}
+	sink := &local.JobSink{Kafka: s.Kafka, Topic: proc.Inputs[0]}
 	s.API.Jobs, s.API.JobSink, s.API.JobState = local.Jobs{Runtime: part.runtime}, sink, part.state
 	return jobsPart{part, sink}, nil
 }
@@ -96,52 +91,3 @@ func logAlarm(log zerolog.Logger) func(*eventspb.JobAlarm) {
 		}
 	}
 }
-
-// jobSink writes jobs.submits.
-type jobSink struct {
-	kafka kafka.Cluster
-	topic string
-
-	mu       sync.Mutex
-	appender *kafka.Appender // nil: the next request makes one
-}
-
-// Submit implements api.JobSink.
-func (s *jobSink) Submit(ctx context.Context, list []api.JobRecord) ([]int64, error) {
-	p, err := s.open()
-	if err != nil {
-		return nil, err
-	}
-	messages := make([]kafka.PartitionMessage, len(list))
-	for i, r := range list {
-		value, err := proto.Marshal(r.JobSubmission)
-		if err != nil {
-			return nil, fmt.Errorf("encode a job: %w", err)
-		}
-		messages[i] = kafka.PartitionMessage{Partition: r.Partition, Message: stream.Message{Key: []byte(r.GetQueue()), Value: value}}
-	}
-	return p.Append(ctx, messages)
-}
-
-func (s *jobSink) open() (*kafka.Appender, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.appender == nil {
-		p, err := kafka.NewAppender(s.kafka, s.topic)
-		if err != nil {
-			return nil, err
-		}
-		s.appender = p
-	}
-	return s.appender, nil
-}
-
-func (s *jobSink) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.appender != nil {
-		s.appender.Close()
-	}
-}
-
-var _ api.JobSink = (*jobSink)(nil)
