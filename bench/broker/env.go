@@ -13,6 +13,8 @@ type Env struct {
 	Memory int64 // memory of a process, in bytes
 	// Runtime returns the configuration of a processor with this many bytes of memory.
 	Runtime func(memory int64) processors.Config
+	// Jobs returns that of the job queues.
+	Jobs func(memory int64) processors.Config
 	// Notef reports progress.
 	Notef func(format string, args ...any)
 	// Process returns the command that runs a Member with these flags. It does not start it.

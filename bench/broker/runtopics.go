@@ -38,7 +38,7 @@ func isolate(ctx context.Context, k kafka.Cluster, proc *stream.Processor) (*run
 		if name == proc.Changelog {
 			config = map[string]*string{"cleanup.policy": &compact}
 		}
-		if err := t.adm.create(ctx, name, 24, config); err != nil {
+		if err := t.adm.create(ctx, name, proc.Partitions, config); err != nil {
 			cl.Close()
 			return nil, err
 		}

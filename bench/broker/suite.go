@@ -30,6 +30,11 @@ func (s *Suite) All(ctx context.Context, e *Env, keys int64) (rows []Figure, err
 		func() ([]Figure, error) {
 			return (&RestoreBench{Keys: keys / 5, Rounds: s.Rounds}).Rows(ctx, e)
 		},
+		func() ([]Figure, error) {
+			b := NewJobsBench()
+			b.Rounds, b.Duration, b.Idle = s.Rounds, 10*time.Second, 10*time.Second
+			return b.Rows(ctx, e)
+		},
 	} {
 		more, err := part()
 		rows = append(rows, more...)

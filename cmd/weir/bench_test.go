@@ -7,8 +7,8 @@ import (
 	"github.com/weirhq/weir/processors/devbroker"
 )
 
-// TestBench runs the benchmarks that need no process of their own with a small log: they use the
-// spend counter as it is.
+// TestBench runs the benchmarks that need no process of their own with a small log, or for a short
+// time: they use the spend counter and the job queues as they are.
 func TestBench(t *testing.T) {
 	broker, err := devbroker.Start(devbroker.Config{})
 	if err != nil {
@@ -22,6 +22,9 @@ func TestBench(t *testing.T) {
 		"latency": {"--capacity", "1s", "--measure", "1s"},
 
 		"datacentres": {"--events", "8001", "--campaigns", "10"},
+		"jobs": {
+			"--duration", "300ms", "--idle", "100ms", "--partitions", "2", "--agents", "4", "--batch", "50", "--rate", "200", "--parked", "300",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && name != "spend" {

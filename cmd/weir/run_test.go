@@ -63,6 +63,8 @@ func TestCommandLineErrors(t *testing.T) {
 		{"same generation", []string{"repartition", "--from", "1"}, 64, []string{"--from and spend.generation are both 1"}},
 		{"name of a replay", []string{"replay", "--app", "a b"}, 64, []string{`--app "a b" is not a legal name`}},
 		{"benchmark without events", []string{"bench", "spend", "--events", "0"}, 64, []string{"--events 0 is out of range", "use 1 or more"}},
+		{"batch above the maximum", []string{"bench", "jobs", "--batch", "1001"}, 64, []string{"--batch 1001 is out of range", "use 1 to 1000"}},
+		{"payload without room for a time", []string{"bench", "jobs", "--payload", "7"}, 64, []string{"--payload 7 is out of range"}},
 		{"benchmark above the sustainable rate", []string{"bench", "latency", "--share", "2"}, 64, []string{"--share 2 is out of range"}},
 		{"region of the emulator", []string{"dynamodb", "--regions", "a b"}, 64, []string{`--regions: "a b" is not the name of a region`}},
 		{"region of the emulator, twice", []string{"dynamodb", "--regions", "eu,eu"}, 64, []string{"names eu twice"}},

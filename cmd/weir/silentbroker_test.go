@@ -90,7 +90,7 @@ func TestRefusedConnection(t *testing.T) {
 	broker := clitest.FreeAddr(t)
 	env := []string{"WEIR_DATA_DIR=" + t.TempDir(), "WEIR_KAFKA_BROKERS=" + broker}
 	expect(t, env, cli.ExitUnavailable, "connection refused", "lag")
-	for _, bench := range []string{"spend", "growth", "scale", "latency", "restart", "restore", "all"} {
+	for _, bench := range []string{"spend", "growth", "scale", "latency", "restart", "restore", "jobs", "all"} {
 		expect(t, env, cli.ExitUnavailable, "connection refused", "bench", bench)
 	}
 	waiting := append(slices.Clone(env), "WEIR_INSTANCE=waiting") // another one than that of weir dev

@@ -18,6 +18,17 @@ func BenchConfig(memory int64) processors.Config {
 	return processors.Config{CacheBytes: a.Cache, MemtableBytes: a.WriteBuffers, FetchBytes: int32(a.Fetch), CommitBytes: int(a.Changes)}
 }
 
+// BenchJobsConfig returns the settings of the runtime of job queues in a process that has memory
+// bytes, the default configuration, and no other role. It logs nothing.
+func BenchJobsConfig(memory int64) processors.Config {
+	c := config.Default()
+	c.Memory = config.Bytes(memory)
+	log := zerolog.Nop()
+	p := processorConfig(c, kafka.Cluster{}, &log, jobsMemory(c, memory))
+	p.BallastBytes = leaseBallast
+	return p
+}
+
 // OfflineConfig returns the configuration of a runtime for offline commands. It logs nothing.
 func OfflineConfig(c *config.Config, k kafka.Cluster) processors.Config {
 	log := zerolog.Nop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -14,11 +15,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/bench/broker"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
 	"github.com/weirhq/weir/cmd/weir/internal/node"
 	"github.com/weirhq/weir/events/loadgen"
+	"github.com/weirhq/weir/jobqueue/queues"
 	"github.com/weirhq/weir/processors/kafka"
 )
 
@@ -36,7 +39,7 @@ func newBenchEnv(c *cobra.Command, a *cli.App) (*broker.Env, error) {
 	}
 	debug.SetGCPercent(node.GCPercent)
 	return &broker.Env{
-		Kafka: k, Memory: int64(cfg.Memory), Runtime: node.BenchConfig, Notef: a.Notef,
+		Kafka: k, Memory: int64(cfg.Memory), Runtime: node.BenchConfig, Jobs: node.BenchJobsConfig, Notef: a.Notef,
 		Process: func(flags ...string) (*exec.Cmd, error) { return benchProcess(a, k, flags) },
 	}, nil
 }
@@ -47,20 +50,32 @@ func checkBench(flags *pflag.FlagSet) (err error) {
 		if f.Hidden { // a flag that the benchmark does not use
 			return
 		}
-		text := f.Value.String()
-		switch f.Name {
-		case "events", "keys", "campaigns", "rounds":
-			if n, bad := strconv.ParseInt(text, 10, 64); bad != nil || n < 1 {
-				err = cli.UsageError(fmt.Sprintf("--%s %s is out of range", f.Name, text), "use 1 or more")
+		text, hint := f.Value.String(), ""
+		number := func(least, most int64, use string) {
+			if n, bad := strconv.ParseInt(text, 10, 64); bad != nil || n < least || n > most {
+				hint = use
 			}
+		}
+		switch f.Name {
+		case "events", "keys", "campaigns", "rounds", "partitions", "submitters", "agents":
+			number(1, math.MaxInt64, "use 1 or more")
+		case "rate", "parked", "readers":
+			number(0, math.MaxInt64, "use 1 or more, or 0 to leave this measurement out")
+		case "batch":
+			number(1, api.MaxJobs, fmt.Sprintf("use 1 to %d", api.MaxJobs))
+		case "payload":
+			number(8, queues.MaxPayload, fmt.Sprintf("use 8 to %d", queues.MaxPayload))
 		case "share":
 			if x, bad := strconv.ParseFloat(text, 64); bad != nil || !(x > 0 && x <= 1) {
-				err = cli.UsageError(fmt.Sprintf("--%s %s is out of range", f.Name, text), "use more than 0 and at most 1, such as 0.7")
+				hint = "use more than 0 and at most 1, such as 0.7"
 			}
-		case "capacity", "measure":
+		case "capacity", "measure", "duration", "idle":
 			if d, bad := time.ParseDuration(text); bad != nil || d <= 0 {
-				err = cli.UsageError(fmt.Sprintf("--%s %s is out of range", f.Name, text), "use a duration above 0, such as 15s")
+				hint = "use a duration above 0, such as 15s"
 			}
+		}
+		if hint != "" {
+			err = cli.UsageError(fmt.Sprintf("--%s %s is out of range", f.Name, text), hint)
 		}
 	})
 	return err
@@ -140,7 +155,7 @@ func newBenchCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "bench", Short: "Measure weir on your brokers"}
 	cli.RefuseServer(c, "it measures the brokers of --brokers or kafka.brokers")
 	c.AddCommand(newBenchSpendCmd(a), newBenchRestoreCmd(a), newBenchGrowthCmd(a), newBenchScaleCmd(a), newBenchDatacentresCmd(a))
-	c.AddCommand(newBenchRestartCmd(a), newBenchLatencyCmd(a), newBenchAllCmd(a), newBenchProcessCmd(a))
+	c.AddCommand(newBenchRestartCmd(a), newBenchLatencyCmd(a), newBenchJobsCmd(a), newBenchAllCmd(a), newBenchProcessCmd(a))
 	return c
 }
 
