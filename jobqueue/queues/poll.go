@@ -253,15 +253,19 @@ func (s *Shard) serve(q *queue, now int64) (due int64) {
 // read reads the jobs of a poll whose transaction has committed.
 func (s *Shard) read(p *Poll) ([]Job, error) {
 	var keys [][]byte
-	order := slices.Clone(p.started)
-	slices.SortFunc(order, func(a, b jobqueue.Decision) int { return cmp.Compare(a.ID, b.ID) })
+	var order []jobqueue.Decision // of jobs that have to be read
 	at := map[jobqueue.ID]int{}
 	jobs := make([]Job, len(p.started))
 	for i := range p.started {
 		d := &p.started[i]
 		jobs[i] = Job{ID: d.ID, Attempt: d.Attempt, UntilMs: d.Until, LeaseMs: d.Until - d.At, StoredJob: &eventspb.StoredJob{}}
-		at[d.ID] = i
+		if x, ok := s.recent.take(d.ID); ok {
+			jobs[i].StoredJob, jobs[i].Payload = x.job, x.payload
+			continue
+		}
+		order, at[d.ID] = append(order, *d), i
 	}
+	slices.SortFunc(order, func(a, b jobqueue.Decision) int { return cmp.Compare(a.ID, b.ID) })
 	for i := range order {
 		keys = append(keys, NumberKey(nil, p.Queue, order[i].ID))
 	}

@@ -36,6 +36,7 @@ type Shard struct {
 	queues map[string]*queue
 	sorted []*queue // ascending by name: decisions do not depend on the order of a map
 	picked []*Poll  // of the open transaction
+	recent recent
 
 	due  atomic.Int64  // when a Flush is needed, Unix ms
 	next chan struct{} // has a value after due has changed

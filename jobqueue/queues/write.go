@@ -30,6 +30,7 @@ func (s *Shard) write(q *queue, now int64, ch *stream.Changes) error {
 		if t.jobs.Put(ch, key, x.job); len(x.payload) > 0 {
 			t.payloads.Put(ch, key, x.payload)
 		}
+		s.recent.add(x)
 	}
 	clear(q.submitted)
 	q.submitted = q.submitted[:0]
