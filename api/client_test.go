@@ -15,6 +15,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/weirhq/weir/api/weirpb"
+	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
 func TestClientAnswers(t *testing.T) {
@@ -187,5 +188,23 @@ func TestClientInterrupted(t *testing.T) {
 	defer cl.Close()
 	if _, err := cl.GetCluster(ctx); !errors.Is(err, context.Canceled) || err.Error() != "interrupted before the server answered" {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestClientCompression: a client asks for compressed answers, except those of job queues.
+func TestClientCompression(t *testing.T) {
+	accepts := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		accepts = r.Header.Get("Accept-Encoding")
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer server.Close()
+	cl := NewClient(server.URL)
+	defer cl.Close()
+	if _, err := cl.PollJobs(t.Context(), &jobpb.PollJobsRequest{}); err == nil || strings.Contains(accepts, "gzip") {
+		t.Errorf("a poll accepts %q, %v", accepts, err)
+	}
+	if _, err := cl.ListSpend(t.Context(), &weirpb.ListSpendRequest{}); err == nil || !strings.Contains(accepts, "gzip") {
+		t.Errorf("a list of spend accepts %q, %v", accepts, err)
 	}
 }

@@ -113,7 +113,8 @@ func (c *Config) services() (list []jobpbconnect.JobServiceClient, err error) {
 		client := &http.Client{
 			Transport: c.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
-		list = append(list, jobpbconnect.NewJobServiceClient(client, base, connect.WithInterceptors(auth)))
+		list = append(list, jobpbconnect.NewJobServiceClient(client, base, connect.WithInterceptors(auth),
+			connect.WithAcceptCompression("gzip", nil, nil))) // which takes the server a sixth of the CPU time of life cycles
 	}
 	return list, nil
 }

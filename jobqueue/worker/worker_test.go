@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -417,5 +419,26 @@ func TestConfig(t *testing.T) {
 		if _, err := New(c); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
+	}
+}
+
+// TestCompression: a worker does not ask for compressed answers.
+func TestCompression(t *testing.T) {
+	accepts := "none"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		accepts = r.Header.Get("Accept-Encoding")
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer server.Close()
+	c := Config{Servers: []string{server.URL}, Queue: "q", Run: func(context.Context, *Job) ([]byte, error) { return nil, nil }}
+	if err := c.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	services, err := c.services()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := services[0].PollJobs(t.Context(), connect.NewRequest(&jobpb.PollJobsRequest{})); err == nil || strings.Contains(accepts, "gzip") {
+		t.Errorf("a poll accepts %q, %v", accepts, err)
 	}
 }
