@@ -1,7 +1,7 @@
 # Needs POSIX make, a shell and Go; everything else is pinned in tools/go.mod. Plain `make` lists
 # the targets.
 .POSIX:
-.PHONY: help build image test test-short test-race test-brokers soak sim sim-leases sim-spend sim-pacing sim-crashes sim-agents sim-model fuzz bench bench-once bench-peers bench-mirrors lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
+.PHONY: help build image test test-short test-race test-brokers soak sim sim-leases sim-spend sim-pacing sim-crashes sim-agents sim-model fuzz bench bench-once bench-peers bench-queues bench-mirrors lint fmt vet actionlint vuln generate generate-check verify ci clean docker-note
 
 # Every test run has this tag: it makes the mutexes of the Kafka client visible to testing/synctest.
 # Without it, packages whose tests need it fail in TestBuildTag.
@@ -33,10 +33,12 @@ PACINGSEEDS = 20
 # Histories of agents that are checked for linearizability.
 HISTORIES = 40
 FUZZTIME = 10s
-# What bench and bench-peers measure on.
+# What bench, bench-peers and bench-queues measure on.
 BROKERS  = 127.0.0.1:9092
 EVENTS   = 20000000
 ROUNDS   = 3
+# The database of River in bench-queues. Its jobs are deleted.
+DATABASE = postgres://postgres@127.0.0.1:5432/weir_bench
 # The two Kafkas of bench-mirrors (bench/peers/mirrors/brokers.yaml starts such), and its log.
 SOURCE   = 127.0.0.1:9092
 TARGET   = 127.0.0.1:9192
@@ -132,6 +134,9 @@ bench-once: ## run every benchmark once, to see that it still runs
 
 bench-peers: ## measure weir beside Kafka Streams and goka (BROKERS=host:port EVENTS=20000000 ROUNDS=3 ARGS="-o json")
 	$(GO) run ./bench/peers -brokers $(BROKERS) -events $(EVENTS) -rounds $(ROUNDS) $(ARGS)
+
+bench-queues: ## measure weir's job queues beside River on PostgreSQL (BROKERS=host:port DATABASE=postgres://...)
+	$(GO) run ./bench/peers/jobs -brokers $(BROKERS) -database $(DATABASE) -rounds $(ROUNDS) $(ARGS)
 
 bench-mirrors: ## measure weir's mirror beside MirrorMaker 2 (SOURCE=host:port TARGET=host:port COPIES=10000000 ROUNDS=3 ARGS="-o json")
 	$(GO) run ./bench/peers/mirrors -source $(SOURCE) -target $(TARGET) -events $(COPIES) -rounds $(ROUNDS) $(ARGS)
