@@ -113,7 +113,8 @@ func sumSignals(list []*jobpb.GetSignalsResponse) *jobpb.GetSignalsResponse {
 	for _, key := range slices.Sorted(maps.Keys(sums)) {
 		c := sums[key]
 		x := jobqueue.ClassSignals{
-			Pending: int(c.GetPending()), Running: int(c.GetRunning()), Arrivals: c.GetArrivals(), Trend: c.GetTrend(), MeanMs: c.GetMeanMs(),
+			Pending: int(c.GetPending()), Running: int(c.GetRunning()), Arrivals: c.GetArrivals(), Trend: c.GetTrend(),
+			MeanMs: c.GetMeanMs(),
 		}
 		target, drain := time.Duration(out.GetWaitTargetMs())*time.Millisecond, time.Duration(out.GetDrainMs())*time.Millisecond
 		c.Want = int32(x.Load(target, drain).Slots())

@@ -149,7 +149,7 @@ func (m *monitor) stopped(q *Queue, r run, d *Decision) {
 const minute = 60_000
 
 // average is an exponentially weighted moving average of a rate per second. It begins at 0, so that
-// a burst at the begin is no high rate.
+// a burst at the begin does not count as a high rate.
 type average struct {
 	period float64 // ms
 	sum    float64 // of events, decayed

@@ -188,8 +188,8 @@ func TestTwoOutages(t *testing.T) {
 	}
 }
 
-// TestHabit: when a half of all jobs begins to fail, there is an alarm once. It is over when that has
-// become usual, and is not raised again. The same holds if a half fails from the begin on.
+// TestHabit: when a half of all jobs begins to fail, there is an alarm once. It is over when that
+// has become usual, and is not raised again. The same holds if a half fails from the begin on.
 func TestHabit(t *testing.T) {
 	for seed := range uint64(5) {
 		p := newPlant(t, seed)

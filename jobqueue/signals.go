@@ -29,9 +29,9 @@ type ClassSignals struct {
 	Agents   int     // that are up and have the resources
 	Slots    int     // of these agents; 0: one of them has no limit
 	// Want is how many slots keep Config.WaitTarget at the present load, with a backlog that is
-	// gone after Config.MaxPendingWait: the advice for a scaler. While the duration of an attempt is
-	// not known, it is 1 if there are jobs. An agent that has the resources of several classes is
-	// in each of them.
+	// gone after Config.MaxPendingWait: the advice for a scaler. While the duration of an attempt
+	// is not known, it is 1 if there are jobs. An agent that has the resources of several classes
+	// is in each of them.
 	Want int
 }
 
@@ -112,13 +112,13 @@ func (a *agent) serves(c *class) bool {
 	return !slices.ContainsFunc(c.resources, func(r uint32) bool { return !a.has.has(r) })
 }
 
-// Load returns the load of the class. Of the rates of arrivals it takes the greater one, without the
-// jobs that are in the backlog: a burst is not a rate.
+// Load returns the load of the class. Of the rates of arrivals it takes the greater one, without
+// the jobs that are in the backlog: a burst is not a rate.
 func (s *ClassSignals) Load(target, drain time.Duration) Load {
 	backlog := float64(s.Pending)
 	return Load{
-		Arrivals: max(0, s.Arrivals-backlog/60, s.Trend-backlog/600), Mean: s.MeanMs / 1000, Target: target.Seconds(), Backlog: backlog, Running: s.Running,
-		Drain: drain.Seconds(),
+		Arrivals: max(0, s.Arrivals-backlog/60, s.Trend-backlog/600), Mean: s.MeanMs / 1000, Target: target.Seconds(), Backlog: backlog,
+		Drain: drain.Seconds(), Running: s.Running,
 	}
 }
 

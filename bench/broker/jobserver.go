@@ -45,7 +45,7 @@ func startJobServer(ctx context.Context, e *Env, b *JobsBench) (*jobServer, erro
 func (s *jobServer) start(ctx context.Context, e *Env, b *JobsBench) error {
 	proc := queues.Processor(events.Layout{
 		Prefix: fmt.Sprintf("weir.bench.jobs-%d.", time.Now().UnixNano()), Shards: int32(max(jobPartitions, b.Partitions)),
-	})
+	}, nil)
 	topics, err := isolate(ctx, e.Kafka, &proc)
 	if err != nil {
 		return err
