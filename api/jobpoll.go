@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/jobqueue"
@@ -86,11 +85,12 @@ type jobPoll struct {
 }
 
 // pollEach polls the partitions of a queue, one after the other, each for a turn, until one has a
-// job. Agents begin at different ones. A partition that cannot be asked is left out; if none can
+// job. Each poll begins at the next one: otherwise a partition at which no agent begins would have
+// to wait until the others have no job. A partition that cannot be asked is left out; if none can
 // be, the result is the error of the last one.
 func (s *jobService) pollEach(ctx context.Context, m *jobpb.PollJobsRequest, p jobPoll) (*jobpb.PollJobsResponse, error) {
 	n := len(p.partitions)
-	first := int(xxhash.Sum64String(m.GetAgent()) % uint64(n))
+	first := int(s.turns.Add(1) % uint32(n))
 	failed := 0 // in a row
 	for i := 0; ; i++ {
 		end := p.end

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -26,6 +27,7 @@ type jobService struct {
 	apps      *apps
 	parking   *parking
 	waitLimit time.Duration
+	turns     atomic.Uint32 // polls
 
 	mu       sync.Mutex
 	settings map[string]knownQueue

@@ -78,12 +78,12 @@ func (l *jobLoad) check(ctx context.Context) error {
 	defer cancel()
 	for !l.ledger.drained() && pause.Poll(limited) {
 	}
-	if err := l.ledger.check(); err != nil {
-		return err
-	}
 	q, err := l.server.queue(ctx)
 	if err != nil {
 		return err
+	}
+	if err := l.ledger.check(); err != nil {
+		return fmt.Errorf("%w; the queue has counted %v", err, q.GetJobs())
 	}
 	if want := (&jobpb.JobCounts{Done: uint64(l.ledger.count())}); !proto.Equal(q.GetJobs(), want) {
 		return fmt.Errorf("the queue has counted other jobs than the agents: %v, not %v", q.GetJobs(), want)
