@@ -17,9 +17,9 @@ func newSignalsCmd(a *cli.App) *cobra.Command {
 		Use:   "signals QUEUE",
 		Short: "Show the rates of a queue, and how many slots it needs",
 		Long: "Show the rates of a queue, and how many slots it needs: a row for the jobs that require the same\n" +
-			"resources, with rates per second, averaged over a minute. want is how many slots keep --wait-target of\n" +
-			"the queue for 95 % of the jobs at the present load, with a backlog that is gone after --max-wait. An\n" +
-			"agent with the resources of several rows counts in each. An autoscaler can read it: -o json, or\n" +
+			"resources, with rates per second, averaged over a minute. want is how many slots keep --wait-target\n" +
+			"of the queue for 95 % of the jobs at the present load, with a backlog that is gone after --max-wait.\n" +
+			"An agent with the resources of several rows counts in each. An autoscaler can read it: -o json, or\n" +
 			"JobService.GetSignals.",
 		Example: "  weir queue signals images\n  weir queue signals images -o json",
 		Args:    cobra.ExactArgs(1),

@@ -45,9 +45,9 @@ func Command(a *cli.App, parent string, t Topic) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "notify URL",
 		Short: "Send each " + t.What + " to a webhook, until it is stopped",
-		Long: "Send each " + t.What + " to a webhook as a POST request with a JSON document, until the command\n" +
-			"is stopped. A request that fails is repeated until the server answers with 2xx, or refuses the\n" +
-			"alert with another code below 500 (but for 408, 425 and 429), which is in the log. The header\n" +
+		Long: "Send each " + t.What + " to a webhook as a POST request with a JSON document, until\n" +
+			"the command is stopped. A request that fails is repeated until the server answers with 2xx, or\n" +
+			"refuses it with another code below 500 (but for 408, 425 and 429), which is in the log. The header\n" +
 			"" + HeaderID + " is the same for each repetition. With --secret-file, the header " + HeaderSignature + "\n" +
 			"is \"sha256=\" and the hexadecimal HMAC-SHA256 of the body with the secret.\n\n" +
 			"A consumer group has the position, so that a restart continues, and several processes share the\n" +
