@@ -45,7 +45,8 @@ type Config struct {
 	// Delay is for how long the policy delay leaves such jobs to the others. Defaults to 0.
 	Delay time.Duration
 	// Grace is for how long jobs go on after the context of Run has ended. Defaults to 30 s.
-	// Negative: not at all.
+	// Negative: not at all. After it, reports are repeated for 5 s, and if it is negative not at
+	// all: the attempts end with their leases.
 	Grace time.Duration
 	// Run runs a job. Several calls run at a time. The result has at most 4 KiB: larger ones are
 	// stored in another system, and the result is a reference.

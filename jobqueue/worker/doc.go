@@ -23,8 +23,8 @@
 //   - WORKER-1: The context of a job ends, with the cause ErrLost, at the latest when its lease has
 //     ended: when the queue reports that the attempt is over, and when no heartbeat has succeeded
 //     for as long as the lease. The clock of the server does not matter.
-//   - WORKER-2: An attempt is reported until the report has an answer, or the lease has ended. A
-//     result that the queue has refused is not reported again.
+//   - WORKER-2: An attempt is reported until the report has an answer, the lease has ended, or
+//     Config.Grace was over for 5 s. A result that the queue has refused is not reported again.
 //   - WORKER-3: At most Config.Slots jobs run at a time.
 //   - WORKER-4: Run returns after all jobs and goroutines of the worker.
 //

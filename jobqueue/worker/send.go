@@ -73,7 +73,7 @@ func (w *Worker) report(ctx context.Context, batch []*running) (again []*running
 		if err == nil && i < len(res.Msg.GetOutcomes()) {
 			code = res.Msg.GetOutcomes()[i].GetCode()
 		}
-		if pending(code) && !r.over.Load() {
+		if pending(code) && !r.over.Load() && !w.giveUp.Load() {
 			again = append(again, r)
 			continue
 		}

@@ -27,6 +27,7 @@ type Worker struct {
 	reports chan *running // jobs that have ended
 	jobs    sync.WaitGroup
 
+	giveUp  atomic.Bool // reports without an answer are not repeated
 	mu      sync.Mutex
 	running map[string]*running // by token
 	stats   Stats
@@ -96,14 +97,17 @@ func (w *Worker) Run(ctx context.Context) error {
 	others.Go(func() { w.heartbeats(sending) })
 	others.Go(func() { w.send(sending) })
 	err := w.poll(ctx, work)
-	w.drain(stop)
+	w.drain()
 	sent()
 	others.Wait()
 	return err
 }
 
+// lastReports is for how long reports are repeated after Config.Grace.
+const lastReports = 5 * time.Second
+
 // drain waits for the jobs and their reports.
-func (w *Worker) drain(stop context.CancelCauseFunc) {
+func (w *Worker) drain() {
 	ended := make(chan struct{})
 	go func() {
 		w.jobs.Wait()
@@ -119,6 +123,11 @@ func (w *Worker) drain(stop context.CancelCauseFunc) {
 			r.cancel(ErrStopping)
 		}
 		w.mu.Unlock()
+		if w.cfg.Grace < 0 {
+			w.giveUp.Store(true)
+		}
+		last := time.AfterFunc(lastReports, func() { w.giveUp.Store(true) })
+		defer last.Stop()
 		<-ended
 	}
 }

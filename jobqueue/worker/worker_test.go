@@ -368,6 +368,40 @@ func TestStop(t *testing.T) {
 	})
 }
 
+// TestStopInOutage: a worker that stops while no server answers does not wait for the end of its
+// leases: it repeats reports for five seconds after Grace, and not at all if Grace is negative.
+func TestStopInOutage(t *testing.T) {
+	for _, grace := range []time.Duration{20 * time.Second, -1} {
+		run := func(ctx context.Context, _ *Job) ([]byte, error) {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+		inBubble(t, run, func(x *test) {
+			x.do(func() { x.lease = time.Hour })
+			x.w.cfg.Grace = grace
+			x.submit(1)
+			x.pass(time.Second)
+			x.do(func() { x.down = true })
+			stopped := time.Now()
+			x.stop()
+			if err := <-x.err; err != nil {
+				t.Error(err)
+			}
+			x.err <- nil
+			most := max(0, grace) + 2*lastReports
+			if grace < 0 {
+				most = time.Second
+			}
+			if took := time.Since(stopped); took < max(0, grace) || took > most {
+				t.Errorf("with a grace of %v the worker stops after %v", grace, took)
+			}
+			if s := x.w.Stats(); s != (Stats{Started: 1, Lost: 1}) {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
 // TestOutage: a worker continues after an outage of all servers, and asks them less and less often
 // during it.
 func TestOutage(t *testing.T) {
