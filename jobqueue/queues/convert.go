@@ -51,17 +51,24 @@ func statusRecord(r *jobqueue.JobRow) *eventspb.JobStatus {
 	}
 }
 
-// jobRow returns the row of a job whose specification is known.
-func jobRow(id jobqueue.ID, spec *jobqueue.Spec, m *eventspb.JobStatus) jobqueue.JobRow {
-	r := jobqueue.JobRow{
-		ID: id, Spec: *spec, State: jobqueue.State(m.GetState()), Attempt: uint8(m.GetAttempt()), Spared: uint8(m.GetSpared()),
-		Since: m.GetSinceMs(), Until: m.GetUntilMs(), Agent: m.GetAgent(), Started: m.GetStartedMs(),
+// jobRow returns the row of a job, but for most of its specification: see setSpec.
+func jobRow(id jobqueue.ID, m *eventspb.JobStatus) jobqueue.JobRow {
+	return jobqueue.JobRow{
+		ID: id, State: jobqueue.State(m.GetState()), Attempt: uint8(m.GetAttempt()), Spared: uint8(m.GetSpared()), Since: m.GetSinceMs(),
+		Until: m.GetUntilMs(), Agent: m.GetAgent(), Started: m.GetStartedMs(),
+		Spec: jobqueue.Spec{After: idsOf(m.GetAfter()), NotBefore: m.GetNotBeforeMs()},
 	}
+}
+
+// setSpec sets the specification of the row of a job. The row keeps the jobs for which it waits and
+// the time, which are those that are left.
+func setSpec(r *jobqueue.JobRow, spec *jobqueue.Spec) {
 	if spec.Key != "" {
 		r.Hash = jobqueue.Fingerprint(spec)
 	}
-	r.Spec.After, r.Spec.NotBefore = idsOf(m.GetAfter()), m.GetNotBeforeMs()
-	return r
+	after, notBefore := r.Spec.After, r.Spec.NotBefore
+	r.Spec = *spec
+	r.Spec.After, r.Spec.NotBefore = after, notBefore
 }
 
 func segmentRecord(r *jobqueue.SegmentRow) *eventspb.JobSegment {

@@ -1,6 +1,7 @@
 package queues
 
 import (
+	"reflect"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -51,5 +52,37 @@ func FuzzFold(f *testing.F) {
 			}
 			return nil
 		})
+	})
+}
+
+// FuzzStoredSpec: the specification of a row is the same whether it was decoded before or not, and
+// as if the row were decoded as a whole.
+func FuzzStoredSpec(f *testing.F) {
+	for _, m := range []*eventspb.StoredJob{
+		{}, {SubmittedMs: 7}, {Spec: &eventspb.JobSpec{}}, {Spec: &eventspb.JobSpec{Require: []string{"a"}, Priority: 3}, SubmittedMs: 1 << 40},
+		{Spec: &eventspb.JobSpec{Key: "k", Group: "g", After: []uint64{1, 2}}}, {Spec: &eventspb.JobSpec{Priority: 99}},
+	} {
+		value, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(value)
+		f.Add(append(value, value...)) // two specifications are merged
+		f.Add(append(value, 0x18, 1))  // a field that is not known
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		m := &eventspb.StoredJob{}
+		var want *jobqueue.Spec
+		wrong := proto.Unmarshal(value, m)
+		if wrong == nil {
+			want, wrong = specOf(m.GetSpec())
+		}
+		r := jobReader{specs: map[string]*jobqueue.Spec{}}
+		for range 2 {
+			got, err := r.spec(value)
+			if (err != nil) != (wrong != nil) || err == nil && !reflect.DeepEqual(got, want) {
+				t.Fatalf("%x: %+v, %v, want %+v, %v", value, got, err, want, wrong)
+			}
+		}
 	})
 }

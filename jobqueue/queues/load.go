@@ -39,8 +39,7 @@ func (s *Shard) restore(name string, settings *eventspb.JobQueueSettings) (*queu
 	if q.core, err = jobqueue.RestoreJobs(cfg, rows, jobs); err != nil {
 		return nil, err
 	}
-	q.core.Track()
-	q.core.Watch()
+	q.begin()
 	now := time.Now().UnixMilli()
 	prefix := Prefix(nil, name)
 	scan := func(table byte, fn func(key, value []byte) error) error {
@@ -110,6 +109,7 @@ func (s *Shard) snapshot(q *queue) (*jobqueue.Snapshot, error) {
 // jobs calls add for the jobs in open segments. It reads one segment after the other, so that the
 // rows of millions of jobs are not in memory at once.
 func (s *Shard) jobs(q *queue, rows *jobqueue.Snapshot, add func(*jobqueue.JobRow) error) error {
+	r := jobReader{specs: map[string]*jobqueue.Spec{}}
 	for i := range rows.Segments {
 		first := rows.Segments[i].First
 		if rows.Segments[i].Closed {
@@ -117,44 +117,11 @@ func (s *Shard) jobs(q *queue, rows *jobqueue.Snapshot, add func(*jobqueue.JobRo
 		}
 		from, to := NumberKey(nil, q.name, first), NumberKey(nil, q.name, first+jobqueue.SegmentSize)
 		scan := func(table byte, fn func(key, value []byte) error) error { return s.Range(table, from, to, fn) }
-		if err := s.segmentJobs(scan, add); err != nil {
+		if err := r.segment(scan, add); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// segmentJobs calls add for the jobs of a segment.
-func (s *Shard) segmentJobs(scan func(byte, func(key, value []byte) error) error, add func(*jobqueue.JobRow) error) error {
-	var ids []jobqueue.ID
-	var list []*eventspb.JobStatus
-	err := scanRows(scan, TableStatus, func(key []byte, m *eventspb.JobStatus) error {
-		_, id, err := ParseNumberKey(key)
-		ids, list = append(ids, id), append(list, m)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	at := 0
-	return scanRows(scan, TableJobs, func(key []byte, m *eventspb.StoredJob) error {
-		_, id, err := ParseNumberKey(key)
-		if err != nil {
-			return err
-		}
-		for at < len(ids) && ids[at] < id {
-			at++
-		}
-		if at == len(ids) || ids[at] != id {
-			return nil
-		}
-		spec, err := specOf(m.GetSpec())
-		if err != nil {
-			return err
-		}
-		row := jobRow(id, spec, list[at])
-		return add(&row)
-	})
 }
 
 // scanRows calls fn for the messages of a table.

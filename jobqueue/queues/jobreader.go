@@ -1,0 +1,103 @@
+package queues
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/jobqueue"
+)
+
+// jobReader reads the rows of jobs at a takeover. Most jobs of a queue have one of few
+// specifications, so it decodes each of these once.
+type jobReader struct {
+	specs  map[string]*jobqueue.Spec // by their bytes
+	rows   []jobqueue.JobRow         // of a segment
+	status eventspb.JobStatus
+}
+
+// maxSpecs limits the specifications that a jobReader remembers.
+const maxSpecs = 100_000
+
+// segment calls add for the jobs of a segment.
+func (r *jobReader) segment(scan func(byte, func(key, value []byte) error) error, add func(*jobqueue.JobRow) error) error {
+	r.rows = r.rows[:0]
+	err := scan(TableStatus, func(key, value []byte) error {
+		if err := proto.Unmarshal(value, &r.status); err != nil {
+			return fmt.Errorf("table %d: %w", TableStatus, err)
+		}
+		r.rows = append(r.rows, jobRow(numberOf(key), &r.status))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	at := 0
+	return scan(TableJobs, func(key, value []byte) error {
+		id := numberOf(key)
+		for at < len(r.rows) && r.rows[at].ID < id {
+			at++
+		}
+		if at == len(r.rows) || r.rows[at].ID != id {
+			return nil
+		}
+		spec, err := r.spec(value)
+		if err != nil {
+			return fmt.Errorf("table %d: %w", TableJobs, err)
+		}
+		row := &r.rows[at]
+		setSpec(row, spec)
+		return add(row)
+	})
+}
+
+// numberOf returns the number at the end of a key of NumberKey.
+func numberOf(key []byte) jobqueue.ID { return jobqueue.ID(binary.BigEndian.Uint64(key[len(key)-8:])) }
+
+// spec returns the specification of a row of TableJobs. It is shared: the caller does not change it.
+func (r *jobReader) spec(value []byte) (*jobqueue.Spec, error) {
+	raw, ok := specBytes(value)
+	if ok {
+		if spec := r.specs[string(raw)]; spec != nil {
+			return spec, nil
+		}
+	}
+	m := &eventspb.StoredJob{}
+	if err := proto.Unmarshal(value, m); err != nil {
+		return nil, err
+	}
+	spec, err := specOf(m.GetSpec())
+	if err != nil {
+		return nil, err
+	}
+	if ok && spec.Key == "" && spec.Group == "" && spec.NotBefore == 0 && len(spec.After) == 0 && len(r.specs) < maxSpecs {
+		r.specs[string(raw)] = spec
+	}
+	return spec, nil
+}
+
+// specBytes returns the specification in the bytes of an eventspb.StoredJob, as it is written: the
+// specification, and then perhaps the time.
+func specBytes(value []byte) (raw []byte, ok bool) {
+	number, kind, n := protowire.ConsumeTag(value)
+	if n < 0 || number != 1 || kind != protowire.BytesType {
+		return nil, false
+	}
+	raw, size := protowire.ConsumeBytes(value[n:])
+	if size < 0 {
+		return nil, false
+	}
+	rest := value[n+size:]
+	if len(rest) == 0 {
+		return raw, true
+	}
+	number, kind, n = protowire.ConsumeTag(rest)
+	if n < 0 || number != 2 || kind != protowire.VarintType {
+		return nil, false
+	}
+	_, size = protowire.ConsumeVarint(rest[n:])
+	return raw, size >= 0 && n+size == len(rest)
+}
