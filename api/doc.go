@@ -41,8 +41,8 @@
 // Invariants:
 //
 //   - API-1: An answer contains committed state only. A source never shows the state of an open
-//     transaction. The exceptions are the counts of ListQueues, the choice of ListJobs, GetSignals,
-//     and the text of ExplainJob: they are of decisions that may not have committed yet.
+//     transaction. The exceptions are the choice of ListJobs, GetSignals, and the text of
+//     ExplainJob: they are of decisions that may not have committed yet.
 //   - API-2: Every answer about spend and state has the offsets and the time that it includes
 //     (AsOf) and the process that answered. NotFound has them too.
 //   - API-3: An unknown figure is never shown as zero. A campaign without records is NotFound. If a

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"connectrpc.com/connect"
@@ -65,6 +66,36 @@ func (f *fakeShards) Ask(_ context.Context, p int32, _ bool, fn func(*queues.Sha
 		f.runners[p].Commit(time.Now().UnixMilli())
 	}
 	return nil
+}
+
+func (f *fakeShards) Shown(p int32) (*queues.Shown, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.gap(p); err != nil {
+		return nil, err
+	}
+	var shard *queues.Shard
+	err := streamtest.Ask(f.runners[p], func(s *queues.Shard) error { shard = s; return nil })
+	if err != nil {
+		return nil, err
+	}
+	return shard.Shown(), nil
+}
+
+func (f *fakeShards) Rows(_ context.Context, p int32, keys []RowKey) (values [][]byte, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.gap(p); err != nil {
+		return nil, err
+	}
+	for _, k := range keys {
+		value, err := f.runners[p].Get(k.Table, k.Key)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, value)
+	}
+	return values, nil
 }
 
 // commit commits all shards, as the runtime does.
@@ -185,7 +216,7 @@ func (f *fakeShards) leases() (list []int64) {
 	for _, p := range partitionsOfQ(fakePartitions) {
 		lease := int64(0)
 		_ = streamtest.Ask(f.runners[p], func(q *queues.Shard) error {
-			for _, x := range q.Queues() {
+			for _, x := range q.Shown().Queues() {
 				lease = x.Settings.GetLeaseMs() / 1000
 			}
 			return nil
@@ -391,6 +422,96 @@ func TestPollEnds(t *testing.T) {
 		}()
 		f.commitUntil(t, ended, func(err error) bool { return err == nil })
 	}
+}
+
+// TestJobStates: the states of jobs of several partitions come in the order of the ids, and as they
+// have committed.
+func TestJobStates(t *testing.T) {
+	f := newFakeShards(t)
+	s := newJobService(t, f, 3)
+	ids := submitTo(t, s, 3)
+	list := partitionsOfQ(3)
+	get := func(ids ...string) ([]jobpb.JobState, error) {
+		res, err := s.GetJobStates(t.Context(), connect.NewRequest(&jobpb.GetJobStatesRequest{Queue: "q", Ids: ids}))
+		if err != nil {
+			return nil, err
+		}
+		return res.Msg.GetStates(), nil
+	}
+	want := func(what string, ids []string, want ...jobpb.JobState) {
+		t.Helper()
+		if got, err := get(ids...); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v, want %v", what, got, err, want)
+		}
+	}
+	const pending, running, none = jobpb.JobState_JOB_STATE_PENDING, jobpb.JobState_JOB_STATE_RUNNING, jobpb.JobState_JOB_STATE_UNSPECIFIED
+	three := []string{ids[list[2]], fmt.Sprintf("%d-999", list[1]), ids[list[0]]}
+	want("after the submit", three, pending, none, pending)
+	poll, answer := queues.NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1000, Policy: jobqueue.Greedy})
+	f.mu.Lock()
+	f.held = true
+	f.mu.Unlock()
+	if err := f.Ask(t.Context(), list[0], false, func(q *queues.Shard) error { return q.Poll(poll) }); err != nil {
+		t.Fatal(err)
+	}
+	want("before the commit of the start", three, pending, none, pending)
+	f.commit()
+	<-answer
+	want("after the commit of the start", three, pending, none, running)
+	if _, err := get(); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("without ids: %v", err)
+	}
+	if _, err := get(make([]string, MaxJobStates+1)...); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("too many ids: %v", err)
+	}
+	if _, err := get("9-1"); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("a partition that does not exist: %v", err)
+	}
+	f.gone[list[2]] = true
+	if _, err := get(three...); connect.CodeOf(err) != connect.CodeUnavailable {
+		t.Errorf("without a partition: %v", err)
+	}
+}
+
+// TestHeartbeatReachesAll: an agent whose slots are all in use stays up in the partitions of which
+// it has no job.
+func TestHeartbeatReachesAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeShards(t)
+		s := newJobService(t, f, 3)
+		list := partitionsOfQ(3)
+		for _, p := range list {
+			poll, _ := queues.NewPoll("q", jobqueue.Profile{Has: []string{"x"}}, jobqueue.Poll{Agent: "a", N: 1})
+			if err := f.Ask(t.Context(), p, true, func(q *queues.Shard) error { defer poll.Abandon(); return q.Poll(poll) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		up := func() (n int32) {
+			res, err := s.ListQueues(t.Context(), connect.NewRequest(&jobpb.ListQueuesRequest{Queue: "q"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res.Msg.GetQueues()[0].GetAgents()
+		}
+		for range 10 {
+			<-time.After(30 * time.Second)
+			_, err := s.HeartbeatJobs(t.Context(), connect.NewRequest(&jobpb.HeartbeatJobsRequest{
+				Queue: "q", Agent: "a", Jobs: []*jobpb.JobAttempt{{Id: JobID{list[0], 0}.String(), Attempt: 1}},
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.commit()
+		}
+		if n := up(); n != 3 {
+			t.Errorf("with heartbeats the agent is up in %d partitions", n)
+		}
+		<-time.After(3 * time.Minute)
+		f.commit()
+		if n := up(); n != 0 {
+			t.Errorf("without heartbeats the agent is up in %d partitions", n)
+		}
+	})
 }
 
 // TestUnknownJobs: a queue that does not exist, and partitions that a queue does not have, are

@@ -58,6 +58,11 @@ func (c *Client) ChangeJobs(ctx context.Context, req *jobpb.ChangeJobsRequest) (
 	return call(ctx, c, callTimeout, c.jobs.ChangeJobs, req)
 }
 
+// GetJobStates returns the states of many jobs.
+func (c *Client) GetJobStates(ctx context.Context, req *jobpb.GetJobStatesRequest) (*jobpb.GetJobStatesResponse, error) {
+	return call(ctx, c, callTimeout, c.jobs.GetJobStates, req)
+}
+
 // GetSignals returns the rates of a queue, its alarms, and how many agents it needs.
 func (c *Client) GetSignals(ctx context.Context, req *jobpb.GetSignalsRequest) (*jobpb.GetSignalsResponse, error) {
 	return call(ctx, c, callTimeout, c.jobs.GetSignals, req)

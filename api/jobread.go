@@ -10,7 +10,6 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/jobqueue"
 	"github.com/weirhq/weir/jobqueue/jobpb"
 	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
@@ -27,7 +26,7 @@ func (s *jobService) GetJobs(ctx context.Context,
 	m := req.Msg
 	parts, err := s.split(len(m.GetIds()), func(i int) string { return m.GetIds()[i] })
 	if err == nil {
-		err = s.checkIDs(ctx, m.GetQueue(), parts.ids)
+		err = s.checkIDs(ctx, m.GetQueue(), parts)
 	}
 	if err != nil {
 		return nil, err
@@ -36,15 +35,8 @@ func (s *jobService) GetJobs(ctx context.Context,
 		res, err := shard[jobpb.GetJobsResponse]{
 			partition: p,
 			local: func(ctx context.Context) (*jobpb.GetJobsResponse, error) {
-				r := &jobpb.GetJobsResponse{}
-				for _, i := range at {
-					job, err := s.job(ctx, m.GetQueue(), parts.ids[i])
-					if err != nil {
-						return nil, err
-					}
-					r.Jobs = append(r.Jobs, job)
-				}
-				return r, nil
+				jobs, err := s.jobs(ctx, m.GetQueue(), chosen(parts.ids, at))
+				return &jobpb.GetJobsResponse{Jobs: jobs}, err
 			},
 			remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.GetJobsResponse], error) {
 				return c.GetJobs(ctx, connect.NewRequest(&jobpb.GetJobsRequest{Queue: m.GetQueue(), Ids: chosen(m.GetIds(), at)}))
@@ -60,7 +52,7 @@ func (s *jobService) GetJobs(ctx context.Context,
 
 // checkIDs returns an error if there is no queue with the name, or if one of the ids is of a
 // partition that the queue does not have.
-func (s *jobService) checkIDs(ctx context.Context, queue string, ids []JobID) error {
+func (s *jobService) checkIDs(ctx context.Context, queue string, parts byPartition) error {
 	if requestMetaOf(ctx).forwarded { // the process that forwards has checked them
 		return nil
 	}
@@ -68,91 +60,13 @@ func (s *jobService) checkIDs(ctx context.Context, queue string, ids []JobID) er
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		if !slices.Contains(partitions, id.Partition) {
-			return errorf(connect.CodeNotFound, "job %s: queue %q has the partitions %v: correct the id, or the queue", id, queue,
-				partitions)
+	for _, p := range parts.partitions {
+		if !slices.Contains(partitions, p) {
+			return errorf(connect.CodeNotFound, "job %s: queue %q has the partitions %v: correct the id, or the queue",
+				parts.ids[parts.positions[p][0]], queue, partitions)
 		}
 	}
 	return nil
-}
-
-// job reads a job from the committed state of this process.
-func (s *jobService) job(ctx context.Context, queue string, id JobID) (*jobpb.Job, error) {
-	key := queues.NumberKey(nil, queue, id.Number)
-	r := rowReader{ctx, s.router.state, id.Partition}
-	out := &jobpb.Job{Id: id.String(), State: jobqueue.None.String()}
-	status := &eventspb.JobStatus{}
-	switch ok, err := r.get(queues.TableStatus, key, status); {
-	case err != nil:
-		return nil, err
-	case !ok:
-		return out, r.ended(out, queue, id)
-	}
-	stored, result := &eventspb.StoredJob{}, &eventspb.JobResult{}
-	if _, err := r.get(queues.TableJobs, key, stored); err != nil {
-		return nil, err
-	}
-	if _, err := r.get(queues.TableResults, key, result); err != nil {
-		return nil, err
-	}
-	spec := stored.GetSpec()
-	out.State = jobqueue.State(status.GetState()).String()
-	out.Attempt, out.Agent = status.GetAttempt(), status.GetAgent()
-	out.Tries = status.GetAttempt() - min(status.GetAttempt(), status.GetSpared())
-	out.SinceMs, out.UntilMs = status.GetSinceMs(), status.GetUntilMs()
-	for _, n := range status.GetAfter() {
-		out.After = append(out.After, JobID{id.Partition, jobqueue.ID(n)}.String())
-	}
-	out.Result, out.Error, out.EndedMs = result.GetResult(), result.GetError(), result.GetEndedMs()
-	if out.GetAgent() == "" {
-		out.Agent = result.GetAgent()
-	}
-	out.SubmittedMs, out.Require, out.Prefer = stored.GetSubmittedMs(), spec.GetRequire(), spec.GetPrefer()
-	out.Priority, out.Key, out.Group = spec.GetPriority(), spec.GetKey(), spec.GetGroup()
-	return out, nil
-}
-
-// rowReader reads rows of a partition of this process.
-type rowReader struct {
-	ctx       context.Context //nolint:containedctx // it lives for one request
-	state     StateSource
-	partition int32
-}
-
-// get reads a row, and reports whether the table has it.
-func (r rowReader) get(table byte, key []byte, m proto.Message) (ok bool, err error) {
-	page, err := r.state.Page(r.ctx, PageQuery{Partition: r.partition, Table: table, From: key, To: append(slices.Clone(key), 0), Limit: 1})
-	if err != nil || len(page.Entries) == 0 {
-		return false, err
-	}
-	return true, proto.Unmarshal(page.Entries[0].Value, m)
-}
-
-// ended sets the state of a job without rows: it is evicted, or was refused.
-func (r rowReader) ended(out *jobpb.Job, queue string, id JobID) error {
-	refusal := &eventspb.JobRefusal{}
-	ok, err := r.get(queues.TableRefusals, queues.NumberKey(nil, queue, id.Number), refusal)
-	if err != nil {
-		return err
-	}
-	if ok {
-		out.State, out.Reason, out.Error, out.EndedMs = "refused", refusal.GetReason(), refusal.GetDetail(), refusal.GetAtMs()
-		if refusal.GetReason() == queues.RefusedDuplicate {
-			out.First = JobID{id.Partition, jobqueue.ID(refusal.GetFirst())}.String()
-		}
-		return nil
-	}
-	segment := &eventspb.JobSegment{}
-	ok, err = r.get(queues.TableSegments, queues.NumberKey(nil, queue, id.Number-id.Number%jobqueue.SegmentSize), segment)
-	if err != nil || !ok || !segment.GetClosed() {
-		return err
-	}
-	state, err := queues.FinalState(segment, id.Number)
-	if out.State = state.String(); state != jobqueue.None {
-		out.Evicted = true
-	}
-	return err
 }
 
 // ListJobs returns a page of jobs.
@@ -271,12 +185,12 @@ func (s *jobService) listIn(ctx context.Context, partition int32, l jobList) (*j
 			if err != nil {
 				return nil, err
 			}
-			for _, id := range ids {
-				job, err := s.job(ctx, l.GetQueue(), JobID{partition, id})
-				if err != nil {
-					return nil, err
-				}
-				r.Jobs = append(r.Jobs, job)
+			list := make([]JobID, len(ids))
+			for i, id := range ids {
+				list[i] = JobID{partition, id}
+			}
+			if r.Jobs, err = s.jobs(ctx, l.GetQueue(), list); err != nil {
+				return nil, err
 			}
 			return r, nil
 		},
@@ -303,17 +217,18 @@ func (s *jobService) ExplainJob(ctx context.Context,
 	if err != nil {
 		return nil, invalid("%v", err)
 	}
-	if err := s.checkIDs(ctx, m.GetQueue(), []JobID{id}); err != nil {
+	if err := s.checkIDs(ctx, m.GetQueue(), oneOf(id)); err != nil {
 		return nil, err
 	}
 	res, err := shard[jobpb.ExplainJobResponse]{
 		partition: id.Partition,
 		local: func(ctx context.Context) (*jobpb.ExplainJobResponse, error) {
 			r := &jobpb.ExplainJobResponse{}
-			job, err := s.job(ctx, m.GetQueue(), id)
+			jobs, err := s.jobs(ctx, m.GetQueue(), []JobID{id})
 			if err != nil {
 				return nil, err
 			}
+			job := jobs[0]
 			r.Job = job
 			if job.GetState() == "refused" || job.GetEvicted() {
 				r.Text = job.GetState()

@@ -21,7 +21,12 @@ func (s *jobService) HeartbeatJobs(ctx context.Context,
 		return nil, err
 	}
 	m := req.Msg
-	parts, err := s.split(len(m.GetJobs()), func(i int) string { return m.GetJobs()[i].GetId() })
+	if m.Partition != nil {
+		if err := forwardedOnly(ctx); err != nil {
+			return nil, err
+		}
+	}
+	parts, err := s.heard(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -34,13 +39,37 @@ func (s *jobService) HeartbeatJobs(ctx context.Context,
 		out.Stop = append(out.Stop, stop...)
 		return err
 	})
-	if len(failed) == len(parts.partitions) {
+	for p := range failed {
+		if parts.positions[p] == nil { // no job of the agent is there
+			delete(failed, p)
+		}
+	}
+	if len(failed) > 0 && len(failed) == len(parts.positions) {
 		return nil, failed.first()
 	}
 	if err := failed.first(); err != nil {
 		out.Unread = err.Error()
 	}
 	return connect.NewResponse(out), nil
+}
+
+// heard returns the partitions that get a heartbeat: all of the queue, because the agent is down in
+// a partition that has not heard of it for two leases.
+func (s *jobService) heard(ctx context.Context, m *jobpb.HeartbeatJobsRequest) (parts byPartition, err error) {
+	if m.Partition != nil && len(m.GetJobs()) == 0 {
+		return byPartition{partitions: []int32{m.GetPartition()}}, nil
+	}
+	parts, err = s.split(len(m.GetJobs()), func(i int) string { return m.GetJobs()[i].GetId() })
+	if err != nil || m.Partition != nil {
+		return parts, err
+	}
+	all, err := s.partitionsOf(ctx, m.GetQueue())
+	for _, p := range all {
+		if parts.positions[p] == nil {
+			parts.partitions = append(parts.partitions, p)
+		}
+	}
+	return parts, err
 }
 
 // heartbeat renews the leases of jobs of one partition, and returns those that the agent must stop.
@@ -67,7 +96,7 @@ func (s *jobService) heartbeat(ctx context.Context, m *jobpb.HeartbeatJobsReques
 		},
 		remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.HeartbeatJobsResponse], error) {
 			return c.HeartbeatJobs(ctx, connect.NewRequest(&jobpb.HeartbeatJobsRequest{
-				Queue: m.GetQueue(), Agent: m.GetAgent(), Jobs: chosen(m.GetJobs(), at),
+				Queue: m.GetQueue(), Agent: m.GetAgent(), Jobs: chosen(m.GetJobs(), at), Partition: &p,
 			}))
 		},
 	}.run(ctx, s)

@@ -18,11 +18,17 @@ type byPartition struct {
 	ids        []JobID
 }
 
-// split parses the ids of a request.
-func (s *jobService) split(n int, id func(i int) string) (b byPartition, err error) {
-	if n < 1 || n > MaxJobs {
-		return b, invalid("the request has %d jobs: send 1 to %d", n, MaxJobs)
+// split parses the ids of a request of at most MaxJobs.
+func (s *jobService) split(n int, id func(i int) string) (byPartition, error) {
+	return s.splitMost(MaxJobs, n, id)
+}
+
+// splitMost parses the ids of a request.
+func (s *jobService) splitMost(most, n int, id func(i int) string) (b byPartition, err error) {
+	if n < 1 || n > most {
+		return b, invalid("the request has %d jobs: send 1 to %d", n, most)
 	}
+	b.ids = make([]JobID, 0, n)
 	b.positions = map[int32][]int{}
 	for i := range n {
 		x, err := ParseJobID(id(i))
@@ -39,6 +45,11 @@ func (s *jobService) split(n int, id func(i int) string) (b byPartition, err err
 		b.ids = append(b.ids, x)
 	}
 	return b, nil
+}
+
+// oneOf returns the positions of one id.
+func oneOf(id JobID) byPartition {
+	return byPartition{[]int32{id.Partition}, map[int32][]int{id.Partition: {0}}, []JobID{id}}
 }
 
 // partitionErrors are the errors of partitions.

@@ -370,17 +370,18 @@ func addQueue(sum, q *jobpb.Queue) {
 func (s *jobService) listShard(ctx context.Context, name string, partition int32) (*jobpb.ListQueuesResponse, error) {
 	res, err := shard[jobpb.ListQueuesResponse]{
 		partition: partition,
-		local: func(ctx context.Context) (*jobpb.ListQueuesResponse, error) {
+		local: func(context.Context) (*jobpb.ListQueuesResponse, error) {
+			shown, err := s.source.Shown(partition)
+			if err != nil {
+				return nil, err
+			}
 			r := &jobpb.ListQueuesResponse{}
-			err := s.source.Ask(ctx, partition, false, func(q *queues.Shard) error {
-				for _, x := range q.Queues() {
-					if name == "" || x.Name == name {
-						r.Queues = append(r.Queues, newQueue(&x))
-					}
+			for _, x := range shown.Queues() {
+				if name == "" || x.Name == name {
+					r.Queues = append(r.Queues, newQueue(x))
 				}
-				return nil
-			})
-			return r, err
+			}
+			return r, nil
 		},
 		remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.ListQueuesResponse], error) {
 			return c.ListQueues(ctx, connect.NewRequest(&jobpb.ListQueuesRequest{Queue: name, Partition: &partition}))

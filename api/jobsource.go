@@ -22,6 +22,18 @@ type JobSource interface {
 	// it is. If this process does not run the partition now, it returns a *PartitionsError. Other
 	// errors wrap ErrShardBusy or ErrUncertain.
 	Ask(ctx context.Context, partition int32, committed bool, fn func(*queues.Shard) error) error
+	// Shown returns the queues of a partition as of the last transaction that has committed. If
+	// this process does not run the partition now, it returns a *PartitionsError.
+	Shown(partition int32) (*queues.Shown, error)
+	// Rows returns the values of rows of a partition, of one snapshot: nil for a row that does not
+	// exist.
+	Rows(ctx context.Context, partition int32, keys []RowKey) ([][]byte, error)
+}
+
+// RowKey is the key of a row.
+type RowKey struct {
+	Table byte
+	Key   []byte
 }
 
 var (
@@ -56,12 +68,18 @@ func (id JobID) String() string { return fmt.Sprintf("%d-%d", id.Partition, id.N
 // ParseJobID parses the result of JobID.String.
 func ParseJobID(s string) (id JobID, err error) {
 	left, right, _ := strings.Cut(s, "-")
-	partition, err := strconv.ParseInt(left, 10, 32)
-	number, err2 := strconv.ParseUint(right, 10, 64)
-	if id = (JobID{int32(partition), jobqueue.ID(number)}); err != nil || err2 != nil || id.String() != s {
+	partition, ok := decimal(left, 31)
+	number, ok2 := decimal(right, 64)
+	if !ok || !ok2 {
 		return JobID{}, fmt.Errorf("%.40q is not the id of a job: ids are PARTITION-NUMBER, such as 3-4711", s)
 	}
-	return id, nil
+	return JobID{int32(partition), jobqueue.ID(number)}, nil
+}
+
+// decimal parses a number without a sign and leading zeros.
+func decimal(s string, bits int) (n uint64, ok bool) {
+	n, err := strconv.ParseUint(s, 10, bits)
+	return n, err == nil && (s[0] != '0' || len(s) == 1)
 }
 
 // jobError gives an error of a shard its code. what names the object of the request.

@@ -102,7 +102,7 @@ func TestOutageNamed(t *testing.T) {
 		t.Run(fmt.Sprint(x.subject, x.share), func(t *testing.T) {
 			var took, concerned []int
 			named := 0
-			for seed := range uint64(100) {
+			for seed := range histories(t, 100) {
 				p := newPlant(t, seed)
 				if p.run(2000, true); len(p.alarms) > 0 {
 					t.Fatalf("seed %d: an alarm without an outage: %s", seed, p.alarms[0].Text)
@@ -123,13 +123,23 @@ func TestOutageNamed(t *testing.T) {
 			}
 			slices.Sort(took)
 			slices.Sort(concerned)
-			t.Logf("%s, %.0f %% fail: named first in %d of 100; jobs until the alarm: median %d, p95 %d; of them concerned: %d and %d",
-				x.subject, 100*x.share, named, took[50], took[95], concerned[50], concerned[95])
-			if named < 95 || took[50] > x.most || concerned[95] >= 100 {
+			n := len(took)
+			t.Logf("%s, %.0f %% fail: named first in %d of %d; jobs until the alarm: median %d, p95 %d; of them concerned: %d and %d",
+				x.subject, 100*x.share, named, n, took[n/2], took[n*95/100], concerned[n/2], concerned[n*95/100])
+			if 100*named < 95*n || took[n/2] > x.most || concerned[n*95/100] >= 100 {
 				t.Errorf("want named first in 95, a median of %d jobs, and less than 100 that are concerned", x.most)
 			}
 		})
 	}
+}
+
+// histories returns the number of histories of a test: a tenth in a short run.
+func histories(t *testing.T, n uint64) uint64 {
+	t.Helper()
+	if testing.Short() {
+		return n / 10
+	}
+	return n
 }
 
 // TestOutageOver: an alarm is raised once and ends when attempts succeed again, or when there was
@@ -191,7 +201,7 @@ func TestTwoOutages(t *testing.T) {
 // TestHabit: when a half of all jobs begins to fail, there is an alarm once. It is over when that
 // has become usual, and is not raised again. The same holds if a half fails from the begin on.
 func TestHabit(t *testing.T) {
-	for seed := range uint64(5) {
+	for seed := range max(1, histories(t, 5)) {
 		p := newPlant(t, seed)
 		p.run(2000, false)
 		p.fails = func(*Spec, string) float64 { return 0.5 }
@@ -209,7 +219,7 @@ func TestHabit(t *testing.T) {
 // TestRareOutage: an agent of a thousand that breaks is named, although the attempts since it broke
 // are more than are compared.
 func TestRareOutage(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range histories(t, 10) {
 		p := newPlant(t, seed)
 		for p.agents = 40; p.agents < 1000; p.agents++ {
 			has := []string{"rack:9"}
@@ -236,7 +246,7 @@ func TestFalseAlarms(t *testing.T) {
 	for _, share := range []float64{0.001, 0.015, 0.1, 0.3} {
 		p := newPlant(t, 3)
 		p.fails = func(*Spec, string) float64 { return share }
-		if p.run(250_000, false); len(p.alarms) > 0 {
+		if p.run(int(histories(t, 250_000)), false); len(p.alarms) > 0 {
 			t.Errorf("%.3f of the attempts fail: %s", share, p.alarms[0].Text)
 		}
 	}

@@ -10,8 +10,14 @@ import (
 	"github.com/weirhq/weir/processors"
 )
 
-// Jobs implements api.JobSource with the runtime of the job queues.
-type Jobs struct{ Runtime *processors.Runtime }
+// Jobs implements api.JobSource with the runtime of the job queues, and the reader of its state.
+type Jobs struct {
+	runtime *processors.Runtime
+	state   *StateReader
+}
+
+// NewJobs returns the source of a runtime.
+func NewJobs(rt *processors.Runtime) Jobs { return Jobs{rt, NewStateReader(rt, nil)} }
 
 // Ask implements api.JobSource.
 func (j Jobs) Ask(ctx context.Context, partition int32, committed bool, fn func(*queues.Shard) error) error {
@@ -19,7 +25,11 @@ func (j Jobs) Ask(ctx context.Context, partition int32, committed bool, fn func(
 	if committed {
 		ask = processors.AskCommitted[*queues.Shard]
 	}
-	err := ask(ctx, j.Runtime, partition, fn)
+	return askError(partition, ask(ctx, j.runtime, partition, fn))
+}
+
+// askError returns the error of a question as api.JobSource describes it.
+func askError(partition int32, err error) error {
 	switch {
 	case errors.Is(err, processors.ErrNotOwned), errors.Is(err, processors.ErrNotRunning), errors.Is(err, processors.ErrNoPartition):
 		return gap(partition, api.StateRemote, err.Error())
@@ -33,6 +43,34 @@ func (j Jobs) Ask(ctx context.Context, partition int32, committed bool, fn func(
 		return fmt.Errorf("%w: %w", api.ErrUncertain, err)
 	}
 	return err
+}
+
+// Shown implements api.JobSource.
+func (j Jobs) Shown(partition int32) (*queues.Shown, error) {
+	shard, err := processors.HandlerOf[*queues.Shard](j.runtime, partition)
+	if err != nil {
+		return nil, askError(partition, err)
+	}
+	return shard.Shown(), nil
+}
+
+// Rows implements api.JobSource.
+func (j Jobs) Rows(ctx context.Context, partition int32, keys []api.RowKey) (values [][]byte, err error) {
+	snap, _, err := j.state.open(partition, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	values = make([][]byte, len(keys))
+	for i := range keys {
+		if values[i], err = snap.Get(partition, keys[i].Table, keys[i].Key); err != nil {
+			return nil, fmt.Errorf("table %d of partition %d: %w", keys[i].Table, partition, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }
 
 var _ api.JobSource = Jobs{}

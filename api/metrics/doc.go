@@ -1,6 +1,7 @@
 // Package metrics publishes the figures of the cores as Prometheus metrics: weir_spendcounter_*,
-// weir_liberator_*, weir_dedup_* and weir_balancer_*. A core is pure and knows no registry. Meter
-// wraps the handlers of a processor and reads the Stats of the core at each Flush.
+// weir_liberator_*, weir_dedup_*, weir_balancer_* and weir_jobqueue_*. A core is pure and knows no
+// registry. Meter wraps the handlers of a processor and reads the Stats of the core at each Flush;
+// JobQueues reads what the shards of job queues show, when it is scraped.
 //
 //	stream.Processor ──Meter──▶ stream.Processor ──▶ processors.New
 //	                     │

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -14,13 +13,13 @@ import (
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
 const (
 	signatures = 10          // different requirements of jobs
-	statusIDs  = 1000        // jobs of a request of a reader
 	drainLimit = time.Minute // from the last submit until all jobs are done
 )
 
@@ -195,27 +194,48 @@ func (l *jobLoad) report(ctx context.Context, agent string, jobs []*jobpb.Starte
 	return nil
 }
 
-// read reads the status of jobs that are done, and counts them, until ctx ends.
-func (l *jobLoad) read(ctx context.Context, count *atomic.Int64) error {
-	for {
-		ids, err := l.ledger.sample(statusIDs)
-		if err != nil {
-			return err
-		}
-		res, err := l.server.client.GetJobs(ctx, &jobpb.GetJobsRequest{Queue: benchQueue, Ids: ids})
-		switch {
-		case ctx.Err() != nil:
-			return nil //nolint:nilerr // the read was interrupted
-		case err != nil:
-			return err
-		case len(res.GetJobs()) != len(ids):
-			return errors.New("an answer lacks jobs")
-		}
-		for _, j := range res.GetJobs() {
-			if j.GetState() != "done" {
-				return fmt.Errorf("job %s was reported as done, and is %s", j.GetId(), j.GetState())
-			}
-		}
-		count.Add(int64(len(ids)))
+// readStates reads the states of jobs that are done, and returns their number.
+func (l *jobLoad) readStates(ctx context.Context) (int, error) {
+	ids, err := l.ledger.sample(api.MaxJobStates)
+	if err != nil {
+		return 0, err
 	}
+	res, err := l.server.client.GetJobStates(ctx, &jobpb.GetJobStatesRequest{Queue: benchQueue, Ids: ids})
+	switch {
+	case ctx.Err() != nil:
+		return 0, nil //nolint:nilerr // the read was interrupted
+	case err != nil:
+		return 0, err
+	case len(res.GetStates()) != len(ids):
+		return 0, errors.New("an answer lacks jobs")
+	}
+	for i, x := range res.GetStates() {
+		if x != jobpb.JobState_JOB_STATE_DONE {
+			return 0, fmt.Errorf("job %s was reported as done, and is %s", ids[i], x)
+		}
+	}
+	return len(ids), nil
+}
+
+// readJobs reads jobs that are done, and returns their number.
+func (l *jobLoad) readJobs(ctx context.Context) (int, error) {
+	ids, err := l.ledger.sample(api.MaxJobs)
+	if err != nil {
+		return 0, err
+	}
+	res, err := l.server.client.GetJobs(ctx, &jobpb.GetJobsRequest{Queue: benchQueue, Ids: ids})
+	switch {
+	case ctx.Err() != nil:
+		return 0, nil //nolint:nilerr // the read was interrupted
+	case err != nil:
+		return 0, err
+	case len(res.GetJobs()) != len(ids):
+		return 0, errors.New("an answer lacks jobs")
+	}
+	for _, j := range res.GetJobs() {
+		if j.GetState() != "done" {
+			return 0, fmt.Errorf("job %s was reported as done, and is %s", j.GetId(), j.GetState())
+		}
+	}
+	return len(ids), nil
 }

@@ -86,7 +86,7 @@ func (s *jobServer) serve(ctx context.Context, e *Env, rt *processors.Runtime, c
 	})
 	server, err := api.New(api.Config{
 		Listen: "127.0.0.1:0", OpsListen: "127.0.0.1:0", Cluster: &local.ClusterInfo{Kafka: e.Kafka}, Apps: []api.App{app},
-		Jobs: local.Jobs{Runtime: rt}, JobSink: sink, JobState: app.State,
+		Jobs: local.NewJobs(rt), JobSink: sink, JobState: app.State,
 		MaxParked: 1024 + callers, MaxParkedPerClient: 1024 + callers,
 	})
 	if err != nil {

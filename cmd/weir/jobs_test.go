@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -151,6 +152,7 @@ func TestJobs(t *testing.T) {
 	expect(t, brokers, 0, "", "queue", "alarms", "other", "--since", "1h")
 	expect(t, brokers, cli.ExitUsage, "--since -1s is out of range", "queue", "alarms", "images", "--since", "-1s")
 
+	t.Run("python", func(t *testing.T) { testPythonWorker(t, a) })
 	for text, args := range map[string][]string{
 		`"x" is not the id of a job`:          {"job", "show", "images", "x"},
 		"the job queues have 4 partitions":    {"job", "show", "images", "9-1"},
@@ -165,4 +167,35 @@ func TestJobs(t *testing.T) {
 			t.Errorf("weir %q: code %d, %s", args, r.Code, r.Stderr)
 		}
 	}
+}
+
+// testPythonWorker runs the worker of docs/jobs.md.
+func testPythonWorker(t *testing.T, environ []string) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("needs python3: ", err)
+	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "jobs.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, environ, 0, "", "queue", "set", "python", "--lease", "2s")
+	ids := []string{
+		field(t, environ, "job", "job", "submit", "python", "--require", "cpu", "--payload", "one"),
+		field(t, environ, "job", "job", "submit", "python", "--payload", "two"),
+	}
+	url := "http://" + strings.TrimPrefix(environ[0], "WEIR_SERVER=")
+	worker := exec.CommandContext(t.Context(), python, "worker.py", url, "python", "python-1")
+	worker.Dir, worker.Stdout, worker.Stderr = snippet(t, page, "python", "worker.py"), t.Output(), t.Output()
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = worker.Process.Kill()
+		_ = worker.Wait()
+	}()
+	for i, want := range []string{`"result": "ONE"`, `"result": "TWO"`} {
+		eventually(t, environ, want, "job", "show", "python", ids[i], "-o", "json")
+	}
+	expect(t, environ, 0, `"agent": "python-1"`, "job", "show", "python", ids[0], "-o", "json")
 }

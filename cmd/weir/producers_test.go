@@ -63,16 +63,22 @@ func TestProducers(t *testing.T) {
 // runSnippet writes the block of a language to a file and runs a script in its folder.
 func runSnippet(t *testing.T, page []byte, language, file, script string) {
 	t.Helper()
+	runScript(t, snippet(t, page, language, file), os.Environ(), "set -e\n"+script)
+}
+
+// snippet writes the first block of a language to a file, and returns its folder.
+func snippet(t *testing.T, page []byte, language, file string) (dir string) {
+	t.Helper()
 	_, block, found := strings.Cut(string(page), "```"+language+"\n")
 	block, _, closed := strings.Cut(block, "\n```")
 	if !found || !closed {
-		t.Fatalf("docs/producers.md has no block of %s", language)
+		t.Fatalf("the page has no block of %s", language)
 	}
-	dir := t.TempDir()
+	dir = t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, file), []byte(block+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runScript(t, dir, os.Environ(), "set -e\n"+script)
+	return dir
 }
 
 // testWrongPartition produces two events of one id to a partition that is not the account's.

@@ -24,6 +24,72 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// JobState is the state of a job. A submission that the queue has refused is none: GetJobs has the
+// reason.
+type JobState int32
+
+const (
+	JobState_JOB_STATE_UNSPECIFIED JobState = 0 // no job has the id
+	JobState_JOB_STATE_DELAYED     JobState = 1
+	JobState_JOB_STATE_BLOCKED     JobState = 2
+	JobState_JOB_STATE_PENDING     JobState = 3
+	JobState_JOB_STATE_RUNNING     JobState = 4
+	JobState_JOB_STATE_DONE        JobState = 5
+	JobState_JOB_STATE_FAILED      JobState = 6
+	JobState_JOB_STATE_CANCELED    JobState = 7
+)
+
+// Enum value maps for JobState.
+var (
+	JobState_name = map[int32]string{
+		0: "JOB_STATE_UNSPECIFIED",
+		1: "JOB_STATE_DELAYED",
+		2: "JOB_STATE_BLOCKED",
+		3: "JOB_STATE_PENDING",
+		4: "JOB_STATE_RUNNING",
+		5: "JOB_STATE_DONE",
+		6: "JOB_STATE_FAILED",
+		7: "JOB_STATE_CANCELED",
+	}
+	JobState_value = map[string]int32{
+		"JOB_STATE_UNSPECIFIED": 0,
+		"JOB_STATE_DELAYED":     1,
+		"JOB_STATE_BLOCKED":     2,
+		"JOB_STATE_PENDING":     3,
+		"JOB_STATE_RUNNING":     4,
+		"JOB_STATE_DONE":        5,
+		"JOB_STATE_FAILED":      6,
+		"JOB_STATE_CANCELED":    7,
+	}
+)
+
+func (x JobState) Enum() *JobState {
+	p := new(JobState)
+	*p = x
+	return p
+}
+
+func (x JobState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (JobState) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobservice_proto_enumTypes[0].Descriptor()
+}
+
+func (JobState) Type() protoreflect.EnumType {
+	return &file_jobservice_proto_enumTypes[0]
+}
+
+func (x JobState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use JobState.Descriptor instead.
+func (JobState) EnumDescriptor() ([]byte, []int) {
+	return file_jobservice_proto_rawDescGZIP(), []int{0}
+}
+
 // QueueSettings are the settings of a queue. 0 is the default, in brackets.
 type QueueSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1216,7 +1282,8 @@ type HeartbeatJobsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
 	Agent         string                 `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
-	Jobs          []*JobAttempt          `protobuf:"bytes,3,rep,name=jobs,proto3" json:"jobs,omitempty"` // that it runs, at most 1000
+	Jobs          []*JobAttempt          `protobuf:"bytes,3,rep,name=jobs,proto3" json:"jobs,omitempty"`                  // that it runs, at most 1000
+	Partition     *int32                 `protobuf:"varint,4,opt,name=partition,proto3,oneof" json:"partition,omitempty"` // absent: all of the queue; processes set it when they forward a request
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1270,6 +1337,13 @@ func (x *HeartbeatJobsRequest) GetJobs() []*JobAttempt {
 		return x.Jobs
 	}
 	return nil
+}
+
+func (x *HeartbeatJobsRequest) GetPartition() int32 {
+	if x != nil && x.Partition != nil {
+		return *x.Partition
+	}
+	return 0
 }
 
 type HeartbeatJobsResponse struct {
@@ -1670,6 +1744,102 @@ func (x *GetJobsResponse) GetJobs() []*Job {
 	return nil
 }
 
+type GetJobStatesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Ids           []string               `protobuf:"bytes,2,rep,name=ids,proto3" json:"ids,omitempty"` // at most 10000
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetJobStatesRequest) Reset() {
+	*x = GetJobStatesRequest{}
+	mi := &file_jobservice_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetJobStatesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetJobStatesRequest) ProtoMessage() {}
+
+func (x *GetJobStatesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_jobservice_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetJobStatesRequest.ProtoReflect.Descriptor instead.
+func (*GetJobStatesRequest) Descriptor() ([]byte, []int) {
+	return file_jobservice_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *GetJobStatesRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *GetJobStatesRequest) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+type GetJobStatesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	States        []JobState             `protobuf:"varint,1,rep,packed,name=states,proto3,enum=weir.jobs.v1.JobState" json:"states,omitempty"` // in the order of the ids
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetJobStatesResponse) Reset() {
+	*x = GetJobStatesResponse{}
+	mi := &file_jobservice_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetJobStatesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetJobStatesResponse) ProtoMessage() {}
+
+func (x *GetJobStatesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_jobservice_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetJobStatesResponse.ProtoReflect.Descriptor instead.
+func (*GetJobStatesResponse) Descriptor() ([]byte, []int) {
+	return file_jobservice_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *GetJobStatesResponse) GetStates() []JobState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
 // Job is a job as it is now.
 type Job struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1701,7 +1871,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_jobservice_proto_msgTypes[24]
+	mi := &file_jobservice_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +1883,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[24]
+	mi := &file_jobservice_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +1896,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{24}
+	return file_jobservice_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Job) GetId() string {
@@ -1885,7 +2055,7 @@ type ListJobsRequest struct {
 
 func (x *ListJobsRequest) Reset() {
 	*x = ListJobsRequest{}
-	mi := &file_jobservice_proto_msgTypes[25]
+	mi := &file_jobservice_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +2067,7 @@ func (x *ListJobsRequest) String() string {
 func (*ListJobsRequest) ProtoMessage() {}
 
 func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[25]
+	mi := &file_jobservice_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +2080,7 @@ func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsRequest.ProtoReflect.Descriptor instead.
 func (*ListJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{25}
+	return file_jobservice_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListJobsRequest) GetQueue() string {
@@ -1980,7 +2150,7 @@ type ListJobsResponse struct {
 
 func (x *ListJobsResponse) Reset() {
 	*x = ListJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[26]
+	mi := &file_jobservice_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1992,7 +2162,7 @@ func (x *ListJobsResponse) String() string {
 func (*ListJobsResponse) ProtoMessage() {}
 
 func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[26]
+	mi := &file_jobservice_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2005,7 +2175,7 @@ func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsResponse.ProtoReflect.Descriptor instead.
 func (*ListJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{26}
+	return file_jobservice_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListJobsResponse) GetJobs() []*Job {
@@ -2040,7 +2210,7 @@ type ChangeJobsRequest struct {
 
 func (x *ChangeJobsRequest) Reset() {
 	*x = ChangeJobsRequest{}
-	mi := &file_jobservice_proto_msgTypes[27]
+	mi := &file_jobservice_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2052,7 +2222,7 @@ func (x *ChangeJobsRequest) String() string {
 func (*ChangeJobsRequest) ProtoMessage() {}
 
 func (x *ChangeJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[27]
+	mi := &file_jobservice_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2065,7 +2235,7 @@ func (x *ChangeJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeJobsRequest.ProtoReflect.Descriptor instead.
 func (*ChangeJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{27}
+	return file_jobservice_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ChangeJobsRequest) GetQueue() string {
@@ -2098,7 +2268,7 @@ type ChangeJobsResponse struct {
 
 func (x *ChangeJobsResponse) Reset() {
 	*x = ChangeJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[28]
+	mi := &file_jobservice_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2110,7 +2280,7 @@ func (x *ChangeJobsResponse) String() string {
 func (*ChangeJobsResponse) ProtoMessage() {}
 
 func (x *ChangeJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[28]
+	mi := &file_jobservice_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2123,7 +2293,7 @@ func (x *ChangeJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeJobsResponse.ProtoReflect.Descriptor instead.
 func (*ChangeJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{28}
+	return file_jobservice_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ChangeJobsResponse) GetOutcomes() []*JobOutcome {
@@ -2143,7 +2313,7 @@ type ExplainJobRequest struct {
 
 func (x *ExplainJobRequest) Reset() {
 	*x = ExplainJobRequest{}
-	mi := &file_jobservice_proto_msgTypes[29]
+	mi := &file_jobservice_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2155,7 +2325,7 @@ func (x *ExplainJobRequest) String() string {
 func (*ExplainJobRequest) ProtoMessage() {}
 
 func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[29]
+	mi := &file_jobservice_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2168,7 +2338,7 @@ func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobRequest.ProtoReflect.Descriptor instead.
 func (*ExplainJobRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{29}
+	return file_jobservice_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ExplainJobRequest) GetQueue() string {
@@ -2195,7 +2365,7 @@ type ExplainJobResponse struct {
 
 func (x *ExplainJobResponse) Reset() {
 	*x = ExplainJobResponse{}
-	mi := &file_jobservice_proto_msgTypes[30]
+	mi := &file_jobservice_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2207,7 +2377,7 @@ func (x *ExplainJobResponse) String() string {
 func (*ExplainJobResponse) ProtoMessage() {}
 
 func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[30]
+	mi := &file_jobservice_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2220,7 +2390,7 @@ func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobResponse.ProtoReflect.Descriptor instead.
 func (*ExplainJobResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{30}
+	return file_jobservice_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ExplainJobResponse) GetJob() *Job {
@@ -2247,7 +2417,7 @@ type GetSignalsRequest struct {
 
 func (x *GetSignalsRequest) Reset() {
 	*x = GetSignalsRequest{}
-	mi := &file_jobservice_proto_msgTypes[31]
+	mi := &file_jobservice_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2259,7 +2429,7 @@ func (x *GetSignalsRequest) String() string {
 func (*GetSignalsRequest) ProtoMessage() {}
 
 func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[31]
+	mi := &file_jobservice_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2272,7 +2442,7 @@ func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsRequest.ProtoReflect.Descriptor instead.
 func (*GetSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{31}
+	return file_jobservice_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetSignalsRequest) GetQueue() string {
@@ -2302,7 +2472,7 @@ type GetSignalsResponse struct {
 
 func (x *GetSignalsResponse) Reset() {
 	*x = GetSignalsResponse{}
-	mi := &file_jobservice_proto_msgTypes[32]
+	mi := &file_jobservice_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2484,7 @@ func (x *GetSignalsResponse) String() string {
 func (*GetSignalsResponse) ProtoMessage() {}
 
 func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[32]
+	mi := &file_jobservice_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2497,7 @@ func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsResponse.ProtoReflect.Descriptor instead.
 func (*GetSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{32}
+	return file_jobservice_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetSignalsResponse) GetClasses() []*JobClass {
@@ -2391,7 +2561,7 @@ type JobClass struct {
 
 func (x *JobClass) Reset() {
 	*x = JobClass{}
-	mi := &file_jobservice_proto_msgTypes[33]
+	mi := &file_jobservice_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2403,7 +2573,7 @@ func (x *JobClass) String() string {
 func (*JobClass) ProtoMessage() {}
 
 func (x *JobClass) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[33]
+	mi := &file_jobservice_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2416,7 +2586,7 @@ func (x *JobClass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobClass.ProtoReflect.Descriptor instead.
 func (*JobClass) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{33}
+	return file_jobservice_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *JobClass) GetRequire() []string {
@@ -2525,7 +2695,7 @@ type QueueAlarm struct {
 
 func (x *QueueAlarm) Reset() {
 	*x = QueueAlarm{}
-	mi := &file_jobservice_proto_msgTypes[34]
+	mi := &file_jobservice_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2537,7 +2707,7 @@ func (x *QueueAlarm) String() string {
 func (*QueueAlarm) ProtoMessage() {}
 
 func (x *QueueAlarm) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[34]
+	mi := &file_jobservice_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2550,7 +2720,7 @@ func (x *QueueAlarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueAlarm.ProtoReflect.Descriptor instead.
 func (*QueueAlarm) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{34}
+	return file_jobservice_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *QueueAlarm) GetPartition() int32 {
@@ -2705,11 +2875,14 @@ const file_jobservice_proto_rawDesc = "" +
 	"\n" +
 	"JobAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aattempt\x18\x02 \x01(\rR\aattempt\"p\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\"\xa1\x01\n" +
 	"\x14HeartbeatJobsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12,\n" +
-	"\x04jobs\x18\x03 \x03(\v2\x18.weir.jobs.v1.JobAttemptR\x04jobs\"]\n" +
+	"\x04jobs\x18\x03 \x03(\v2\x18.weir.jobs.v1.JobAttemptR\x04jobs\x12!\n" +
+	"\tpartition\x18\x04 \x01(\x05H\x00R\tpartition\x88\x01\x01B\f\n" +
+	"\n" +
+	"_partition\"]\n" +
 	"\x15HeartbeatJobsResponse\x12,\n" +
 	"\x04stop\x18\x01 \x03(\v2\x18.weir.jobs.v1.JobAttemptR\x04stop\x12\x16\n" +
 	"\x06unread\x18\x02 \x01(\tR\x06unread\"\x95\x01\n" +
@@ -2735,7 +2908,12 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\tR\x03ids\"8\n" +
 	"\x0fGetJobsResponse\x12%\n" +
-	"\x04jobs\x18\x01 \x03(\v2\x11.weir.jobs.v1.JobR\x04jobs\"\xe7\x03\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x11.weir.jobs.v1.JobR\x04jobs\"=\n" +
+	"\x13GetJobStatesRequest\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x10\n" +
+	"\x03ids\x18\x02 \x03(\tR\x03ids\"F\n" +
+	"\x14GetJobStatesResponse\x12.\n" +
+	"\x06states\x18\x01 \x03(\x0e2\x16.weir.jobs.v1.JobStateR\x06states\"\xe7\x03\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x18\n" +
@@ -2819,7 +2997,16 @@ const file_jobservice_proto_rawDesc = "" +
 	"\asubject\x18\x03 \x01(\tR\asubject\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x19\n" +
 	"\bsince_ms\x18\x05 \x01(\x03R\asinceMs\x12\x18\n" +
-	"\afactors\x18\x06 \x03(\tR\afactors2\xdf\a\n" +
+	"\afactors\x18\x06 \x03(\tR\afactors*\xc3\x01\n" +
+	"\bJobState\x12\x19\n" +
+	"\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11JOB_STATE_DELAYED\x10\x01\x12\x15\n" +
+	"\x11JOB_STATE_BLOCKED\x10\x02\x12\x15\n" +
+	"\x11JOB_STATE_PENDING\x10\x03\x12\x15\n" +
+	"\x11JOB_STATE_RUNNING\x10\x04\x12\x12\n" +
+	"\x0eJOB_STATE_DONE\x10\x05\x12\x14\n" +
+	"\x10JOB_STATE_FAILED\x10\x06\x12\x16\n" +
+	"\x12JOB_STATE_CANCELED\x10\a2\xbb\b\n" +
 	"\n" +
 	"JobService\x12I\n" +
 	"\bSetQueue\x12\x1d.weir.jobs.v1.SetQueueRequest\x1a\x1e.weir.jobs.v1.SetQueueResponse\x12T\n" +
@@ -2833,7 +3020,8 @@ const file_jobservice_proto_rawDesc = "" +
 	"\rHeartbeatJobs\x12\".weir.jobs.v1.HeartbeatJobsRequest\x1a#.weir.jobs.v1.HeartbeatJobsResponse\x12O\n" +
 	"\n" +
 	"ReportJobs\x12\x1f.weir.jobs.v1.ReportJobsRequest\x1a .weir.jobs.v1.ReportJobsResponse\x12K\n" +
-	"\aGetJobs\x12\x1c.weir.jobs.v1.GetJobsRequest\x1a\x1d.weir.jobs.v1.GetJobsResponse\"\x03\x90\x02\x01\x12N\n" +
+	"\aGetJobs\x12\x1c.weir.jobs.v1.GetJobsRequest\x1a\x1d.weir.jobs.v1.GetJobsResponse\"\x03\x90\x02\x01\x12Z\n" +
+	"\fGetJobStates\x12!.weir.jobs.v1.GetJobStatesRequest\x1a\".weir.jobs.v1.GetJobStatesResponse\"\x03\x90\x02\x01\x12N\n" +
 	"\bListJobs\x12\x1d.weir.jobs.v1.ListJobsRequest\x1a\x1e.weir.jobs.v1.ListJobsResponse\"\x03\x90\x02\x01\x12O\n" +
 	"\n" +
 	"ChangeJobs\x12\x1f.weir.jobs.v1.ChangeJobsRequest\x1a .weir.jobs.v1.ChangeJobsResponse\x12T\n" +
@@ -2854,90 +3042,97 @@ func file_jobservice_proto_rawDescGZIP() []byte {
 	return file_jobservice_proto_rawDescData
 }
 
-var file_jobservice_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_jobservice_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_jobservice_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_jobservice_proto_goTypes = []any{
-	(*QueueSettings)(nil),         // 0: weir.jobs.v1.QueueSettings
-	(*Queue)(nil),                 // 1: weir.jobs.v1.Queue
-	(*JobCounts)(nil),             // 2: weir.jobs.v1.JobCounts
-	(*SetQueueRequest)(nil),       // 3: weir.jobs.v1.SetQueueRequest
-	(*SetQueueResponse)(nil),      // 4: weir.jobs.v1.SetQueueResponse
-	(*ListQueuesRequest)(nil),     // 5: weir.jobs.v1.ListQueuesRequest
-	(*ListQueuesResponse)(nil),    // 6: weir.jobs.v1.ListQueuesResponse
-	(*PauseQueueRequest)(nil),     // 7: weir.jobs.v1.PauseQueueRequest
-	(*PauseQueueResponse)(nil),    // 8: weir.jobs.v1.PauseQueueResponse
-	(*NewJob)(nil),                // 9: weir.jobs.v1.NewJob
-	(*SubmitJobsRequest)(nil),     // 10: weir.jobs.v1.SubmitJobsRequest
-	(*SubmitJobsResponse)(nil),    // 11: weir.jobs.v1.SubmitJobsResponse
-	(*PollJobsRequest)(nil),       // 12: weir.jobs.v1.PollJobsRequest
-	(*PollJobsResponse)(nil),      // 13: weir.jobs.v1.PollJobsResponse
-	(*StartedJob)(nil),            // 14: weir.jobs.v1.StartedJob
-	(*JobAttempt)(nil),            // 15: weir.jobs.v1.JobAttempt
-	(*HeartbeatJobsRequest)(nil),  // 16: weir.jobs.v1.HeartbeatJobsRequest
-	(*HeartbeatJobsResponse)(nil), // 17: weir.jobs.v1.HeartbeatJobsResponse
-	(*JobReport)(nil),             // 18: weir.jobs.v1.JobReport
-	(*ReportJobsRequest)(nil),     // 19: weir.jobs.v1.ReportJobsRequest
-	(*ReportJobsResponse)(nil),    // 20: weir.jobs.v1.ReportJobsResponse
-	(*JobOutcome)(nil),            // 21: weir.jobs.v1.JobOutcome
-	(*GetJobsRequest)(nil),        // 22: weir.jobs.v1.GetJobsRequest
-	(*GetJobsResponse)(nil),       // 23: weir.jobs.v1.GetJobsResponse
-	(*Job)(nil),                   // 24: weir.jobs.v1.Job
-	(*ListJobsRequest)(nil),       // 25: weir.jobs.v1.ListJobsRequest
-	(*ListJobsResponse)(nil),      // 26: weir.jobs.v1.ListJobsResponse
-	(*ChangeJobsRequest)(nil),     // 27: weir.jobs.v1.ChangeJobsRequest
-	(*ChangeJobsResponse)(nil),    // 28: weir.jobs.v1.ChangeJobsResponse
-	(*ExplainJobRequest)(nil),     // 29: weir.jobs.v1.ExplainJobRequest
-	(*ExplainJobResponse)(nil),    // 30: weir.jobs.v1.ExplainJobResponse
-	(*GetSignalsRequest)(nil),     // 31: weir.jobs.v1.GetSignalsRequest
-	(*GetSignalsResponse)(nil),    // 32: weir.jobs.v1.GetSignalsResponse
-	(*JobClass)(nil),              // 33: weir.jobs.v1.JobClass
-	(*QueueAlarm)(nil),            // 34: weir.jobs.v1.QueueAlarm
+	(JobState)(0),                 // 0: weir.jobs.v1.JobState
+	(*QueueSettings)(nil),         // 1: weir.jobs.v1.QueueSettings
+	(*Queue)(nil),                 // 2: weir.jobs.v1.Queue
+	(*JobCounts)(nil),             // 3: weir.jobs.v1.JobCounts
+	(*SetQueueRequest)(nil),       // 4: weir.jobs.v1.SetQueueRequest
+	(*SetQueueResponse)(nil),      // 5: weir.jobs.v1.SetQueueResponse
+	(*ListQueuesRequest)(nil),     // 6: weir.jobs.v1.ListQueuesRequest
+	(*ListQueuesResponse)(nil),    // 7: weir.jobs.v1.ListQueuesResponse
+	(*PauseQueueRequest)(nil),     // 8: weir.jobs.v1.PauseQueueRequest
+	(*PauseQueueResponse)(nil),    // 9: weir.jobs.v1.PauseQueueResponse
+	(*NewJob)(nil),                // 10: weir.jobs.v1.NewJob
+	(*SubmitJobsRequest)(nil),     // 11: weir.jobs.v1.SubmitJobsRequest
+	(*SubmitJobsResponse)(nil),    // 12: weir.jobs.v1.SubmitJobsResponse
+	(*PollJobsRequest)(nil),       // 13: weir.jobs.v1.PollJobsRequest
+	(*PollJobsResponse)(nil),      // 14: weir.jobs.v1.PollJobsResponse
+	(*StartedJob)(nil),            // 15: weir.jobs.v1.StartedJob
+	(*JobAttempt)(nil),            // 16: weir.jobs.v1.JobAttempt
+	(*HeartbeatJobsRequest)(nil),  // 17: weir.jobs.v1.HeartbeatJobsRequest
+	(*HeartbeatJobsResponse)(nil), // 18: weir.jobs.v1.HeartbeatJobsResponse
+	(*JobReport)(nil),             // 19: weir.jobs.v1.JobReport
+	(*ReportJobsRequest)(nil),     // 20: weir.jobs.v1.ReportJobsRequest
+	(*ReportJobsResponse)(nil),    // 21: weir.jobs.v1.ReportJobsResponse
+	(*JobOutcome)(nil),            // 22: weir.jobs.v1.JobOutcome
+	(*GetJobsRequest)(nil),        // 23: weir.jobs.v1.GetJobsRequest
+	(*GetJobsResponse)(nil),       // 24: weir.jobs.v1.GetJobsResponse
+	(*GetJobStatesRequest)(nil),   // 25: weir.jobs.v1.GetJobStatesRequest
+	(*GetJobStatesResponse)(nil),  // 26: weir.jobs.v1.GetJobStatesResponse
+	(*Job)(nil),                   // 27: weir.jobs.v1.Job
+	(*ListJobsRequest)(nil),       // 28: weir.jobs.v1.ListJobsRequest
+	(*ListJobsResponse)(nil),      // 29: weir.jobs.v1.ListJobsResponse
+	(*ChangeJobsRequest)(nil),     // 30: weir.jobs.v1.ChangeJobsRequest
+	(*ChangeJobsResponse)(nil),    // 31: weir.jobs.v1.ChangeJobsResponse
+	(*ExplainJobRequest)(nil),     // 32: weir.jobs.v1.ExplainJobRequest
+	(*ExplainJobResponse)(nil),    // 33: weir.jobs.v1.ExplainJobResponse
+	(*GetSignalsRequest)(nil),     // 34: weir.jobs.v1.GetSignalsRequest
+	(*GetSignalsResponse)(nil),    // 35: weir.jobs.v1.GetSignalsResponse
+	(*JobClass)(nil),              // 36: weir.jobs.v1.JobClass
+	(*QueueAlarm)(nil),            // 37: weir.jobs.v1.QueueAlarm
 }
 var file_jobservice_proto_depIdxs = []int32{
-	0,  // 0: weir.jobs.v1.Queue.settings:type_name -> weir.jobs.v1.QueueSettings
-	2,  // 1: weir.jobs.v1.Queue.jobs:type_name -> weir.jobs.v1.JobCounts
-	0,  // 2: weir.jobs.v1.SetQueueRequest.settings:type_name -> weir.jobs.v1.QueueSettings
-	1,  // 3: weir.jobs.v1.ListQueuesResponse.queues:type_name -> weir.jobs.v1.Queue
-	9,  // 4: weir.jobs.v1.SubmitJobsRequest.jobs:type_name -> weir.jobs.v1.NewJob
-	14, // 5: weir.jobs.v1.PollJobsResponse.jobs:type_name -> weir.jobs.v1.StartedJob
-	15, // 6: weir.jobs.v1.HeartbeatJobsRequest.jobs:type_name -> weir.jobs.v1.JobAttempt
-	15, // 7: weir.jobs.v1.HeartbeatJobsResponse.stop:type_name -> weir.jobs.v1.JobAttempt
-	18, // 8: weir.jobs.v1.ReportJobsRequest.reports:type_name -> weir.jobs.v1.JobReport
-	21, // 9: weir.jobs.v1.ReportJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
-	24, // 10: weir.jobs.v1.GetJobsResponse.jobs:type_name -> weir.jobs.v1.Job
-	24, // 11: weir.jobs.v1.ListJobsResponse.jobs:type_name -> weir.jobs.v1.Job
-	21, // 12: weir.jobs.v1.ChangeJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
-	24, // 13: weir.jobs.v1.ExplainJobResponse.job:type_name -> weir.jobs.v1.Job
-	33, // 14: weir.jobs.v1.GetSignalsResponse.classes:type_name -> weir.jobs.v1.JobClass
-	34, // 15: weir.jobs.v1.GetSignalsResponse.alarms:type_name -> weir.jobs.v1.QueueAlarm
-	3,  // 16: weir.jobs.v1.JobService.SetQueue:input_type -> weir.jobs.v1.SetQueueRequest
-	5,  // 17: weir.jobs.v1.JobService.ListQueues:input_type -> weir.jobs.v1.ListQueuesRequest
-	7,  // 18: weir.jobs.v1.JobService.PauseQueue:input_type -> weir.jobs.v1.PauseQueueRequest
-	10, // 19: weir.jobs.v1.JobService.SubmitJobs:input_type -> weir.jobs.v1.SubmitJobsRequest
-	12, // 20: weir.jobs.v1.JobService.PollJobs:input_type -> weir.jobs.v1.PollJobsRequest
-	16, // 21: weir.jobs.v1.JobService.HeartbeatJobs:input_type -> weir.jobs.v1.HeartbeatJobsRequest
-	19, // 22: weir.jobs.v1.JobService.ReportJobs:input_type -> weir.jobs.v1.ReportJobsRequest
-	22, // 23: weir.jobs.v1.JobService.GetJobs:input_type -> weir.jobs.v1.GetJobsRequest
-	25, // 24: weir.jobs.v1.JobService.ListJobs:input_type -> weir.jobs.v1.ListJobsRequest
-	27, // 25: weir.jobs.v1.JobService.ChangeJobs:input_type -> weir.jobs.v1.ChangeJobsRequest
-	31, // 26: weir.jobs.v1.JobService.GetSignals:input_type -> weir.jobs.v1.GetSignalsRequest
-	29, // 27: weir.jobs.v1.JobService.ExplainJob:input_type -> weir.jobs.v1.ExplainJobRequest
-	4,  // 28: weir.jobs.v1.JobService.SetQueue:output_type -> weir.jobs.v1.SetQueueResponse
-	6,  // 29: weir.jobs.v1.JobService.ListQueues:output_type -> weir.jobs.v1.ListQueuesResponse
-	8,  // 30: weir.jobs.v1.JobService.PauseQueue:output_type -> weir.jobs.v1.PauseQueueResponse
-	11, // 31: weir.jobs.v1.JobService.SubmitJobs:output_type -> weir.jobs.v1.SubmitJobsResponse
-	13, // 32: weir.jobs.v1.JobService.PollJobs:output_type -> weir.jobs.v1.PollJobsResponse
-	17, // 33: weir.jobs.v1.JobService.HeartbeatJobs:output_type -> weir.jobs.v1.HeartbeatJobsResponse
-	20, // 34: weir.jobs.v1.JobService.ReportJobs:output_type -> weir.jobs.v1.ReportJobsResponse
-	23, // 35: weir.jobs.v1.JobService.GetJobs:output_type -> weir.jobs.v1.GetJobsResponse
-	26, // 36: weir.jobs.v1.JobService.ListJobs:output_type -> weir.jobs.v1.ListJobsResponse
-	28, // 37: weir.jobs.v1.JobService.ChangeJobs:output_type -> weir.jobs.v1.ChangeJobsResponse
-	32, // 38: weir.jobs.v1.JobService.GetSignals:output_type -> weir.jobs.v1.GetSignalsResponse
-	30, // 39: weir.jobs.v1.JobService.ExplainJob:output_type -> weir.jobs.v1.ExplainJobResponse
-	28, // [28:40] is the sub-list for method output_type
-	16, // [16:28] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	1,  // 0: weir.jobs.v1.Queue.settings:type_name -> weir.jobs.v1.QueueSettings
+	3,  // 1: weir.jobs.v1.Queue.jobs:type_name -> weir.jobs.v1.JobCounts
+	1,  // 2: weir.jobs.v1.SetQueueRequest.settings:type_name -> weir.jobs.v1.QueueSettings
+	2,  // 3: weir.jobs.v1.ListQueuesResponse.queues:type_name -> weir.jobs.v1.Queue
+	10, // 4: weir.jobs.v1.SubmitJobsRequest.jobs:type_name -> weir.jobs.v1.NewJob
+	15, // 5: weir.jobs.v1.PollJobsResponse.jobs:type_name -> weir.jobs.v1.StartedJob
+	16, // 6: weir.jobs.v1.HeartbeatJobsRequest.jobs:type_name -> weir.jobs.v1.JobAttempt
+	16, // 7: weir.jobs.v1.HeartbeatJobsResponse.stop:type_name -> weir.jobs.v1.JobAttempt
+	19, // 8: weir.jobs.v1.ReportJobsRequest.reports:type_name -> weir.jobs.v1.JobReport
+	22, // 9: weir.jobs.v1.ReportJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
+	27, // 10: weir.jobs.v1.GetJobsResponse.jobs:type_name -> weir.jobs.v1.Job
+	0,  // 11: weir.jobs.v1.GetJobStatesResponse.states:type_name -> weir.jobs.v1.JobState
+	27, // 12: weir.jobs.v1.ListJobsResponse.jobs:type_name -> weir.jobs.v1.Job
+	22, // 13: weir.jobs.v1.ChangeJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
+	27, // 14: weir.jobs.v1.ExplainJobResponse.job:type_name -> weir.jobs.v1.Job
+	36, // 15: weir.jobs.v1.GetSignalsResponse.classes:type_name -> weir.jobs.v1.JobClass
+	37, // 16: weir.jobs.v1.GetSignalsResponse.alarms:type_name -> weir.jobs.v1.QueueAlarm
+	4,  // 17: weir.jobs.v1.JobService.SetQueue:input_type -> weir.jobs.v1.SetQueueRequest
+	6,  // 18: weir.jobs.v1.JobService.ListQueues:input_type -> weir.jobs.v1.ListQueuesRequest
+	8,  // 19: weir.jobs.v1.JobService.PauseQueue:input_type -> weir.jobs.v1.PauseQueueRequest
+	11, // 20: weir.jobs.v1.JobService.SubmitJobs:input_type -> weir.jobs.v1.SubmitJobsRequest
+	13, // 21: weir.jobs.v1.JobService.PollJobs:input_type -> weir.jobs.v1.PollJobsRequest
+	17, // 22: weir.jobs.v1.JobService.HeartbeatJobs:input_type -> weir.jobs.v1.HeartbeatJobsRequest
+	20, // 23: weir.jobs.v1.JobService.ReportJobs:input_type -> weir.jobs.v1.ReportJobsRequest
+	23, // 24: weir.jobs.v1.JobService.GetJobs:input_type -> weir.jobs.v1.GetJobsRequest
+	25, // 25: weir.jobs.v1.JobService.GetJobStates:input_type -> weir.jobs.v1.GetJobStatesRequest
+	28, // 26: weir.jobs.v1.JobService.ListJobs:input_type -> weir.jobs.v1.ListJobsRequest
+	30, // 27: weir.jobs.v1.JobService.ChangeJobs:input_type -> weir.jobs.v1.ChangeJobsRequest
+	34, // 28: weir.jobs.v1.JobService.GetSignals:input_type -> weir.jobs.v1.GetSignalsRequest
+	32, // 29: weir.jobs.v1.JobService.ExplainJob:input_type -> weir.jobs.v1.ExplainJobRequest
+	5,  // 30: weir.jobs.v1.JobService.SetQueue:output_type -> weir.jobs.v1.SetQueueResponse
+	7,  // 31: weir.jobs.v1.JobService.ListQueues:output_type -> weir.jobs.v1.ListQueuesResponse
+	9,  // 32: weir.jobs.v1.JobService.PauseQueue:output_type -> weir.jobs.v1.PauseQueueResponse
+	12, // 33: weir.jobs.v1.JobService.SubmitJobs:output_type -> weir.jobs.v1.SubmitJobsResponse
+	14, // 34: weir.jobs.v1.JobService.PollJobs:output_type -> weir.jobs.v1.PollJobsResponse
+	18, // 35: weir.jobs.v1.JobService.HeartbeatJobs:output_type -> weir.jobs.v1.HeartbeatJobsResponse
+	21, // 36: weir.jobs.v1.JobService.ReportJobs:output_type -> weir.jobs.v1.ReportJobsResponse
+	24, // 37: weir.jobs.v1.JobService.GetJobs:output_type -> weir.jobs.v1.GetJobsResponse
+	26, // 38: weir.jobs.v1.JobService.GetJobStates:output_type -> weir.jobs.v1.GetJobStatesResponse
+	29, // 39: weir.jobs.v1.JobService.ListJobs:output_type -> weir.jobs.v1.ListJobsResponse
+	31, // 40: weir.jobs.v1.JobService.ChangeJobs:output_type -> weir.jobs.v1.ChangeJobsResponse
+	35, // 41: weir.jobs.v1.JobService.GetSignals:output_type -> weir.jobs.v1.GetSignalsResponse
+	33, // 42: weir.jobs.v1.JobService.ExplainJob:output_type -> weir.jobs.v1.ExplainJobResponse
+	30, // [30:43] is the sub-list for method output_type
+	17, // [17:30] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_jobservice_proto_init() }
@@ -2949,20 +3144,22 @@ func file_jobservice_proto_init() {
 	file_jobservice_proto_msgTypes[5].OneofWrappers = []any{}
 	file_jobservice_proto_msgTypes[7].OneofWrappers = []any{}
 	file_jobservice_proto_msgTypes[12].OneofWrappers = []any{}
-	file_jobservice_proto_msgTypes[25].OneofWrappers = []any{}
-	file_jobservice_proto_msgTypes[31].OneofWrappers = []any{}
+	file_jobservice_proto_msgTypes[16].OneofWrappers = []any{}
+	file_jobservice_proto_msgTypes[27].OneofWrappers = []any{}
+	file_jobservice_proto_msgTypes[33].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobservice_proto_rawDesc), len(file_jobservice_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   35,
+			NumEnums:      1,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_jobservice_proto_goTypes,
 		DependencyIndexes: file_jobservice_proto_depIdxs,
+		EnumInfos:         file_jobservice_proto_enumTypes,
 		MessageInfos:      file_jobservice_proto_msgTypes,
 	}.Build()
 	File_jobservice_proto = out.File

@@ -25,6 +25,8 @@
 //   - JOB-9: An agent gets a job only after the transaction that started the attempt has committed.
 //     So no crash and no takeover gives the same attempt to two agents, and a result of an attempt
 //     that a later owner has replaced is refused.
+//   - JOB-12: Shard.States has the states of the last committed transaction: readers never see the
+//     state of an open one.
 //   - JOB-10: A submission is a job, or has a row with the reason why not, until the retention has
 //     passed. A record that names no queue of the partition is a dead letter.
 //

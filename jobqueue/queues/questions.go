@@ -3,26 +3,8 @@ package queues
 import (
 	"time"
 
-	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/jobqueue"
 )
-
-// Queue is a queue of a shard as it is now, with decisions that have not committed yet.
-type Queue struct {
-	Name     string
-	Settings *eventspb.JobQueueSettings
-	Paused   bool
-	Jobs     [8]uint64 // by jobqueue.State
-	Agents   int       // that are up
-}
-
-// Queues returns the queues, ascending by name.
-func (s *Shard) Queues() (list []Queue) {
-	for _, q := range s.sorted {
-		list = append(list, Queue{q.name, q.settings, q.core.Paused(), q.core.Counts(), len(q.agents)})
-	}
-	return list
-}
 
 // Select returns the numbers of jobs of a queue: see jobqueue.Queue.Select. They include decisions
 // that have not committed yet.

@@ -10,6 +10,8 @@ type queue struct {
 	name     string
 	settings *eventspb.JobQueueSettings
 	core     *jobqueue.Queue
+	shown    shownQueue
+	signals  jobqueue.Signals      // of the last sample
 	agents   map[string]*agent     // that are up
 	parked   []*Poll               // that wait for a job, oldest first
 	work     bool                  // since they were tried last, agents or settings have changed
@@ -24,6 +26,7 @@ type queue struct {
 
 	// Of the open transaction.
 	set       bool // the settings
+	changes   jobqueue.Changes
 	submitted []submission
 	results   map[jobqueue.ID]*eventspb.JobResult
 	refusals  map[jobqueue.ID]*eventspb.JobRefusal
@@ -50,6 +53,13 @@ func newQueue(name string, settings *eventspb.JobQueueSettings) *queue {
 		name: name, settings: settings, agents: map[string]*agent{}, refused: true, ended: map[jobqueue.ID]int64{},
 		results: map[jobqueue.ID]*eventspb.JobResult{}, refusals: map[jobqueue.ID]*eventspb.JobRefusal{},
 	}
+}
+
+// begin is called when the core has been made.
+func (q *queue) begin() {
+	q.core.Track()
+	q.core.Watch()
+	q.shown.states = q.core.States()
 }
 
 // see remembers that an agent has asked.

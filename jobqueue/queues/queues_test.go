@@ -488,6 +488,56 @@ func TestNoJobLeft(t *testing.T) {
 	})
 }
 
+// TestShown: readers see the states of committed transactions, and of no others; also after the
+// partition has moved.
+func TestShown(t *testing.T) {
+	inBubble(t, &eventspb.JobQueueSettings{Version: 1}, func(r *run) {
+		shown := func() jobqueue.State {
+			var shard *Shard
+			r.ask(func(s *Shard) error { shard = s; return nil })
+			states, err := shard.Shown().States("q")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return states.State(0)
+		}
+		want := func(what string, want jobqueue.State) {
+			t.Helper()
+			if got := shown(); got != want {
+				t.Errorf("%s: readers see %v, want %v", what, got, want)
+			}
+		}
+		r.submit(job("x"))
+		want("before the commit", jobqueue.None)
+		r.commit()
+		want("after the commit", jobqueue.Pending)
+		r.pollFor("a", 1)
+		want("before the commit of the start", jobqueue.Pending)
+		var before *Shard
+		r.ask(func(s *Shard) error { before = s; return nil })
+		r.Abort(time.Now().UnixMilli()) // after its Flush
+		if states, err := before.Shown().States("q"); err != nil || states.State(0) != jobqueue.Pending {
+			t.Errorf("after a Flush without a commit: %v, %v", states.State(0), err)
+		}
+		want("after it was aborted", jobqueue.Pending)
+		r.poll("a", 1)
+		want("after the commit of the start", jobqueue.Running)
+		r.ask(func(s *Shard) error { return s.Complete(&Attempt{"q", "a", 0, 1}, nil) })
+		r.commit()
+		want("after the commit of the end", jobqueue.Done)
+		r.ask(func(s *Shard) error { return s.Set("second", &eventspb.JobQueueSettings{Version: 1}) })
+		var shard *Shard
+		r.ask(func(s *Shard) error { shard = s; return nil })
+		if _, err := shard.Shown().States("second"); !errors.Is(err, ErrQueue) {
+			t.Errorf("a queue before its commit: %v", err)
+		}
+		r.commit()
+		if _, err := shard.Shown().States("second"); err != nil {
+			t.Errorf("a queue after its commit: %v", err)
+		}
+	})
+}
+
 // TestWhy: a shard explains why a job is not running, and selects and counts jobs.
 func TestWhy(t *testing.T) {
 	inBubble(t, &eventspb.JobQueueSettings{Version: 1}, func(r *run) {
@@ -506,7 +556,7 @@ func TestWhy(t *testing.T) {
 			if n, _ := s.Count("q", sel); err != nil || !slices.Equal(list, ids[1:2]) || n != 1 {
 				t.Errorf("%v, %d, %v", list, n, err)
 			}
-			if q := s.Queues(); len(q) != 1 || q[0].Name != "q" || q[0].Agents != 1 || q[0].Jobs[jobqueue.Running] != 1 || q[0].Jobs[jobqueue.Pending] != 2 {
+			if q := s.Shown().Queues(); len(q) != 1 || q[0].Name != "q" || q[0].Agents != 1 || q[0].Jobs[jobqueue.Running] != 1 || q[0].Jobs[jobqueue.Pending] != 2 {
 				t.Errorf("%+v", q)
 			}
 			return nil

@@ -47,8 +47,7 @@ func (s *Shard) Set(name string, m *eventspb.JobQueueSettings) error {
 		if q.core, err = jobqueue.New(cfg); err != nil {
 			return err
 		}
-		q.core.Track()
-		q.core.Watch()
+		q.begin()
 		s.add(q)
 	case proto.Equal(m, q.settings):
 		return nil

@@ -36,6 +36,7 @@ type Shard struct {
 	queues map[string]*queue
 	sorted []*queue // ascending by name: decisions do not depend on the order of a map
 	picked []*Poll  // of the open transaction
+	shown  atomic.Pointer[Shown]
 	recent recent
 
 	due  atomic.Int64  // when a Flush is needed, Unix ms
@@ -45,7 +46,11 @@ type Shard struct {
 // open makes the task of a partition.
 func open(t stream.Task, alarm func(*eventspb.JobAlarm)) (stream.Source, error) {
 	s := &Shard{Task: t, alarm: alarm, tables: newTables(), queues: map[string]*queue{}, next: make(chan struct{}, 1)}
-	return s, s.load()
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	s.show()
+	return s, nil
 }
 
 // Read implements stream.Source: it requests a Flush when the time of a decision has come.
@@ -116,6 +121,7 @@ func (s *Shard) tick(q *queue, now int64) (due int64, err error) {
 	if now-q.sampled >= sampleEvery.Milliseconds() || now < q.sampled {
 		q.sampled = now
 		q.core.Sample(now)
+		q.signals = q.core.Signals(now)
 	}
 	if n := q.core.Counts(); n[jobqueue.Pending]+n[jobqueue.Running] > 0 {
 		due = min(due, q.sampled+sampleEvery.Milliseconds())
@@ -192,6 +198,7 @@ func (s *Shard) dropQuiet(q *queue, now int64) error {
 // Committed implements stream.CommitListener: the starts of jobs are durable, so the agents get
 // them.
 func (s *Shard) Committed(uint64) {
+	s.show()
 	for _, p := range s.picked {
 		jobs, err := s.read(p)
 		p.reply(Answer{Jobs: jobs, Err: err})

@@ -44,6 +44,7 @@ func (s *Shard) write(q *queue, now int64, ch *stream.Changes) error {
 	clear(q.refusals)
 	if d := q.core.Delta(); d != nil {
 		s.writeDelta(q, d, ch)
+		q.changes = q.core.Changes(d)
 	}
 	return nil
 }

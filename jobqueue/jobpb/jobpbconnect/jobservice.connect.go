@@ -53,6 +53,8 @@ const (
 	JobServiceReportJobsProcedure = "/weir.jobs.v1.JobService/ReportJobs"
 	// JobServiceGetJobsProcedure is the fully-qualified name of the JobService's GetJobs RPC.
 	JobServiceGetJobsProcedure = "/weir.jobs.v1.JobService/GetJobs"
+	// JobServiceGetJobStatesProcedure is the fully-qualified name of the JobService's GetJobStates RPC.
+	JobServiceGetJobStatesProcedure = "/weir.jobs.v1.JobService/GetJobStates"
 	// JobServiceListJobsProcedure is the fully-qualified name of the JobService's ListJobs RPC.
 	JobServiceListJobsProcedure = "/weir.jobs.v1.JobService/ListJobs"
 	// JobServiceChangeJobsProcedure is the fully-qualified name of the JobService's ChangeJobs RPC.
@@ -89,6 +91,8 @@ type JobServiceClient interface {
 	ReportJobs(context.Context, *connect.Request[jobpb.ReportJobsRequest]) (*connect.Response[jobpb.ReportJobsResponse], error)
 	// GetJobs returns jobs by their ids, in the order of the request.
 	GetJobs(context.Context, *connect.Request[jobpb.GetJobsRequest]) (*connect.Response[jobpb.GetJobsResponse], error)
+	// GetJobStates returns the states of many jobs, as they are committed, from memory.
+	GetJobStates(context.Context, *connect.Request[jobpb.GetJobStatesRequest]) (*connect.Response[jobpb.GetJobStatesResponse], error)
 	// ListJobs returns a page of the jobs of a queue that have not been evicted.
 	ListJobs(context.Context, *connect.Request[jobpb.ListJobsRequest]) (*connect.Response[jobpb.ListJobsResponse], error)
 	// ChangeJobs cancels or redoes jobs, each alone. A job that is canceled or pending already counts
@@ -161,6 +165,13 @@ func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		getJobStates: connect.NewClient[jobpb.GetJobStatesRequest, jobpb.GetJobStatesResponse](
+			httpClient,
+			baseURL+JobServiceGetJobStatesProcedure,
+			connect.WithSchema(jobServiceMethods.ByName("GetJobStates")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		listJobs: connect.NewClient[jobpb.ListJobsRequest, jobpb.ListJobsResponse](
 			httpClient,
 			baseURL+JobServiceListJobsProcedure,
@@ -201,6 +212,7 @@ type jobServiceClient struct {
 	heartbeatJobs *connect.Client[jobpb.HeartbeatJobsRequest, jobpb.HeartbeatJobsResponse]
 	reportJobs    *connect.Client[jobpb.ReportJobsRequest, jobpb.ReportJobsResponse]
 	getJobs       *connect.Client[jobpb.GetJobsRequest, jobpb.GetJobsResponse]
+	getJobStates  *connect.Client[jobpb.GetJobStatesRequest, jobpb.GetJobStatesResponse]
 	listJobs      *connect.Client[jobpb.ListJobsRequest, jobpb.ListJobsResponse]
 	changeJobs    *connect.Client[jobpb.ChangeJobsRequest, jobpb.ChangeJobsResponse]
 	getSignals    *connect.Client[jobpb.GetSignalsRequest, jobpb.GetSignalsResponse]
@@ -245,6 +257,11 @@ func (c *jobServiceClient) ReportJobs(ctx context.Context, req *connect.Request[
 // GetJobs calls weir.jobs.v1.JobService.GetJobs.
 func (c *jobServiceClient) GetJobs(ctx context.Context, req *connect.Request[jobpb.GetJobsRequest]) (*connect.Response[jobpb.GetJobsResponse], error) {
 	return c.getJobs.CallUnary(ctx, req)
+}
+
+// GetJobStates calls weir.jobs.v1.JobService.GetJobStates.
+func (c *jobServiceClient) GetJobStates(ctx context.Context, req *connect.Request[jobpb.GetJobStatesRequest]) (*connect.Response[jobpb.GetJobStatesResponse], error) {
+	return c.getJobStates.CallUnary(ctx, req)
 }
 
 // ListJobs calls weir.jobs.v1.JobService.ListJobs.
@@ -293,6 +310,8 @@ type JobServiceHandler interface {
 	ReportJobs(context.Context, *connect.Request[jobpb.ReportJobsRequest]) (*connect.Response[jobpb.ReportJobsResponse], error)
 	// GetJobs returns jobs by their ids, in the order of the request.
 	GetJobs(context.Context, *connect.Request[jobpb.GetJobsRequest]) (*connect.Response[jobpb.GetJobsResponse], error)
+	// GetJobStates returns the states of many jobs, as they are committed, from memory.
+	GetJobStates(context.Context, *connect.Request[jobpb.GetJobStatesRequest]) (*connect.Response[jobpb.GetJobStatesResponse], error)
 	// ListJobs returns a page of the jobs of a queue that have not been evicted.
 	ListJobs(context.Context, *connect.Request[jobpb.ListJobsRequest]) (*connect.Response[jobpb.ListJobsResponse], error)
 	// ChangeJobs cancels or redoes jobs, each alone. A job that is canceled or pending already counts
@@ -361,6 +380,13 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	jobServiceGetJobStatesHandler := connect.NewUnaryHandler(
+		JobServiceGetJobStatesProcedure,
+		svc.GetJobStates,
+		connect.WithSchema(jobServiceMethods.ByName("GetJobStates")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	jobServiceListJobsHandler := connect.NewUnaryHandler(
 		JobServiceListJobsProcedure,
 		svc.ListJobs,
@@ -406,6 +432,8 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 			jobServiceReportJobsHandler.ServeHTTP(w, r)
 		case JobServiceGetJobsProcedure:
 			jobServiceGetJobsHandler.ServeHTTP(w, r)
+		case JobServiceGetJobStatesProcedure:
+			jobServiceGetJobStatesHandler.ServeHTTP(w, r)
 		case JobServiceListJobsProcedure:
 			jobServiceListJobsHandler.ServeHTTP(w, r)
 		case JobServiceChangeJobsProcedure:
@@ -453,6 +481,10 @@ func (UnimplementedJobServiceHandler) ReportJobs(context.Context, *connect.Reque
 
 func (UnimplementedJobServiceHandler) GetJobs(context.Context, *connect.Request[jobpb.GetJobsRequest]) (*connect.Response[jobpb.GetJobsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.jobs.v1.JobService.GetJobs is not implemented"))
+}
+
+func (UnimplementedJobServiceHandler) GetJobStates(context.Context, *connect.Request[jobpb.GetJobStatesRequest]) (*connect.Response[jobpb.GetJobStatesResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.jobs.v1.JobService.GetJobStates is not implemented"))
 }
 
 func (UnimplementedJobServiceHandler) ListJobs(context.Context, *connect.Request[jobpb.ListJobsRequest]) (*connect.Response[jobpb.ListJobsResponse], error) {

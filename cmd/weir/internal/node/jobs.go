@@ -6,6 +6,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/weirhq/weir/api/local"
+	"github.com/weirhq/weir/api/metrics"
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/config"
@@ -77,7 +78,15 @@ func newJobsPart(s *Setup) (Part, error) {
 		return nil, err
 	}
 	sink := &local.JobSink{Kafka: s.Kafka, Topic: proc.Inputs[0]}
-	s.API.Jobs, s.API.JobSink, s.API.JobState = local.Jobs{Runtime: part.runtime}, sink, part.state
+	s.API.Jobs, s.API.JobSink, s.API.JobState = local.NewJobs(part.runtime), sink, part.state
+	s.Registry.MustRegister(metrics.NewJobQueues(func() (list []*queues.Shown) {
+		for p := range part.runtime.Partitions() {
+			if shard, err := processors.HandlerOf[*queues.Shard](part.runtime, p); err == nil {
+				list = append(list, shard.Shown())
+			}
+		}
+		return list
+	}))
 	return jobsPart{part, sink}, nil
 }
 
