@@ -287,9 +287,9 @@ func BenchmarkExplosion(b *testing.B) {
 	}
 }
 
-// BenchmarkDirac measures what CERN's DIRAC requires of a matcher (DIRACGrid/diracx#843): 10 million
-// waiting jobs that require some of 300 tags, a thousand matches per second, and the reason why a
-// job does not run, in one call. 200 agents have 100 to 250 of the tags.
+// BenchmarkDirac measures what CERN's DIRAC requires of a matcher (DIRACGrid/diracx#843): 10
+// million waiting jobs that require some of 300 tags, a thousand matches per second, and the reason
+// why a job does not run, in one call. 200 agents have 100 to 250 of the tags.
 func BenchmarkDirac(b *testing.B) {
 	const tags, kinds, agents = 300, 5000, 200
 	q := newQueue(b, Config{Lease: 1000 * time.Hour})

@@ -1,9 +1,9 @@
 package jobqueue
 
-// States are the states of the jobs of a queue for readers on other goroutines, as of the last Take.
-// A caller that commits the deltas of a queue takes their changes when they have committed. It
-// takes half a byte for a job in an open segment, as the queue itself does, and shares the closed
-// ones.
+// States are the states of the jobs of a queue for readers on other goroutines, as of the last
+// Take. A caller that commits the deltas of a queue takes their changes when they have committed.
+// It takes half a byte for a job in an open segment, as the queue itself does, and shares the
+// closed ones.
 type States struct{ m matrix }
 
 // States returns the present states.

@@ -59,8 +59,12 @@ func FuzzFold(f *testing.F) {
 // as if the row were decoded as a whole.
 func FuzzStoredSpec(f *testing.F) {
 	for _, m := range []*eventspb.StoredJob{
-		{}, {SubmittedMs: 7}, {Spec: &eventspb.JobSpec{}}, {Spec: &eventspb.JobSpec{Require: []string{"a"}, Priority: 3}, SubmittedMs: 1 << 40},
-		{Spec: &eventspb.JobSpec{Key: "k", Group: "g", After: []uint64{1, 2}}}, {Spec: &eventspb.JobSpec{Priority: 99}},
+		{},
+		{SubmittedMs: 7},
+		{Spec: &eventspb.JobSpec{}},
+		{Spec: &eventspb.JobSpec{Require: []string{"a"}, Priority: 3}, SubmittedMs: 1 << 40},
+		{Spec: &eventspb.JobSpec{Key: "k", Group: "g", After: []uint64{1, 2}}},
+		{Spec: &eventspb.JobSpec{Priority: 99}},
 	} {
 		value, err := proto.Marshal(m)
 		if err != nil {

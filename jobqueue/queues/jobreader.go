@@ -57,7 +57,8 @@ func (r *jobReader) segment(scan func(byte, func(key, value []byte) error) error
 // numberOf returns the number at the end of a key of NumberKey.
 func numberOf(key []byte) jobqueue.ID { return jobqueue.ID(binary.BigEndian.Uint64(key[len(key)-8:])) }
 
-// spec returns the specification of a row of TableJobs. It is shared: the caller does not change it.
+// spec returns the specification of a row of TableJobs. It is shared: the caller does not change
+// it.
 func (r *jobReader) spec(value []byte) (*jobqueue.Spec, error) {
 	raw, ok := specBytes(value)
 	if ok {
