@@ -32,6 +32,9 @@ func NewJobQueues(shown func() []*queues.Shown) *JobQueues {
 	}
 }
 
+// maxQueues limits the queues of a partition that have gauges.
+const maxQueues = 1000
+
 // Describe implements prometheus.Collector.
 func (j *JobQueues) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{j.jobs, j.agents, j.wait, j.want, j.alarms} {
@@ -43,7 +46,8 @@ func (j *JobQueues) Describe(ch chan<- *prometheus.Desc) {
 func (j *JobQueues) Collect(ch chan<- prometheus.Metric) {
 	for _, shown := range j.shown() {
 		partition := strconv.Itoa(int(shown.Partition()))
-		for _, q := range shown.Queues() {
+		list := shown.Queues()
+		for _, q := range list[:min(len(list), maxQueues)] {
 			gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 				ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, append([]string{q.Name, partition}, labels...)...)
 			}

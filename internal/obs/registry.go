@@ -162,6 +162,7 @@ func AllowedLabel(name string) bool {
 		"phase",      // of a commit
 		"clock",      // of a timer: event or wall
 		"procedure",  // RPC
+		"queue",      // of jobs; the first 1,000 of a partition
 		"reason",     // a closed set, such as the reasons of refusals
 		"region",     // of the lease regions
 		"role",       // of a process
