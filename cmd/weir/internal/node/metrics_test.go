@@ -135,7 +135,7 @@ func TestMetricsInDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	files = append(files, root+"/README.md", root+"/compose/README.md")
-	name := regexp.MustCompile(`\bweir_(?:api|balancer|bridge|build|dedup|executor|lease|liberator|mirror|processor|push|role|spend|spendcache|spendcounter|store)_[a-z0-9_]*\*?`)
+	name := regexp.MustCompile(`\bweir_(?:api|balancer|bridge|build|dedup|executor|jobqueue|lease|liberator|mirror|processor|push|role|spend|spendcache|spendcounter|store)_[a-z0-9_]*\*?`)
 	documented := map[string]bool{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
