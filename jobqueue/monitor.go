@@ -47,7 +47,7 @@ type flow struct {
 // Watch begins to watch the queue: for Signals and Alarms. It costs less than a microsecond for
 // each attempt.
 func (q *Queue) Watch() {
-	m := &monitor{classes: map[string]*class{}, ended: make([]recentAttempt, 0, recentAttempts), tracks: map[factor]*track{}}
+	m := &monitor{classes: map[string]*class{}, tracks: map[factor]*track{}}
 	q.monitor = m
 	for _, l := range q.levels {
 		if l != nil {

@@ -485,11 +485,12 @@ func (q *Queue) recount() error {
 		return true
 	})
 	for _, c := range q.Signals(q.now).Classes {
-		if p, r := pending[c.Text()], running[c.Text()]; c.Pending != p || c.Running != r {
-			return fmt.Errorf("class %q: the monitor has %d pending and %d running jobs, the queue %d and %d", c.Text(), c.Pending, c.Running, p, r)
+		text := strings.Join(c.Require, " ")
+		if p, r := pending[text], running[text]; c.Pending != p || c.Running != r {
+			return fmt.Errorf("class %q: the monitor has %d pending and %d running jobs, the queue %d and %d", text, c.Pending, c.Running, p, r)
 		}
-		delete(pending, c.Text())
-		delete(running, c.Text())
+		delete(pending, text)
+		delete(running, text)
 	}
 	if len(pending)+len(running) > 0 {
 		return fmt.Errorf("classes that the monitor does not have: %v, %v", pending, running)

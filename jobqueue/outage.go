@@ -39,12 +39,15 @@ type Factor struct {
 // String returns the factor and its attempts, such as "resource gpu: 9 of 9 failed, 1 of 214
 // without it".
 func (f *Factor) String() string {
-	name := strings.TrimSpace(f.Kind.String() + " " + f.Name)
+	name := f.subject()
 	if f.Kind == QueueFactor {
 		return fmt.Sprintf("%s: %d of %d failed", name, f.Failed, f.Ended)
 	}
 	return fmt.Sprintf("%s: %d of %d failed, %d of %d without it", name, f.Failed, f.Ended, f.OtherFailed, f.OtherEnded)
 }
+
+// subject returns the kind and the name.
+func (f *Factor) subject() string { return strings.TrimSpace(f.Kind.String() + " " + f.Name) }
 
 // factor identifies a factor.
 type factor struct {
@@ -254,8 +257,7 @@ func (m *monitor) detect(q *Queue, crossed []factor) {
 	best := list[0]
 	o := &outage{factor: best.factor, track: *m.track(best.factor), last: q.now}
 	o.track.sum, o.track.usual = outageAt, o.track.was
-	subject := strings.TrimSpace(best.Kind.String() + " " + best.Name)
-	o.alarm = Alarm{Kind: OutageAlarm, SinceMs: q.now, AtMs: q.now, Active: true, Subject: subject}
+	o.alarm = Alarm{Kind: OutageAlarm, SinceMs: q.now, AtMs: q.now, Active: true, Subject: best.subject()}
 	for _, f := range list[:min(len(list), maxFactors)] {
 		o.alarm.Factors = append(o.alarm.Factors, f.Factor)
 	}

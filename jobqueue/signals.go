@@ -3,7 +3,6 @@ package jobqueue
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -121,6 +120,3 @@ func (s *ClassSignals) Load(target, drain time.Duration) Load {
 		Drain: drain.Seconds(), Running: s.Running,
 	}
 }
-
-// Text returns the resources in one string.
-func (s *ClassSignals) Text() string { return strings.Join(s.Require, " ") }

@@ -24,8 +24,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// JobState is the state of a job. A submission that the queue has refused is none: GetJobs has the
-// reason.
+// JobState is the state of a job. A submission that the queue has refused has the state
+// UNSPECIFIED: GetJobs returns the reason.
 type JobState int32
 
 const (

@@ -39,8 +39,8 @@ type Poll struct {
 }
 
 // Abandon ends the wait of the caller, from any goroutine. If it returns false, there is an answer,
-// or jobs were started for the poll and the answer comes when that has committed. Otherwise there
-// is none, and no job is started for the poll.
+// or jobs were started for the poll and the answer comes when that has committed. If it returns
+// true, no job is started for the poll, and it gets no answer.
 func (p *Poll) Abandon() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
