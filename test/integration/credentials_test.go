@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,11 +53,8 @@ func TestRefusedCredentials(t *testing.T) {
 	valid := folder(theAuthority(t), in)
 	right, wrong := writePassword(t, "right"), writePassword(t, "wrong")
 	c.setPassword("weir", "right")
-	for _, tc := range []struct {
-		name, kafka string
-		code        int
-		why, do     string
-	}{
+	var running sync.WaitGroup // parallel subtests would count as tests (takeBroker), and most of the time they wait
+	for _, tc := range []refusal{
 		{"wrong password", c.scram(ca, "weir", wrong), 77, "SASL_AUTHENTICATION_FAILED", "kafka.sasl.user"},
 		{"unknown user", c.scram(ca, "stranger", right), 77, "SASL_AUTHENTICATION_FAILED", "kafka.sasl.user"},
 		{"wrong mechanism", strings.Replace(c.scram(ca, "weir", right), "SCRAM-SHA-512", "PLAIN", 1), 77, "UNSUPPORTED_SASL_MECHANISM", "kafka.sasl.mechanism"},
@@ -68,32 +66,37 @@ func TestRefusedCredentials(t *testing.T) {
 		{"client of another authority", c.mutualTLS(ca, folder(other, in)), 77, "certificate", "must be valid now"},
 		{"expired client certificate", c.mutualTLS(ca, folder(theAuthority(t), time.Now().Add(-time.Hour))), 77, "certificate", "must be valid now"},
 	} {
-		t.Run(tc.name, func(t *testing.T) { c.refuses(t, tc.kafka, tc.code, tc.why, tc.do) })
+		running.Go(func() { tc.check(t) })
 	}
-	t.Run("expired certificate of the broker", func(t *testing.T) {
-		c.presents(expiredFile)
-		defer c.presents(brokerFile)
-		c.refuses(t, c.mutualTLS(ca, valid), 69, "expired", "must be valid now")
-	})
+	running.Wait()
+	c.presents(expiredFile)
+	defer c.presents(brokerFile)
+	refusal{"expired certificate of the broker", c.mutualTLS(ca, valid), 69, "expired", "must be valid now"}.check(t)
 }
 
-// refuses runs a process and a command with a setting of the section kafka, and checks how they
-// end.
-func (c *cluster) refuses(t *testing.T, kafka string, code int, why, do string) {
+// refusal is how processes end with a setting of the section kafka.
+type refusal struct {
+	name, kafka string
+	code        int
+	why, do     string // parts of the cause and of the remedy
+}
+
+// check runs a process and a command.
+func (r refusal) check(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "weir.yaml")
-	if err := os.WriteFile(file, []byte(kafka+"\napi: {listen: 127.0.0.1:0, ops_listen: 127.0.0.1:0}\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(r.kafka+"\napi: {listen: 127.0.0.1:0, ops_listen: 127.0.0.1:0}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"run"}, {"topics", "plan"}} {
 		began := time.Now()
-		r := weir(t, append(args, "-f", file)...)
-		_, explained, _ := strings.Cut(r.stderr, "  why: ")
+		got := weir(t, append(args, "-f", file)...)
+		_, explained, _ := strings.Cut(got.stderr, "  why: ")
 		cause, remedy, _ := strings.Cut(explained, "\n  do:  ")
-		if r.code != code || !strings.Contains(cause, why) || !strings.Contains(remedy, do) {
-			t.Errorf("weir %s: code %d, want %d with the cause %q and the remedy %q\n%s", args[0], r.code, code, why, do, r.stderr)
+		if got.code != r.code || !strings.Contains(cause, r.why) || !strings.Contains(remedy, r.do) {
+			t.Errorf("%s: weir %s: code %d, want %d with the cause %q and the remedy %q\n%s", r.name, args[0], got.code, r.code, r.why, r.do, got.stderr)
 		}
-		t.Logf("weir %s ended after %s", args[0], time.Since(began))
+		t.Logf("%s: weir %s ended after %s", r.name, args[0], time.Since(began))
 	}
 }
 
