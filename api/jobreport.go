@@ -32,7 +32,7 @@ func (s *jobService) HeartbeatJobs(ctx context.Context,
 	}
 	var mu sync.Mutex
 	out := &jobpb.HeartbeatJobsResponse{}
-	failed := askAll(ctx, parts.partitions, func(ctx context.Context, p int32) error {
+	failed := eachPartition(ctx, parts.partitions, func(ctx context.Context, p int32) error {
 		stop, err := s.heartbeat(ctx, m, p, parts)
 		mu.Lock()
 		defer mu.Unlock()

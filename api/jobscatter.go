@@ -2,10 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
-	"maps"
-	"slices"
-	"sync"
 
 	"connectrpc.com/connect"
 )
@@ -52,48 +48,13 @@ func oneOf(id JobID) byPartition {
 	return byPartition{[]int32{id.Partition}, map[int32][]int{id.Partition: {0}}, []JobID{id}}
 }
 
-// partitionErrors are the errors of partitions.
-type partitionErrors map[int32]error
-
-// join returns all errors, ascending by partition; nil without one.
-func (e partitionErrors) join() (err error) {
-	for _, p := range slices.Sorted(maps.Keys(e)) {
-		err = errors.Join(err, e[p])
-	}
-	return err
-}
-
-// first returns the error of the lowest partition, nil without one.
-func (e partitionErrors) first() error {
-	for _, p := range slices.Sorted(maps.Keys(e)) {
-		return e[p]
-	}
-	return nil
-}
-
-// askAll calls fn for each partition, at the same time: the time limit of a process that does not
-// answer passes once. Partitions do not depend on the errors of others.
-func askAll(ctx context.Context, partitions []int32, fn func(ctx context.Context, p int32) error) partitionErrors {
-	var mu sync.Mutex
-	failed := partitionErrors{}
-	_ = eachPartition(ctx, partitions, func(ctx context.Context, p int32) error {
-		if err := fn(ctx, p); err != nil {
-			mu.Lock()
-			defer mu.Unlock()
-			failed[p] = err
-		}
-		return nil
-	})
-	return failed
-}
-
 // gather calls fn for the positions of each partition, and returns the results in the order of the
 // request. Those of partitions that failed are missing.
 func gather[T any](ctx context.Context, parts byPartition,
 	fn func(ctx context.Context, p int32, at []int) ([]T, error),
 ) (list []T, failed partitionErrors) {
 	list = make([]T, len(parts.ids))
-	failed = askAll(ctx, parts.partitions, func(ctx context.Context, p int32) error {
+	failed = eachPartition(ctx, parts.partitions, func(ctx context.Context, p int32) error {
 		at := parts.positions[p]
 		got, err := fn(ctx, p, at)
 		switch {

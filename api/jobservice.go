@@ -192,7 +192,7 @@ func (s *jobService) SetQueue(ctx context.Context,
 		return err
 	}
 	// The first partition has the settings by which others find the queue: it gets them last.
-	if err := askAll(ctx, list[1:], setOne).first(); err != nil {
+	if err := eachPartition(ctx, list[1:], setOne).first(); err != nil {
 		return nil, err
 	}
 	if err := setOne(ctx, list[0]); err != nil {
@@ -210,10 +210,8 @@ func (s *jobService) SetQueue(ctx context.Context,
 func (s *jobService) nextVersion(ctx context.Context, name string, want *eventspb.JobQueueSettings,
 	list []int32,
 ) (version uint64, err error) {
-	present := make([]*eventspb.JobQueueSettings, len(list))
-	failed := askAll(ctx, list, func(ctx context.Context, p int32) (err error) {
-		present[slices.Index(list, p)], err = s.settingsIn(ctx, name, p)
-		return err
+	present, failed := collect(ctx, list, func(ctx context.Context, p int32) (*eventspb.JobQueueSettings, error) {
+		return s.settingsIn(ctx, name, p)
 	})
 	if err := failed.first(); err != nil {
 		return 0, err
@@ -241,6 +239,18 @@ func forwardedOnly(ctx context.Context) error {
 		return nil
 	}
 	return invalid("processes set partition when they forward a request: omit it")
+}
+
+// forwarded answers a request about one partition, which another process has forwarded.
+func forwarded[T any](ctx context.Context, answer func() (*T, error)) (*connect.Response[T], error) {
+	if err := forwardedOnly(ctx); err != nil {
+		return nil, err
+	}
+	res, err := answer()
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(res), nil
 }
 
 // setShard sets the settings of a queue in one partition.
@@ -296,14 +306,7 @@ func (s *jobService) ListQueues(ctx context.Context,
 	}
 	m := req.Msg
 	if m.Partition != nil {
-		if err := forwardedOnly(ctx); err != nil {
-			return nil, err
-		}
-		res, err := s.listShard(ctx, m.GetQueue(), m.GetPartition())
-		if err != nil {
-			return nil, err
-		}
-		return connect.NewResponse(res), nil
+		return forwarded(ctx, func() (*jobpb.ListQueuesResponse, error) { return s.listShard(ctx, m.GetQueue(), m.GetPartition()) })
 	}
 	var partitions []int32
 	if m.GetQueue() != "" {
@@ -316,12 +319,10 @@ func (s *jobService) ListQueues(ctx context.Context,
 			partitions = append(partitions, p)
 		}
 	}
-	found := make([]*jobpb.ListQueuesResponse, len(partitions))
-	failed := askAll(ctx, partitions, func(ctx context.Context, p int32) (err error) {
-		found[slices.Index(partitions, p)], err = s.listShard(ctx, m.GetQueue(), p)
-		return err
+	found, failed := collect(ctx, partitions, func(ctx context.Context, p int32) (*jobpb.ListQueuesResponse, error) {
+		return s.listShard(ctx, m.GetQueue(), p)
 	})
-	unread := slices.Sorted(maps.Keys(failed))
+	unread := failed.sorted()
 	for _, p := range unread {
 		if err := failed[p]; connect.CodeOf(err) != connect.CodeUnavailable {
 			return nil, err
@@ -419,7 +420,7 @@ func (s *jobService) PauseQueue(ctx context.Context,
 	} else if err := forwardedOnly(ctx); err != nil {
 		return nil, err
 	}
-	failed := askAll(ctx, list, func(ctx context.Context, p int32) error {
+	failed := eachPartition(ctx, list, func(ctx context.Context, p int32) error {
 		_, err := shard[jobpb.PauseQueueResponse]{
 			partition: p,
 			local: func(ctx context.Context) (*jobpb.PauseQueueResponse, error) {

@@ -26,29 +26,20 @@ func (s *jobService) GetSignals(ctx context.Context,
 	}
 	m := req.Msg
 	if m.Partition != nil {
-		if err := forwardedOnly(ctx); err != nil {
-			return nil, err
-		}
-		res, err := s.shardSignals(ctx, m.GetQueue(), m.GetPartition())
-		if err != nil {
-			return nil, err
-		}
-		return connect.NewResponse(res), nil
+		return forwarded(ctx, func() (*jobpb.GetSignalsResponse, error) { return s.shardSignals(ctx, m.GetQueue(), m.GetPartition()) })
 	}
 	partitions, err := s.partitionsOf(ctx, m.GetQueue())
 	if err != nil {
 		return nil, err
 	}
-	list := make([]*jobpb.GetSignalsResponse, len(partitions))
-	failed := askAll(ctx, partitions, func(ctx context.Context, p int32) (err error) {
-		list[slices.Index(partitions, p)], err = s.shardSignals(ctx, m.GetQueue(), p)
-		return err
+	list, failed := collect(ctx, partitions, func(ctx context.Context, p int32) (*jobpb.GetSignalsResponse, error) {
+		return s.shardSignals(ctx, m.GetQueue(), p)
 	})
 	if len(failed) == len(partitions) {
 		return nil, failed.first()
 	}
-	out := sumSignals(slices.DeleteFunc(list, func(r *jobpb.GetSignalsResponse) bool { return r == nil }))
-	out.Unread = slices.Sorted(maps.Keys(failed))
+	out := sumSignals(list)
+	out.Unread = failed.sorted()
 	return connect.NewResponse(out), nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -204,18 +203,11 @@ func (s *pacingService) GetPacingStatus(ctx context.Context,
 		}
 		partitions = []int32{p}
 	}
-	out := &weirpb.GetPacingStatusResponse{}
-	var mu sync.Mutex
-	err = eachPartition(ctx, partitions, func(ctx context.Context, p int32) error {
-		one, err := s.packs.shard(ctx, p, stale)
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		out.Shards = append(out.Shards, one)
-		return nil
+	shards, failed := collect(ctx, partitions, func(ctx context.Context, p int32) (*weirpb.PacingShard, error) {
+		return s.packs.shard(ctx, p, stale)
 	})
+	out := &weirpb.GetPacingStatusResponse{Shards: shards}
+	err = failed.gaps()
 	var gaps *PartitionsError
 	if err != nil && !errors.As(err, &gaps) {
 		return nil, sourceError(err, "the pacing of the partitions")
@@ -225,7 +217,6 @@ func (s *pacingService) GetPacingStatus(ctx context.Context,
 			out.Gaps = append(out.Gaps, &weirpb.Gap{Partition: g.Partition, State: g.State, Reason: g.Reason})
 		}
 	}
-	slices.SortFunc(out.Shards, func(a, b *weirpb.PacingShard) int { return int(a.GetPartition() - b.GetPartition()) })
 	s.addOverrides(out.Shards)
 	return connect.NewResponse(out), nil
 }

@@ -51,7 +51,7 @@ func (f *SpendReader) Spend(ctx context.Context, q SpendQuery, fn func(*eventspb
 			}
 		}
 		return nil
-	})
+	}).gaps()
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (f *SpendReader) WaitProduced(ctx context.Context, account string) error {
 			want[topic] = end[p]
 		}
 		return f.await(ctx, p, want)
-	})
+	}).gaps()
 }
 
 // maxWait is how long to wait for a partition that moves between two workers or two processes.
@@ -245,7 +245,7 @@ func (f *SpendReader) Health(ctx context.Context, fn func(*eventspb.SpendHistogr
 		mu.Lock()
 		defer mu.Unlock()
 		return fn(h)
-	})
+	}).gaps()
 }
 
 var _ SpendSource = (*SpendReader)(nil)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -183,18 +182,10 @@ func (r *Router) topSpend(ctx context.Context, q topQuery, m *weirpb.TopSpendReq
 
 // rankings returns the first campaigns of each partition of a query.
 func (s *spendService) rankings(ctx context.Context, q topQuery, m *weirpb.TopSpendRequest) (parts []*weirpb.TopSpendResponse, err error) {
-	var mu sync.Mutex
-	err = eachPartition(ctx, q.partitions, func(ctx context.Context, p int32) error {
-		one, err := s.router.topSpend(ctx, q, m, p)
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		parts = append(parts, one)
-		return nil
+	parts, failed := collect(ctx, q.partitions, func(ctx context.Context, p int32) (*weirpb.TopSpendResponse, error) {
+		return s.router.topSpend(ctx, q, m, p)
 	})
-	if err != nil {
+	if err := failed.gaps(); err != nil {
 		return nil, sourceError(err, "the top spend"+q.days())
 	}
 	return parts, nil

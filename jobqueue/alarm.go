@@ -1,6 +1,7 @@
 package jobqueue
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -49,35 +50,51 @@ func (q *Queue) Alarms() []Alarm {
 // alarmAfter is the time after which a condition raises an alarm, or ends one, in ms.
 const alarmAfter = 10_000
 
-// Sample updates the rates, and the alarms about jobs that wait. Call it once a second.
-func (q *Queue) Sample(nowMs int64) {
+// Sample updates the rates, and the alarms about jobs that wait, and returns the signals. Call it
+// once a second.
+func (q *Queue) Sample(nowMs int64) Signals {
 	m, now := q.monitor, q.at(nowMs)
 	if m == nil {
-		return
+		return Signals{}
 	}
 	m.sample(now)
 	m.quiet(now)
-	oldest := q.oldest()
-	for _, c := range m.sorted() {
-		kind := noAlarm
+	classes := m.sorted()
+	list := q.classSignals(classes, now)
+	for i, c := range classes {
+		s, kind := &list[i], noAlarm
 		switch {
-		case c.pending == 0 || q.paused:
-		case !slices.ContainsFunc(q.agents, func(a *agent) bool { return a != nil && a.serves(c) }):
+		case s.Pending == 0 || q.paused:
+		case s.Agents == 0:
 			kind = UnservedAlarm
-		case now-oldest[c] > q.cfg.WaitTarget.Milliseconds():
+		case s.OldestMs > q.cfg.WaitTarget.Milliseconds():
 			kind = LateAlarm
 		}
-		q.waiting(c, oldest[c], kind, now)
+		m.waiting(c, s, kind, now)
 	}
+	return Signals{Classes: list, Alarms: m.active()}
+}
+
+// active returns the alarms that are not over, oldest first.
+func (m *monitor) active() (list []Alarm) {
+	for _, c := range m.sorted() {
+		if c.waits != nil {
+			list = append(list, *c.waits)
+		}
+	}
+	for _, o := range m.outages {
+		list = append(list, o.alarm)
+	}
+	slices.SortStableFunc(list, func(a, b Alarm) int { return cmp.Compare(a.SinceMs, b.SinceMs) })
+	return list
 }
 
 // noAlarm is the kind of a class whose jobs do not wait for too long.
 const noAlarm = UnservedAlarm + 1
 
 // waiting raises and ends the alarm of a class, when its kind has been another one for alarmAfter.
-func (q *Queue) waiting(c *class, oldest int64, kind AlarmKind, now int64) {
-	m := q.monitor
-	if c.late == nil && kind == noAlarm || c.late != nil && c.late.Kind == kind {
+func (m *monitor) waiting(c *class, s *ClassSignals, kind AlarmKind, now int64) {
+	if c.waits == nil && kind == noAlarm || c.waits != nil && c.waits.Kind == kind {
 		c.since = 0
 		return
 	}
@@ -88,28 +105,27 @@ func (q *Queue) waiting(c *class, oldest int64, kind AlarmKind, now int64) {
 		return
 	}
 	c.since = 0
-	if c.late != nil {
-		m.over(c.late, now)
-		c.late = nil
+	if c.waits != nil {
+		m.over(c.waits, now)
+		c.waits = nil
 	}
 	if kind == noAlarm {
 		return
 	}
-	s := q.classSignals(c, oldest, now)
 	what := "jobs without requirements"
-	if len(c.require) > 0 {
-		what = "jobs that require " + strings.Join(c.require, " ")
+	if len(s.Require) > 0 {
+		what = "jobs that require " + strings.Join(s.Require, " ")
 	}
-	c.late = &Alarm{
-		Kind: kind, Active: true, Subject: what, SinceMs: now, AtMs: now, Require: slices.Clone(c.require), Slots: s.Slots, Want: s.Want,
+	c.waits = &Alarm{
+		Kind: kind, Active: true, Subject: what, SinceMs: now, AtMs: now, Require: slices.Clone(s.Require), Slots: s.Slots, Want: s.Want,
 	}
 	if kind == UnservedAlarm {
-		c.late.Text = fmt.Sprintf("%d %s wait, and no agent that is up has these resources", s.Pending, what)
+		c.waits.Text = fmt.Sprintf("%d %s wait, and no agent that is up has these resources", s.Pending, what)
 	} else {
-		c.late.Text = fmt.Sprintf("%d %s wait, the oldest for %d s: %d agents with %s slots run %d, and %d slots would keep the target",
+		c.waits.Text = fmt.Sprintf("%d %s wait, the oldest for %d s: %d agents with %s slots run %d, and %d slots would keep the target",
 			s.Pending, what, s.OldestMs/1000, s.Agents, limit(s.Slots), s.Running, s.Want)
 	}
-	m.news = append(m.news, *c.late)
+	m.news = append(m.news, *c.waits)
 }
 
 // limit returns a number of slots as text.

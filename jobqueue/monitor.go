@@ -34,7 +34,7 @@ type class struct {
 	failed     average
 	busy       decayed // ms of attempts that ended, in the last ten minutes
 	ends       decayed // attempts that ended, in the last ten minutes
-	late       *Alarm  // late or unserved; nil: none
+	waits      *Alarm  // late or unserved; nil: none
 	since      int64   // since when an alarm could be raised, or be over, Unix ms; 0: it is as it should be
 }
 
@@ -196,26 +196,8 @@ func (m *monitor) sample(now int64) {
 		if c.ends.add(float64(n.ended), ms); n.ended > 0 {
 			c.mean = max(1, float64(c.busy/c.ends))
 		}
-		if c.signatures == 0 && c.late == nil && c.trend.perSecond() < 1e-6 {
+		if c.signatures == 0 && c.waits == nil && c.trend.perSecond() < 1e-6 {
 			delete(m.classes, key)
 		}
 	}
-}
-
-// meanMs returns the mean duration of an attempt of a class: that of the last attempts, or else the
-// mean run time that the signatures have from before a restart; 0 if it is not known.
-func (q *Queue) meanMs(c *class) float64 {
-	if c.mean > 0 {
-		return c.mean
-	}
-	sum, n := 0.0, 0.0
-	for sig, x := range q.monitor.bySig {
-		if x == c && q.sigs.means[sig] > 0 {
-			sum, n = sum+float64(q.sigs.means[sig]), n+1
-		}
-	}
-	if n == 0 {
-		return 0
-	}
-	return sum / n
 }

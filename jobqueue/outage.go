@@ -20,9 +20,9 @@ const (
 	QueueFactor                       // all jobs of the queue
 )
 
-// String returns the name of k in lower case.
+// String returns the name of k, as in events.
 func (k FactorKind) String() string {
-	return [...]string{"resource", "jobs that need", "agent", "agents with", "queue"}[min(k, QueueFactor)]
+	return [...]string{"resource", "signature", "agent", "agent_resource", "queue"}[min(k, QueueFactor)]
 }
 
 // Factor is what attempts that failed have in common, in the attempts since the outage began.
@@ -46,8 +46,17 @@ func (f *Factor) String() string {
 	return fmt.Sprintf("%s: %d of %d failed, %d of %d without it", name, f.Failed, f.Ended, f.OtherFailed, f.OtherEnded)
 }
 
-// subject returns the kind and the name.
-func (f *Factor) subject() string { return strings.TrimSpace(f.Kind.String() + " " + f.Name) }
+// subject returns the kind and the name, as text.
+func (f *Factor) subject() string {
+	switch f.Kind {
+	case HeldFactor:
+		return "agents with " + f.Name
+	case QueueFactor:
+		return f.Kind.String()
+	default:
+		return f.Kind.String() + " " + f.Name
+	}
+}
 
 // factor identifies a factor.
 type factor struct {

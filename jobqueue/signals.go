@@ -34,24 +34,14 @@ type ClassSignals struct {
 	Want int
 }
 
-// Signals returns the signals at a time. Without Watch it returns none.
-func (q *Queue) Signals(nowMs int64) (s Signals) {
+// Signals returns the signals at a time. Without Watch it returns none. It changes nothing: rates
+// are those of the last Sample.
+func (q *Queue) Signals(nowMs int64) Signals {
 	m := q.monitor
 	if m == nil {
-		return s
+		return Signals{}
 	}
-	oldest := q.oldest()
-	for _, c := range m.sorted() {
-		s.Classes = append(s.Classes, q.classSignals(c, oldest[c], q.at(nowMs)))
-		if c.late != nil {
-			s.Alarms = append(s.Alarms, *c.late)
-		}
-	}
-	for _, o := range m.outages {
-		s.Alarms = append(s.Alarms, o.alarm)
-	}
-	slices.SortStableFunc(s.Alarms, func(a, b Alarm) int { return int(a.SinceMs - b.SinceMs) })
-	return s
+	return Signals{Classes: q.classSignals(m.sorted(), q.at(nowMs)), Alarms: m.active()}
 }
 
 // WaitTargets returns Config.WaitTarget, and the time in which a backlog is to be gone.
@@ -81,29 +71,63 @@ func (q *Queue) oldest() map[*class]int64 {
 	return all
 }
 
-// classSignals returns the signals of a class. oldest is when its oldest head became pending.
-func (q *Queue) classSignals(c *class, oldest, now int64) ClassSignals {
-	s := ClassSignals{
-		Require: slices.Clone(c.require), Pending: c.pending, Running: c.running, Arrivals: c.rate.perSecond(), Trend: c.trend.perSecond(),
-		Starts: c.starts.perSecond(), Done: c.done.perSecond(), Failed: c.failed.perSecond(), MeanMs: q.meanMs(c),
+// classSignals returns the signals of classes.
+func (q *Queue) classSignals(classes []*class, now int64) []ClassSignals {
+	oldest, means := q.oldest(), q.means(classes)
+	list := make([]ClassSignals, len(classes))
+	for i, c := range classes {
+		s := &list[i]
+		*s = ClassSignals{
+			Require: slices.Clone(c.require), Pending: c.pending, Running: c.running, Arrivals: c.rate.perSecond(),
+			Trend: c.trend.perSecond(), Starts: c.starts.perSecond(), Done: c.done.perSecond(), Failed: c.failed.perSecond(),
+			MeanMs: means[i],
+		}
+		if c.pending > 0 {
+			s.OldestMs = max(0, now-oldest[c])
+		}
+		s.Agents, s.Slots = q.serving(c)
+		s.Want = s.Load(q.cfg.WaitTarget, q.cfg.MaxPendingWait).Slots()
 	}
-	if c.pending > 0 {
-		s.OldestMs = max(0, now-oldest)
+	return list
+}
+
+// means returns the mean duration of an attempt of each class, in ms: that of the last attempts, or
+// else the mean run time that its signatures have from before a restart; 0 if it is not known.
+func (q *Queue) means(classes []*class) []float64 {
+	list, unknown := make([]float64, len(classes)), map[*class]int{}
+	for i, c := range classes {
+		if list[i] = c.mean; c.mean == 0 {
+			unknown[c] = i
+		}
 	}
+	if len(unknown) == 0 {
+		return list
+	}
+	known := make([]float64, len(classes)) // signatures with a mean
+	for sig, c := range q.monitor.bySig {
+		if i, ok := unknown[c]; ok && q.sigs.means[sig] > 0 {
+			known[i]++
+			list[i] += (float64(q.sigs.means[sig]) - list[i]) / known[i]
+		}
+	}
+	return list
+}
+
+// serving returns the number of the agents that are up and have the resources of a class, and of
+// their slots: 0 if one of them has no limit.
+func (q *Queue) serving(c *class) (agents, slots int) {
 	limited := true
 	for _, a := range q.agents {
-		if a == nil || !a.serves(c) {
-			continue
+		if a != nil && a.serves(c) {
+			agents++
+			slots += a.slots
+			limited = limited && a.slots > 0
 		}
-		s.Agents++
-		s.Slots += a.slots
-		limited = limited && a.slots > 0
 	}
 	if !limited {
-		s.Slots = 0
+		slots = 0
 	}
-	s.Want = s.Load(q.cfg.WaitTarget, q.cfg.MaxPendingWait).Slots()
-	return s
+	return agents, slots
 }
 
 // serves reports whether the agent has the resources that a class requires.

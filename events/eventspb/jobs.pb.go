@@ -1183,7 +1183,7 @@ func (x *JobAlarm) GetWant() int32 {
 // JobFactor is what attempts that failed have in common.
 type JobFactor struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"` // resource, "jobs that need", agent, "agents with" or queue
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"` // resource, signature, agent, agent_resource or queue
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Failed        int32                  `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`                              // attempts with the factor that failed, since the outage began
 	Ended         int32                  `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`                                // attempts with the factor that ended

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sort"
 	"time"
+
+	"github.com/weirhq/weir/internal/svg"
 )
 
 const (
@@ -51,7 +53,7 @@ func shareMarks(lowest float64) []float64 {
 }
 
 // waits draws the distributions of waits.
-func (b *picture) waits(top float64, results []*Result) {
+func (b picture) waits(top float64, results []*Result) {
 	first, last, lowest := waitMarks()[0], 10*int64(secondMs), 1.0
 	for _, r := range results {
 		last = max(last, r.Max.Milliseconds())
@@ -59,7 +61,7 @@ func (b *picture) waits(top float64, results []*Result) {
 	}
 	scale := math.Log(float64(last) / float64(first))
 	x := func(ms int64) float64 { return plotLeft + plotWidth*math.Log(float64(ms)/float64(first))/scale }
-	b.text(plotLeft-58, top-18, headText, "Share of the jobs that waited at most so long")
+	b.Text(svg.Dot{X: plotLeft - 58, Y: top - 18}, headText, "Share of the jobs that waited at most so long")
 	bottom := top + plotHigh
 	shares := shareMarks(lowest)
 	part := func(share float64) float64 { return (100*share - shares[0]) / (100 - shares[0]) }
@@ -70,25 +72,25 @@ func (b *picture) waits(top float64, results []*Result) {
 		if ms > last {
 			break
 		}
-		b.line("grid", dot{x(ms), top}, dot{x(ms), bottom})
+		b.Line(`class="grid"`, svg.Dot{X: x(ms), Y: top}, svg.Dot{X: x(ms), Y: bottom})
 		text := unitOf(ms).label(ms)
 		if i == 0 {
 			text = "≤ " + text
 		}
-		b.text(x(ms), bottom+19, belowText, text)
+		b.Text(svg.Dot{X: x(ms), Y: bottom + 19}, belowText, text)
 	}
-	b.text(plotLeft+plotWidth/2, bottom+40, belowText, "wait, on a logarithmic scale")
+	b.Text(svg.Dot{X: plotLeft + plotWidth/2, Y: bottom + 40}, belowText, "wait, on a logarithmic scale")
 	if ms := results[0].Config.MaxWait.Milliseconds(); ms > 10*first && ms <= last {
-		b.line("limit", dot{x(ms), top}, dot{x(ms), bottom})
-		b.text(x(ms)-6, bottom-8, leftText, "oldest first beyond "+unitOf(ms).label(ms))
+		b.Line(`class="limit"`, svg.Dot{X: x(ms), Y: top}, svg.Dot{X: x(ms), Y: bottom})
+		b.Text(svg.Dot{X: x(ms) - 6, Y: bottom - 8}, leftText, "oldest first beyond "+unitOf(ms).label(ms))
 	}
 	for i, r := range results {
-		var dots []dot
+		var dots []svg.Dot
 		for at := 0.0; at <= plotWidth; at++ {
 			share := r.within(float64(first) * math.Exp(scale*at/plotWidth))
-			dots = append(dots, dot{plotLeft + at, bottom - plotHigh*part(share)})
+			dots = append(dots, svg.Dot{X: plotLeft + at, Y: bottom - plotHigh*part(share)})
 		}
-		b.curve(lineClass(i), dots)
+		b.Curve(lineClass(i), dots)
 	}
 }
 
@@ -98,21 +100,21 @@ func (r *Result) within(ms float64) float64 {
 }
 
 // level draws a horizontal line of a panel at a share of its height.
-func (b *picture) level(top, share float64, text string) {
+func (b picture) level(top, share float64, text string) {
 	y := top + plotHigh*(1-share)
 	class := "grid"
 	if share == 0 {
 		class = "axis"
 	}
-	b.line(class, dot{plotLeft, y}, dot{plotLeft + plotWidth, y})
-	b.text(plotLeft-8, y+4, leftText, text)
+	b.Line(`class="`+class+`"`, svg.Dot{X: plotLeft, Y: y}, svg.Dot{X: plotLeft + plotWidth, Y: y})
+	b.Text(svg.Dot{X: plotLeft - 8, Y: y + 4}, leftText, text)
 }
 
 // bins is the number of intervals of time in which the jobs that wait are counted.
 const bins = 520
 
 // queues draws how many jobs were waiting over time.
-func (b *picture) queues(begin float64, results []*Result) {
+func (b picture) queues(begin float64, results []*Result) {
 	length, most := int64(1), 0.0
 	for _, r := range results {
 		length = max(length, r.makespanMs)
@@ -126,7 +128,7 @@ func (b *picture) queues(begin float64, results []*Result) {
 	}
 	step := niceStep(most)
 	top := step * max(1, math.Ceil(most/step))
-	b.text(plotLeft-58, begin-18, headText, "Jobs that were waiting, mean of "+interval(length))
+	b.Text(svg.Dot{X: plotLeft - 58, Y: begin - 18}, headText, "Jobs that were waiting, mean of "+interval(length))
 	for n := 0.0; n <= top+step/2; n += step {
 		b.level(begin, n/top, digits(n))
 	}
@@ -134,20 +136,20 @@ func (b *picture) queues(begin float64, results []*Result) {
 	every := timeStep(length)
 	for ms := int64(0); ms <= length; ms += every {
 		x := plotLeft + plotWidth*float64(ms)/float64(length)
-		b.line("axis", dot{x, bottom}, dot{x, bottom + 5})
+		b.Line(`class="axis"`, svg.Dot{X: x, Y: bottom}, svg.Dot{X: x, Y: bottom + 5})
 		text := "0"
 		if ms > 0 {
 			text = unitOf(every).label(ms)
 		}
-		b.text(x, bottom+20, belowText, text)
+		b.Text(svg.Dot{X: x, Y: bottom + 20}, belowText, text)
 	}
-	b.text(plotLeft+plotWidth/2, bottom+41, belowText, "time since the first arrival")
+	b.Text(svg.Dot{X: plotLeft + plotWidth/2, Y: bottom + 41}, belowText, "time since the first arrival")
 	for i, curve := range curves {
-		var dots []dot
+		var dots []svg.Dot
 		for n, jobs := range curve {
-			dots = append(dots, dot{plotLeft + plotWidth*(float64(n)+0.5)/bins, bottom - plotHigh*jobs/top})
+			dots = append(dots, svg.Dot{X: plotLeft + plotWidth*(float64(n)+0.5)/bins, Y: bottom - plotHigh*jobs/top})
 		}
-		b.curve(lineClass(i), dots)
+		b.Curve(lineClass(i), dots)
 	}
 }
 

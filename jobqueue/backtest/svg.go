@@ -1,14 +1,14 @@
 package backtest
 
 import (
-	"bytes"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weirhq/weir/internal/svg"
 )
 
 // Sizes of the picture, in pixels.
@@ -24,16 +24,12 @@ const (
 	keyColumns   = 3
 )
 
-// style has the colours, for light and dark surroundings. The colours of lines are distinguishable
-// with colour blindness (Okabe, Ito).
-const style = `<style>
-.bg{fill:#fdfdfb}.ink{fill:#1a1a1a}.soft{fill:#5a5a58}.grid{stroke:#e4e3dd}.axis{stroke:#8a8a86}
-.limit{stroke:#5a5a58;stroke-dasharray:2 4}.l{fill:none;stroke-width:1.8;stroke-linejoin:round}
+// rules are those of the limit, and of the lines, whose colours are distinguishable with colour
+// blindness (Okabe, Ito).
+const rules = `.limit{stroke:#5a5a58;stroke-dasharray:2 4}.l{stroke-width:1.8}
 .s0{stroke:#8a8a86}.s1{stroke:#e69f00}.s2{stroke:#0072b2}.s3{stroke:#009e73}.s4{stroke:#d55e00}.s5{stroke:#cc79a7}
-@media (prefers-color-scheme:dark){
-.bg{fill:#17181a}.ink{fill:#f0f0ee}.soft{fill:#b4b4b0}.grid{stroke:#34353a}.axis{stroke:#84858a}.limit{stroke:#b4b4b0}
+@media (prefers-color-scheme:dark){.limit{stroke:#b4b4b0}
 .s0{stroke:#9a9b9f}.s1{stroke:#ffc14d}.s2{stroke:#5eb1ff}.s3{stroke:#43d3a5}.s4{stroke:#ff8a4c}.s5{stroke:#e9a6ca}}
-</style>
 `
 
 // MaxLines is the number of results that a picture can have.
@@ -48,22 +44,8 @@ func lineClass(i int) string {
 	return fmt.Sprintf(`class="l s%d" stroke-dasharray="7 4"`, i%6)
 }
 
-// picture is an SVG that is written.
-type picture struct{ bytes.Buffer }
-
-// text draws a text. An anchor is start, middle or end.
-func (b *picture) text(x, y float64, style, s string) {
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" %s>`, x, y, style)
-	_ = xml.EscapeText(b, []byte(s)) // a buffer has no errors
-	b.WriteString("</text>\n")
-}
-
-func (b *picture) line(class string, from, to dot) {
-	fmt.Fprintf(b, `<line class="%s" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`+"\n", class, from.x, from.y, to.x, to.y)
-}
-
-// dot is a point of the picture.
-type dot struct{ x, y float64 }
+// picture is the picture of results.
+type picture struct{ *svg.Picture }
 
 // The styles of texts.
 const (
@@ -82,35 +64,29 @@ func SVG(out io.Writer, results []*Result) error {
 	if len(results) < 1 || len(results) > MaxLines {
 		return fmt.Errorf("%w: a picture of %d policies, and 1 to %d are possible", ErrConfig, len(results), MaxLines)
 	}
-	b := &picture{}
 	first := keyTop + float64((len(results)+keyColumns-1)/keyColumns*keyHigh) + 36
 	second := first + plotHigh + plotBelow + 52
 	high := int(second) + plotHigh + plotBelow
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" `+
-		`font-family="Inter, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif">`+"\n", pictureWidth, high, pictureWidth, high)
-	b.WriteString(style)
-	b.WriteString(`<rect class="bg" width="100%" height="100%"/>` + "\n")
+	b := picture{svg.New(pictureWidth, high, rules)}
 	b.head(results)
 	b.waits(first, results)
 	b.queues(second, results)
-	b.WriteString("</svg>\n")
-	_, err := out.Write(b.Bytes())
-	return err
+	return b.Write(out)
 }
 
 // head draws the title and the legend.
-func (b *picture) head(results []*Result) {
+func (b picture) head(results []*Result) {
 	r := results[0]
 	alike := true
 	for _, x := range results {
 		alike = alike && x.Agents == r.Agents
 	}
-	b.text(20, 36, titleText, "Waits of recorded jobs by scheduling policy")
+	b.Text(svg.Dot{X: 20, Y: 36}, titleText, "Waits of recorded jobs by scheduling policy")
 	agents := "the least number of agents that meets the target"
 	if alike {
 		agents = number(r.Agents, "agent")
 	}
-	b.text(20, 60, softText, fmt.Sprintf("%s; %s; an agent has %s, keeps %s, and loads another one in %v", number(r.Jobs, "job"), agents,
+	b.Text(svg.Dot{X: 20, Y: 60}, softText, fmt.Sprintf("%s; %s; an agent has %s, keeps %s, and loads another one in %v", number(r.Jobs, "job"), agents,
 		number(r.Config.Slots, "slot"), number(r.Config.Associations, "resource"), r.Config.Load))
 	for i, r := range results {
 		name := r.Policy.String()
@@ -119,8 +95,8 @@ func (b *picture) head(results []*Result) {
 		}
 		name += fmt.Sprintf(": %.1f %% hits, mean wait %s", 100*r.HitRate(), seconds(r.Mean))
 		x, y := float64(20+i%keyColumns*keyWidth), float64(keyTop+i/keyColumns*keyHigh)
-		fmt.Fprintf(b, `<path %s d="M%.0f %.0fh28"/>`+"\n", lineClass(i), x, y-4)
-		b.text(x+34, y, keyText, name)
+		b.Curve(lineClass(i), []svg.Dot{{X: x, Y: y - 4}, {X: x + 28, Y: y - 4}})
+		b.Text(svg.Dot{X: x + 34, Y: y}, keyText, name)
 	}
 }
 
@@ -148,15 +124,4 @@ func digits(x float64) string {
 		part = "." + part
 	}
 	return whole + part
-}
-
-// curve draws a line through dots.
-func (b *picture) curve(class string, dots []dot) {
-	var d strings.Builder
-	op := 'M'
-	for _, p := range dots {
-		fmt.Fprintf(&d, "%c%.1f %.1f", op, p.x, p.y)
-		op = 'L'
-	}
-	fmt.Fprintf(b, `<path %s d="%s"/>`+"\n", class, d.String())
 }

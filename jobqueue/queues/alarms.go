@@ -79,15 +79,14 @@ type Signals struct {
 	Drain  time.Duration // in which a backlog is to be gone
 }
 
-// Signals returns the signals of a queue. They include decisions that have not committed yet.
+// Signals returns the signals of a queue, with the rates as of the last second. They include
+// decisions that have not committed yet.
 func (s *Shard) Signals(name string) (Signals, error) {
 	q, err := s.queue(name)
 	if err != nil {
 		return Signals{}, err
 	}
-	now := time.Now().UnixMilli()
-	q.core.Sample(now)
-	x := Signals{Signals: q.core.Signals(now)}
+	x := Signals{Signals: q.core.Signals(time.Now().UnixMilli())}
 	x.Target, x.Drain = q.core.WaitTargets()
 	return x, nil
 }

@@ -120,8 +120,7 @@ func (s *Shard) tick(q *queue, now int64) (due int64, err error) {
 	due = s.serve(q, now)
 	if now-q.sampled >= sampleEvery.Milliseconds() || now < q.sampled {
 		q.sampled = now
-		q.core.Sample(now)
-		q.signals = q.core.Signals(now)
+		q.signals = q.core.Sample(now)
 	}
 	if n := q.core.Counts(); n[jobqueue.Pending]+n[jobqueue.Running] > 0 {
 		due = min(due, q.sampled+sampleEvery.Milliseconds())

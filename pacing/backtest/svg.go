@@ -1,14 +1,13 @@
 package backtest
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/weirhq/weir/internal/svg"
 )
 
 // Sizes of the picture, in pixels.
@@ -22,29 +21,18 @@ const (
 	maxPanels  = 24
 )
 
-// style has the colours, for light and dark surroundings. The colours of lines are distinguishable
-// with colour blindness (Okabe, Ito).
-const style = `<style>
-.bg{fill:#fdfdfb}.ink{fill:#1a1a1a}.soft{fill:#5a5a58}.grid{stroke:#e4e3dd}.axis{stroke:#8a8a86}
-.plan{stroke:#1a1a1a;stroke-dasharray:5 4}.s0{stroke:#9a9a96}.s1{stroke:#e69f00}.s2{stroke:#d55e00}
+// rules are those of the plan, and of the lines, whose colours are distinguishable with colour
+// blindness (Okabe, Ito).
+const rules = `.plan{stroke:#1a1a1a;stroke-dasharray:5 4}.s0{stroke:#9a9a96}.s1{stroke:#e69f00}.s2{stroke:#d55e00}
 .s3{stroke:#cc79a7}.s4{stroke:#0072b2}.s5{stroke:#009e73}
-@media (prefers-color-scheme:dark){
-.bg{fill:#17181a}.ink{fill:#f0f0ee}.soft{fill:#b4b4b0}.grid{stroke:#34353a}.axis{stroke:#84858a}
-.plan{stroke:#f0f0ee}.s0{stroke:#77787c}.s1{stroke:#ffc14d}.s2{stroke:#ff8a4c}
+@media (prefers-color-scheme:dark){.plan{stroke:#f0f0ee}.s0{stroke:#77787c}.s1{stroke:#ffc14d}.s2{stroke:#ff8a4c}
 .s3{stroke:#e9a6ca}.s4{stroke:#5eb1ff}.s5{stroke:#43d3a5}}
-</style>
 `
 
 const colours = 6
 
-// picture is an SVG that is written.
-type picture struct{ bytes.Buffer }
-
-func (b *picture) text(x, y float64, attrs, s string) {
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" %s>`, x, y, attrs)
-	_ = xml.EscapeText(b, []byte(s)) // a buffer has no errors
-	b.WriteString("</text>\n")
-}
+// picture is the picture of results.
+type picture struct{ *svg.Picture }
 
 // SVG draws the planned and the actual cumulative spend of each result, with a panel for each
 // campaign day: the 24 of the greatest budgets. It has colours for light and dark surroundings. loc
@@ -62,13 +50,9 @@ func SVG(out io.Writer, days []Day, results []Result, loc *time.Location) error 
 	slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(days[b].Budget, days[a].Budget) })
 	shown = shown[:min(len(shown), maxPanels)]
 	slices.Sort(shown)
-	b := &picture{}
 	rows := (len(shown) + columns - 1) / columns
 	width, height := columns*(panelWidth+leftRoom)+24, headHigh+rows*(panelHigh+belowRoom)
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" `+
-		`font-family="Inter, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif">`+"\n", width, height, width, height)
-	b.WriteString(style)
-	b.WriteString(`<rect class="bg" width="100%" height="100%"/>` + "\n")
+	b := picture{svg.New(width, height, rules)}
 	b.head(results, len(shown), len(days))
 	for n, i := range shown {
 		x := float64(leftRoom + n%columns*(panelWidth+leftRoom))
@@ -80,9 +64,7 @@ func SVG(out io.Writer, days []Day, results []Result, loc *time.Location) error 
 		b.curve(x, y, `class="plan" stroke-width="1.3"`, points(&days[i], planned(&days[i])))
 		b.hours(x, y, &days[i], loc)
 	}
-	b.WriteString("</svg>\n")
-	_, err := out.Write(b.Bytes())
-	return err
+	return b.Write(out)
 }
 
 // planned returns the plan of a day at the points of a curve.
@@ -94,17 +76,17 @@ func planned(d *Day) (list []float64) {
 }
 
 // head draws the title and the legend.
-func (b *picture) head(results []Result, shown, days int) {
+func (b picture) head(results []Result, shown, days int) {
 	title := "Planned and actual spend of campaign days"
 	if shown < days {
 		title += fmt.Sprintf(": the %d of %d with the greatest budgets", shown, days)
 	}
-	b.text(20, 34, `class="ink" font-size="20" font-weight="600"`, title)
-	b.text(20, 56, `class="soft" font-size="13"`, "cumulative spend in % of the budget, by the local hour")
+	b.Text(svg.Dot{X: 20, Y: 34}, `class="ink" font-size="20" font-weight="600"`, title)
+	b.Text(svg.Dot{X: 20, Y: 56}, `class="soft" font-size="13"`, "cumulative spend in % of the budget, by the local hour")
 	x := 20.0
 	key := func(class, name string) {
-		fmt.Fprintf(b, `<line class="%s" x1="%.0f" y1="78" x2="%.0f" y2="78" stroke-width="2.4"/>`+"\n", class, x, x+24)
-		b.text(x+30, 82, `class="ink" font-size="13"`, name)
+		b.Line(`class="`+class+`" stroke-width="2.4"`, svg.Dot{X: x, Y: 78}, svg.Dot{X: x + 24, Y: 78})
+		b.Text(svg.Dot{X: x + 30, Y: 82}, `class="ink" font-size="13"`, name)
 		x += 30 + 8*float64(len(name)) + 24
 	}
 	key("plan", "plan")
@@ -114,21 +96,21 @@ func (b *picture) head(results []Result, shown, days int) {
 }
 
 // panel draws the axes of a campaign day.
-func (b *picture) panel(x, y float64, d *Day) {
-	b.text(x, y-10, `class="ink" font-size="13" font-weight="600"`, d.Campaign+", "+d.Day.String())
+func (b picture) panel(x, y float64, d *Day) {
+	b.Text(svg.Dot{X: x, Y: y - 10}, `class="ink" font-size="13" font-weight="600"`, d.Campaign+", "+d.Day.String())
 	for percent := 0; percent <= 100; percent += 25 {
 		at := y + panelHigh*(1-float64(percent)/100)
 		class := "grid"
 		if percent == 0 {
 			class = "axis"
 		}
-		fmt.Fprintf(b, `<line class="%s" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`+"\n", class, x, at, x+panelWidth, at)
-		b.text(x-6, at+4, `class="soft" font-size="11" text-anchor="end"`, fmt.Sprintf("%d %%", percent))
+		b.Line(`class="`+class+`"`, svg.Dot{X: x, Y: at}, svg.Dot{X: x + panelWidth, Y: at})
+		b.Text(svg.Dot{X: x - 6, Y: at + 4}, `class="soft" font-size="11" text-anchor="end"`, fmt.Sprintf("%d %%", percent))
 	}
 }
 
 // hours draws the marks of the time axis.
-func (b *picture) hours(x, y float64, d *Day, loc *time.Location) {
+func (b picture) hours(x, y float64, d *Day, loc *time.Location) {
 	const hour = 3_600_000
 	length := d.Window.EndMs - d.Window.BeginMs
 	every := 4
@@ -145,8 +127,8 @@ func (b *picture) hours(x, y float64, d *Day, loc *time.Location) {
 			continue
 		}
 		at := x + panelWidth*float64(ms-d.Window.BeginMs)/float64(length)
-		fmt.Fprintf(b, `<line class="axis" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`+"\n", at, y+panelHigh, at, y+panelHigh+4.0)
-		b.text(at, y+panelHigh+17, `class="soft" font-size="11" text-anchor="middle"`, t.Format("15:04"))
+		b.Line(`class="axis"`, svg.Dot{X: at, Y: y + panelHigh}, svg.Dot{X: at, Y: y + panelHigh + 4})
+		b.Text(svg.Dot{X: at, Y: y + panelHigh + 17}, `class="soft" font-size="11" text-anchor="middle"`, t.Format("15:04"))
 	}
 }
 
@@ -163,11 +145,10 @@ func points(d *Day, shares []float64) (list []dot) {
 }
 
 // curve draws a curve from 0 on.
-func (b *picture) curve(x, y float64, attrs string, dots []dot) {
-	var d strings.Builder
-	fmt.Fprintf(&d, "M%.1f %.1f", x, y+panelHigh)
+func (b picture) curve(x, y float64, attributes string, dots []dot) {
+	list := []svg.Dot{{X: x, Y: y + panelHigh}}
 	for _, p := range dots {
-		fmt.Fprintf(&d, "L%.1f %.1f", x+panelWidth*p.time, y+panelHigh*(1-min(p.spent, 1.02)))
+		list = append(list, svg.Dot{X: x + panelWidth*p.time, Y: y + panelHigh*(1-min(p.spent, 1.02))})
 	}
-	fmt.Fprintf(b, `<path %s d="%s" fill="none" stroke-linejoin="round"/>`+"\n", attrs, d.String())
+	b.Curve(attributes, list)
 }

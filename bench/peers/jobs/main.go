@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -17,14 +15,7 @@ import (
 	"github.com/weirhq/weir/bench/peers/figures"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "jobs:", err)
-		os.Exit(1)
-	}
-}
+func main() { child.Main("jobs", run) }
 
 // run runs the comparison of args and writes the table to out, even after an error.
 func run(ctx context.Context, args []string, out, log io.Writer) error {

@@ -7,23 +7,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/weirhq/weir/bench/peers/child"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintln(os.Stderr, "mirrors:", err)
-		os.Exit(1)
-	}
-}
+func main() { child.Main("mirrors", run) }
 
 // run runs the comparison of args and writes the tables to out, even after an error.
 func run(ctx context.Context, args []string, out, log io.Writer) error {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -100,7 +98,7 @@ func (r *backtestRun) run(ctx context.Context, name string) error {
 	}
 	r.note(trace, results, met)
 	if r.picture != "" {
-		if err := writeFile(r.picture, func(w io.Writer) error { return backtest.SVG(w, results) }); err != nil {
+		if err := cli.WriteFile(r.picture, func(w io.Writer) error { return backtest.SVG(w, results) }); err != nil {
 			return cli.Fail(cli.ExitIO, "cannot write the picture", err, "check the path of --picture")
 		}
 		r.a.Notef("wrote %s", r.picture)
@@ -263,12 +261,4 @@ func newBacktestRow(r *backtest.Result) backtestRow {
 		P95: seconds(r.P95), P99: seconds(r.P99), Max: seconds(r.Max), Late: r.Late, Utilisation: percent(r.Utilisation),
 		Makespan: seconds(r.Makespan), Loading: percent(r.Loading), Longest: r.LongestClass,
 	}
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
-	file, err := os.Create(filepath.Clean(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
 }

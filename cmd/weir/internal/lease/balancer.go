@@ -138,7 +138,7 @@ func newBalancerBacktestCmd(a *cli.App) *cobra.Command {
 					"give files of the same length and step, which --days shortens, and a --stock within the limits")
 			}
 			if f.svg != "" {
-				if err := writeFile(f.svg, report.SVG); err != nil {
+				if err := cli.WriteFile(f.svg, report.SVG); err != nil {
 					return cli.Fail(cli.ExitIO, "cannot write the picture", err, "check the path of --svg")
 				}
 				a.Notef("wrote %s", f.svg)
@@ -212,14 +212,6 @@ func (f *backtestFlags) curves(args []string) ([]backtest.Curve, error) {
 		curves[i] = curves[i].Cut(0, least).Shift(time.Duration(i) * f.shift).Scale(f.rate)
 	}
 	return curves, nil
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
-	file, err := os.Create(filepath.Clean(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
 }
 
 // named returns the rows of a table by the names in its first line.

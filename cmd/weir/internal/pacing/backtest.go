@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -112,7 +110,7 @@ func (r *backtestRun) run(ctx context.Context) error {
 	}
 	r.note(recording, days, results)
 	if r.svg != "" {
-		err := writeFile(r.svg, func(w io.Writer) error { return backtest.SVG(w, days, results, r.cfg.Location) })
+		err := cli.WriteFile(r.svg, func(w io.Writer) error { return backtest.SVG(w, days, results, r.cfg.Location) })
 		if err != nil {
 			return cli.Fail(cli.ExitIO, "cannot write the picture", err, "check the path of --svg")
 		}
@@ -172,12 +170,4 @@ func (r *backtestRun) rows(results []backtest.Result) []backtested {
 // withoutName returns an error without the name of the package that begins it.
 func withoutName(err error) error {
 	return errors.New(strings.TrimPrefix(err.Error(), backtest.ErrInput.Error()+": "))
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
-	file, err := os.Create(filepath.Clean(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
 }
