@@ -24,7 +24,7 @@ RACE     = ./agent/... ./api/... ./bench/... ./bridge/... ./cmd/weir/... ./dynam
 RACERUNS = 8
 # Tests that inject a bug, tests that have one goroutine or take an hour under the race detector,
 # and slow ones whose goroutines other tests run there.
-NORACE   = Notices|Mutation|Mutants|Catches|Evacuate|LoopHours|Goals|Seeds|Shrink|ValidManifest|ClockOfProcessJumps|SkipRefused|DamagedStore|DedupSurvives|BalancerSurvives|Breaches|HomeLost|FourDatacentres|TestDrift|TestStyle|TestWords
+NORACE   = Notices|Mutation|Mutant|Catches|Evacuate|LoopHours|Goals|Seeds|Shrink|ValidManifest|ClockOfProcessJumps|SkipRefused|DamagedStore|DedupSurvives|BalancerSurvives|Breaches|HomeLost|FourDatacentres|TestDrift|TestStyle|TestWords|TestInvariants
 # Runs of the crash and abort model, and seeds of the model of the lease loop.
 RUNS     = 1000
 SEEDS    = 5000

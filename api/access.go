@@ -110,23 +110,38 @@ var errPanic = errors.New("internal error: this is a defect of weir: see the eve
 
 // handlerOptions returns the options of every Connect handler.
 func (a *access) handlerOptions() []connect.HandlerOption {
-	note := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
-		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-			res, err := next(ctx, req)
-			o := outcomeOf(ctx)
-			o.reached, o.err = true, err
-			return res, err
-		}
-	})
 	rescue := func(_ context.Context, spec connect.Spec, _ http.Header, v any) error {
 		a.panicked(a.metrics.procedureLabel(spec.Procedure), v)
 		return connect.NewError(connect.CodeInternal, errPanic)
 	}
 	return []connect.HandlerOption{
-		connect.WithInterceptors(note), // outside of rescue, to see its error
+		connect.WithInterceptors(noteOutcome{}), // outside of rescue, to see its error
 		connect.WithRecover(rescue),
 		connect.WithReadMaxBytes(maxBodyBytes),
 		connect.WithCompressMinBytes(1024),
+	}
+}
+
+// noteOutcome is the interceptor that records how a handler ended.
+type noteOutcome struct{}
+
+func (noteOutcome) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		res, err := next(ctx, req)
+		o := outcomeOf(ctx)
+		o.reached, o.err = true, err
+		return res, err
+	}
+}
+
+func (noteOutcome) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc { return next }
+
+func (noteOutcome) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		err := next(ctx, conn)
+		o := outcomeOf(ctx)
+		o.reached, o.err = true, err
+		return err
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
 	"github.com/weirhq/weir/internal/hostcheck"
+	"github.com/weirhq/weir/internal/serverurl"
 	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
 )
 
@@ -92,15 +93,7 @@ func NewClientWith(cfg ClientConfig) *Client {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
-	auth := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
-		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-			if cfg.Token != "" {
-				req.Header().Set("Authorization", "Bearer "+cfg.Token)
-			}
-			return next(ctx, req)
-		}
-	})
-	opts := []connect.ClientOption{connect.WithInterceptors(auth), connect.WithReadMaxBytes(maxAnswerBytes)}
+	opts := []connect.ClientOption{connect.WithInterceptors(serverurl.Bearer(cfg.Token)), connect.WithReadMaxBytes(maxAnswerBytes)}
 	c.spend = weirpbconnect.NewSpendServiceClient(c.http, base.String(), opts...)
 	c.adjust = weirpbconnect.NewAdjustmentServiceClient(c.http, base.String(), opts...)
 	c.budgets = weirpbconnect.NewBudgetServiceClient(c.http, base.String(), opts...)

@@ -58,19 +58,39 @@ func withRequestMeta(ctx context.Context, h http.Header) context.Context {
 		requestMeta{forwarded: h.Get(ForwardedHeader) != "", authorization: h.Get("Authorization")})
 }
 
-// receive reads the headers of a request to the process with the instance names self: a process
-// may have a name of its own in each application.
-func receive(self []string) connect.UnaryInterceptorFunc {
-	return func(next connect.UnaryFunc) connect.UnaryFunc {
-		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-			meant := req.Header().Get(ForwardedHeader)
-			if meant != "" && !slices.Contains(self, meant) {
-				return nil, errorf(connect.CodeUnavailable,
-					"this process is %s, but the request is for %.100q: two processes advertise the same address: "+
-						"give each process an address of its own", strings.Join(self, ", "), meant)
-			}
-			return next(withRequestMeta(ctx, req.Header()), req)
+// receive is the interceptor that reads the headers of a request to the process with these instance
+// names: a process may have a name of its own in each application.
+type receive []string
+
+func (self receive) context(ctx context.Context, h http.Header) (context.Context, error) {
+	meant := h.Get(ForwardedHeader)
+	if meant != "" && !slices.Contains(self, meant) {
+		return nil, errorf(connect.CodeUnavailable,
+			"this process is %s, but the request is for %.100q: two processes advertise the same address: "+
+				"give each process an address of its own", strings.Join(self, ", "), meant)
+	}
+	return withRequestMeta(ctx, h), nil
+}
+
+func (self receive) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		ctx, err := self.context(ctx, req.Header())
+		if err != nil {
+			return nil, err
 		}
+		return next(ctx, req)
+	}
+}
+
+func (receive) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc { return next }
+
+func (self receive) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+		ctx, err := self.context(ctx, conn.RequestHeader())
+		if err != nil {
+			return err
+		}
+		return next(ctx, conn)
 	}
 }
 

@@ -165,27 +165,40 @@ func (f *fakeShards) Page(_ context.Context, q PageQuery) (*Page, error) {
 	return page, err
 }
 
-// fakeOwners is a PeerSource: this process has all partitions.
-type fakeOwners struct{}
+// fakeOwners is a PeerSource.
+type fakeOwners []Peer
 
-func (fakeOwners) Peers(context.Context) ([]Peer, error) {
-	return []Peer{{Instance: "a", Partitions: []int32{0, 1, 2, 3}}}, nil
-}
+func (f fakeOwners) Peers(context.Context) ([]Peer, error) { return f, nil }
+
+// oneOwner is the process that has all partitions.
+func oneOwner() fakeOwners { return fakeOwners{{Instance: "a", Partitions: []int32{0, 1, 2, 3}}} }
 
 // newJobService returns the service over f, with queue "q" of some partitions.
 func newJobService(t *testing.T, f *fakeShards, partitions int32) *jobService {
+	t.Helper()
+	s := newJobServiceOf(t, f, oneOwner())
+	set(t, s, &jobpb.QueueSettings{Partitions: partitions, LeaseMs: 60_000}, "")
+	return s
+}
+
+// newJobServiceOf returns the service of a process.
+func newJobServiceOf(t *testing.T, f interface {
+	JobSource
+	JobSink
+	StateSource
+}, owners fakeOwners,
+) *jobService {
 	t.Helper()
 	m, err := newMetrics(obs.NewRegistry("test"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &jobService{
-		source: f, sink: f, router: NewRouter(RouterConfig{State: f, Peers: fakeOwners{}}), apps: &apps{}, waitLimit: time.Minute,
+		source: f, sink: f, router: NewRouter(RouterConfig{State: f, Peers: owners}), apps: &apps{}, waitLimit: time.Minute,
 		parking:  newParking(&Config{MaxParked: 10, MaxParkedPerClient: 10}, newInflightLimiter(10), m),
 		settings: map[string]knownQueue{},
 	}
 	t.Cleanup(s.router.Close)
-	set(t, s, &jobpb.QueueSettings{Partitions: partitions, LeaseMs: 60_000}, "")
 	return s
 }
 
@@ -241,7 +254,7 @@ func TestSetQueue(t *testing.T) {
 	for _, next := range []int64{20, 30} { // the same ones again, and others
 		set(t, s, settings(60), "")
 		f.gone[first] = true
-		s.router.peers = &peers{source: fakeOwners{}}
+		s.router.peers = &peers{source: oneOwner()}
 		list := partitionsOfQ(3)
 		for _, p := range list[1:] { // what a request did before it failed
 			if _, err := s.setShard(t.Context(), &jobpb.SetQueueRequest{Queue: "q", Settings: settings(20), Partition: &p, Version: 100}); err != nil {
@@ -389,7 +402,7 @@ func TestCallerGone(t *testing.T) {
 		}
 		return nil
 	})
-	poll, answer := queues.NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1})
+	poll, answer := queues.NewPoll(new(queues.Ticket), "q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1})
 	if err := f.Ask(t.Context(), p, true, func(q *queues.Shard) error { return q.Poll(poll) }); err != nil {
 		t.Fatal(err)
 	}
@@ -447,7 +460,7 @@ func TestJobStates(t *testing.T) {
 	const pending, running, none = jobpb.JobState_JOB_STATE_PENDING, jobpb.JobState_JOB_STATE_RUNNING, jobpb.JobState_JOB_STATE_UNSPECIFIED
 	three := []string{ids[list[2]], fmt.Sprintf("%d-999", list[1]), ids[list[0]]}
 	want("after the submit", three, pending, none, pending)
-	poll, answer := queues.NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1000, Policy: jobqueue.Greedy})
+	poll, answer := queues.NewPoll(new(queues.Ticket), "q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1000, Policy: jobqueue.Greedy})
 	f.mu.Lock()
 	f.held = true
 	f.mu.Unlock()
@@ -481,7 +494,7 @@ func TestHeartbeatReachesAll(t *testing.T) {
 		s := newJobService(t, f, 3)
 		list := partitionsOfQ(3)
 		for _, p := range list {
-			poll, _ := queues.NewPoll("q", jobqueue.Profile{Has: []string{"x"}}, jobqueue.Poll{Agent: "a", N: 1})
+			poll, _ := queues.NewPoll(new(queues.Ticket), "q", jobqueue.Profile{Has: []string{"x"}}, jobqueue.Poll{Agent: "a", N: 1})
 			if err := f.Ask(t.Context(), p, true, func(q *queues.Shard) error { defer poll.Abandon(); return q.Poll(poll) }); err != nil {
 				t.Fatal(err)
 			}

@@ -2,7 +2,10 @@ package api
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"connectrpc.com/connect"
 
 	"github.com/weirhq/weir/jobqueue/jobpb"
 )
@@ -31,6 +34,26 @@ func (c *Client) SubmitJobs(ctx context.Context, req *jobpb.SubmitJobsRequest) (
 func (c *Client) PollJobs(ctx context.Context, req *jobpb.PollJobsRequest) (*jobpb.PollJobsResponse, error) {
 	wait := time.Duration(req.GetWaitMs()) * time.Millisecond
 	return call(ctx, c, max(waitTimeout, wait+callTimeout), c.jobs.PollJobs, req)
+}
+
+// StreamJobs calls fn with the jobs for an agent as they come, until the request's wait has passed,
+// fn has returned an error, or the stream has ended with one.
+func (c *Client) StreamJobs(ctx context.Context, req *jobpb.PollJobsRequest, fn func(*jobpb.PollJobsResponse) error) error {
+	if c.addrErr != nil {
+		return c.addrErr
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.jobs.StreamJobs(ctx, connect.NewRequest(req))
+	if err != nil {
+		return err
+	}
+	for stream.Receive() {
+		if err := fn(stream.Msg()); err != nil {
+			return errors.Join(err, stream.Close())
+		}
+	}
+	return errors.Join(stream.Err(), stream.Close())
 }
 
 // HeartbeatJobs renews the leases of jobs.

@@ -41,7 +41,7 @@ func (p *parking) enter(ctx context.Context) (leave func(), err error) {
 	p.metrics.inFlight.Dec()
 	p.metrics.parked.Inc()
 	return func() {
-		o.parked = time.Since(begin)
+		o.parked += time.Since(begin)
 		p.metrics.waits.WithLabelValues(o.procedure).Observe(o.parked.Seconds())
 		p.metrics.parked.Dec()
 		p.metrics.inFlight.Inc()

@@ -1,3 +1,3 @@
 // Package serverurl is what clients of weir processes have in common: the check of a server's URL,
-// and the transport.
+// the transport, and the token.
 package serverurl

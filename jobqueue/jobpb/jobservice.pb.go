@@ -963,12 +963,16 @@ type PollJobsRequest struct {
 	// wait takes jobs that prefer a resource of the agent, or none. greedy takes any job, and
 	// associates the agent with the resources that it prefers. delay is greedy, but leaves jobs to
 	// agents that are associated with their resources for delay_ms. Empty: greedy.
-	Policy        string `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"`
-	DelayMs       int64  `protobuf:"varint,7,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
-	WaitMs        int64  `protobuf:"varint,8,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"` // 0 for 30000; at most what the process allows
-	Partition     *int32 `protobuf:"varint,9,opt,name=partition,proto3,oneof" json:"partition,omitempty"`   // absent: all of the queue, one after the other; processes set it when they forward a request
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Policy  string `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"`
+	DelayMs int64  `protobuf:"varint,7,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
+	WaitMs  int64  `protobuf:"varint,8,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"` // 0 for 30000; at most what the process allows
+	// Processes set these when they forward a request.
+	Partition      *int32        `protobuf:"varint,9,opt,name=partition,proto3,oneof" json:"partition,omitempty"`                                   // absent: all of the queue
+	MorePartitions []int32       `protobuf:"varint,10,rep,packed,name=more_partitions,json=morePartitions,proto3" json:"more_partitions,omitempty"` // of the same process
+	End            bool          `protobuf:"varint,11,opt,name=end,proto3" json:"end,omitempty"`                                                    // ends the poll that the agent has in these partitions
+	Release        []*JobAttempt `protobuf:"bytes,12,rep,name=release,proto3" json:"release,omitempty"`                                             // takes back attempts that the agent has not got, and is no poll
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *PollJobsRequest) Reset() {
@@ -1062,6 +1066,27 @@ func (x *PollJobsRequest) GetPartition() int32 {
 		return *x.Partition
 	}
 	return 0
+}
+
+func (x *PollJobsRequest) GetMorePartitions() []int32 {
+	if x != nil {
+		return x.MorePartitions
+	}
+	return nil
+}
+
+func (x *PollJobsRequest) GetEnd() bool {
+	if x != nil {
+		return x.End
+	}
+	return false
+}
+
+func (x *PollJobsRequest) GetRelease() []*JobAttempt {
+	if x != nil {
+		return x.Release
+	}
+	return nil
 }
 
 type PollJobsResponse struct {
@@ -2844,7 +2869,7 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12(\n" +
 	"\x04jobs\x18\x02 \x03(\v2\x14.weir.jobs.v1.NewJobR\x04jobs\"&\n" +
 	"\x12SubmitJobsResponse\x12\x10\n" +
-	"\x03ids\x18\x01 \x03(\tR\x03ids\"\xfd\x01\n" +
+	"\x03ids\x18\x01 \x03(\tR\x03ids\"\xec\x02\n" +
 	"\x0fPollJobsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x10\n" +
@@ -2854,7 +2879,11 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x06policy\x18\x06 \x01(\tR\x06policy\x12\x19\n" +
 	"\bdelay_ms\x18\a \x01(\x03R\adelayMs\x12\x17\n" +
 	"\await_ms\x18\b \x01(\x03R\x06waitMs\x12!\n" +
-	"\tpartition\x18\t \x01(\x05H\x00R\tpartition\x88\x01\x01B\f\n" +
+	"\tpartition\x18\t \x01(\x05H\x00R\tpartition\x88\x01\x01\x12'\n" +
+	"\x0fmore_partitions\x18\n" +
+	" \x03(\x05R\x0emorePartitions\x12\x10\n" +
+	"\x03end\x18\v \x01(\bR\x03end\x122\n" +
+	"\arelease\x18\f \x03(\v2\x18.weir.jobs.v1.JobAttemptR\areleaseB\f\n" +
 	"\n" +
 	"_partition\"@\n" +
 	"\x10PollJobsResponse\x12,\n" +
@@ -3006,7 +3035,7 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x11JOB_STATE_RUNNING\x10\x04\x12\x12\n" +
 	"\x0eJOB_STATE_DONE\x10\x05\x12\x14\n" +
 	"\x10JOB_STATE_FAILED\x10\x06\x12\x16\n" +
-	"\x12JOB_STATE_CANCELED\x10\a2\xbb\b\n" +
+	"\x12JOB_STATE_CANCELED\x10\a2\x8a\t\n" +
 	"\n" +
 	"JobService\x12I\n" +
 	"\bSetQueue\x12\x1d.weir.jobs.v1.SetQueueRequest\x1a\x1e.weir.jobs.v1.SetQueueResponse\x12T\n" +
@@ -3016,7 +3045,9 @@ const file_jobservice_proto_rawDesc = "" +
 	"PauseQueue\x12\x1f.weir.jobs.v1.PauseQueueRequest\x1a .weir.jobs.v1.PauseQueueResponse\x12O\n" +
 	"\n" +
 	"SubmitJobs\x12\x1f.weir.jobs.v1.SubmitJobsRequest\x1a .weir.jobs.v1.SubmitJobsResponse\x12I\n" +
-	"\bPollJobs\x12\x1d.weir.jobs.v1.PollJobsRequest\x1a\x1e.weir.jobs.v1.PollJobsResponse\x12X\n" +
+	"\bPollJobs\x12\x1d.weir.jobs.v1.PollJobsRequest\x1a\x1e.weir.jobs.v1.PollJobsResponse\x12M\n" +
+	"\n" +
+	"StreamJobs\x12\x1d.weir.jobs.v1.PollJobsRequest\x1a\x1e.weir.jobs.v1.PollJobsResponse0\x01\x12X\n" +
 	"\rHeartbeatJobs\x12\".weir.jobs.v1.HeartbeatJobsRequest\x1a#.weir.jobs.v1.HeartbeatJobsResponse\x12O\n" +
 	"\n" +
 	"ReportJobs\x12\x1f.weir.jobs.v1.ReportJobsRequest\x1a .weir.jobs.v1.ReportJobsResponse\x12K\n" +
@@ -3090,49 +3121,52 @@ var file_jobservice_proto_depIdxs = []int32{
 	1,  // 2: weir.jobs.v1.SetQueueRequest.settings:type_name -> weir.jobs.v1.QueueSettings
 	2,  // 3: weir.jobs.v1.ListQueuesResponse.queues:type_name -> weir.jobs.v1.Queue
 	10, // 4: weir.jobs.v1.SubmitJobsRequest.jobs:type_name -> weir.jobs.v1.NewJob
-	15, // 5: weir.jobs.v1.PollJobsResponse.jobs:type_name -> weir.jobs.v1.StartedJob
-	16, // 6: weir.jobs.v1.HeartbeatJobsRequest.jobs:type_name -> weir.jobs.v1.JobAttempt
-	16, // 7: weir.jobs.v1.HeartbeatJobsResponse.stop:type_name -> weir.jobs.v1.JobAttempt
-	19, // 8: weir.jobs.v1.ReportJobsRequest.reports:type_name -> weir.jobs.v1.JobReport
-	22, // 9: weir.jobs.v1.ReportJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
-	27, // 10: weir.jobs.v1.GetJobsResponse.jobs:type_name -> weir.jobs.v1.Job
-	0,  // 11: weir.jobs.v1.GetJobStatesResponse.states:type_name -> weir.jobs.v1.JobState
-	27, // 12: weir.jobs.v1.ListJobsResponse.jobs:type_name -> weir.jobs.v1.Job
-	22, // 13: weir.jobs.v1.ChangeJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
-	27, // 14: weir.jobs.v1.ExplainJobResponse.job:type_name -> weir.jobs.v1.Job
-	36, // 15: weir.jobs.v1.GetSignalsResponse.classes:type_name -> weir.jobs.v1.JobClass
-	37, // 16: weir.jobs.v1.GetSignalsResponse.alarms:type_name -> weir.jobs.v1.QueueAlarm
-	4,  // 17: weir.jobs.v1.JobService.SetQueue:input_type -> weir.jobs.v1.SetQueueRequest
-	6,  // 18: weir.jobs.v1.JobService.ListQueues:input_type -> weir.jobs.v1.ListQueuesRequest
-	8,  // 19: weir.jobs.v1.JobService.PauseQueue:input_type -> weir.jobs.v1.PauseQueueRequest
-	11, // 20: weir.jobs.v1.JobService.SubmitJobs:input_type -> weir.jobs.v1.SubmitJobsRequest
-	13, // 21: weir.jobs.v1.JobService.PollJobs:input_type -> weir.jobs.v1.PollJobsRequest
-	17, // 22: weir.jobs.v1.JobService.HeartbeatJobs:input_type -> weir.jobs.v1.HeartbeatJobsRequest
-	20, // 23: weir.jobs.v1.JobService.ReportJobs:input_type -> weir.jobs.v1.ReportJobsRequest
-	23, // 24: weir.jobs.v1.JobService.GetJobs:input_type -> weir.jobs.v1.GetJobsRequest
-	25, // 25: weir.jobs.v1.JobService.GetJobStates:input_type -> weir.jobs.v1.GetJobStatesRequest
-	28, // 26: weir.jobs.v1.JobService.ListJobs:input_type -> weir.jobs.v1.ListJobsRequest
-	30, // 27: weir.jobs.v1.JobService.ChangeJobs:input_type -> weir.jobs.v1.ChangeJobsRequest
-	34, // 28: weir.jobs.v1.JobService.GetSignals:input_type -> weir.jobs.v1.GetSignalsRequest
-	32, // 29: weir.jobs.v1.JobService.ExplainJob:input_type -> weir.jobs.v1.ExplainJobRequest
-	5,  // 30: weir.jobs.v1.JobService.SetQueue:output_type -> weir.jobs.v1.SetQueueResponse
-	7,  // 31: weir.jobs.v1.JobService.ListQueues:output_type -> weir.jobs.v1.ListQueuesResponse
-	9,  // 32: weir.jobs.v1.JobService.PauseQueue:output_type -> weir.jobs.v1.PauseQueueResponse
-	12, // 33: weir.jobs.v1.JobService.SubmitJobs:output_type -> weir.jobs.v1.SubmitJobsResponse
-	14, // 34: weir.jobs.v1.JobService.PollJobs:output_type -> weir.jobs.v1.PollJobsResponse
-	18, // 35: weir.jobs.v1.JobService.HeartbeatJobs:output_type -> weir.jobs.v1.HeartbeatJobsResponse
-	21, // 36: weir.jobs.v1.JobService.ReportJobs:output_type -> weir.jobs.v1.ReportJobsResponse
-	24, // 37: weir.jobs.v1.JobService.GetJobs:output_type -> weir.jobs.v1.GetJobsResponse
-	26, // 38: weir.jobs.v1.JobService.GetJobStates:output_type -> weir.jobs.v1.GetJobStatesResponse
-	29, // 39: weir.jobs.v1.JobService.ListJobs:output_type -> weir.jobs.v1.ListJobsResponse
-	31, // 40: weir.jobs.v1.JobService.ChangeJobs:output_type -> weir.jobs.v1.ChangeJobsResponse
-	35, // 41: weir.jobs.v1.JobService.GetSignals:output_type -> weir.jobs.v1.GetSignalsResponse
-	33, // 42: weir.jobs.v1.JobService.ExplainJob:output_type -> weir.jobs.v1.ExplainJobResponse
-	30, // [30:43] is the sub-list for method output_type
-	17, // [17:30] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	16, // 5: weir.jobs.v1.PollJobsRequest.release:type_name -> weir.jobs.v1.JobAttempt
+	15, // 6: weir.jobs.v1.PollJobsResponse.jobs:type_name -> weir.jobs.v1.StartedJob
+	16, // 7: weir.jobs.v1.HeartbeatJobsRequest.jobs:type_name -> weir.jobs.v1.JobAttempt
+	16, // 8: weir.jobs.v1.HeartbeatJobsResponse.stop:type_name -> weir.jobs.v1.JobAttempt
+	19, // 9: weir.jobs.v1.ReportJobsRequest.reports:type_name -> weir.jobs.v1.JobReport
+	22, // 10: weir.jobs.v1.ReportJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
+	27, // 11: weir.jobs.v1.GetJobsResponse.jobs:type_name -> weir.jobs.v1.Job
+	0,  // 12: weir.jobs.v1.GetJobStatesResponse.states:type_name -> weir.jobs.v1.JobState
+	27, // 13: weir.jobs.v1.ListJobsResponse.jobs:type_name -> weir.jobs.v1.Job
+	22, // 14: weir.jobs.v1.ChangeJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
+	27, // 15: weir.jobs.v1.ExplainJobResponse.job:type_name -> weir.jobs.v1.Job
+	36, // 16: weir.jobs.v1.GetSignalsResponse.classes:type_name -> weir.jobs.v1.JobClass
+	37, // 17: weir.jobs.v1.GetSignalsResponse.alarms:type_name -> weir.jobs.v1.QueueAlarm
+	4,  // 18: weir.jobs.v1.JobService.SetQueue:input_type -> weir.jobs.v1.SetQueueRequest
+	6,  // 19: weir.jobs.v1.JobService.ListQueues:input_type -> weir.jobs.v1.ListQueuesRequest
+	8,  // 20: weir.jobs.v1.JobService.PauseQueue:input_type -> weir.jobs.v1.PauseQueueRequest
+	11, // 21: weir.jobs.v1.JobService.SubmitJobs:input_type -> weir.jobs.v1.SubmitJobsRequest
+	13, // 22: weir.jobs.v1.JobService.PollJobs:input_type -> weir.jobs.v1.PollJobsRequest
+	13, // 23: weir.jobs.v1.JobService.StreamJobs:input_type -> weir.jobs.v1.PollJobsRequest
+	17, // 24: weir.jobs.v1.JobService.HeartbeatJobs:input_type -> weir.jobs.v1.HeartbeatJobsRequest
+	20, // 25: weir.jobs.v1.JobService.ReportJobs:input_type -> weir.jobs.v1.ReportJobsRequest
+	23, // 26: weir.jobs.v1.JobService.GetJobs:input_type -> weir.jobs.v1.GetJobsRequest
+	25, // 27: weir.jobs.v1.JobService.GetJobStates:input_type -> weir.jobs.v1.GetJobStatesRequest
+	28, // 28: weir.jobs.v1.JobService.ListJobs:input_type -> weir.jobs.v1.ListJobsRequest
+	30, // 29: weir.jobs.v1.JobService.ChangeJobs:input_type -> weir.jobs.v1.ChangeJobsRequest
+	34, // 30: weir.jobs.v1.JobService.GetSignals:input_type -> weir.jobs.v1.GetSignalsRequest
+	32, // 31: weir.jobs.v1.JobService.ExplainJob:input_type -> weir.jobs.v1.ExplainJobRequest
+	5,  // 32: weir.jobs.v1.JobService.SetQueue:output_type -> weir.jobs.v1.SetQueueResponse
+	7,  // 33: weir.jobs.v1.JobService.ListQueues:output_type -> weir.jobs.v1.ListQueuesResponse
+	9,  // 34: weir.jobs.v1.JobService.PauseQueue:output_type -> weir.jobs.v1.PauseQueueResponse
+	12, // 35: weir.jobs.v1.JobService.SubmitJobs:output_type -> weir.jobs.v1.SubmitJobsResponse
+	14, // 36: weir.jobs.v1.JobService.PollJobs:output_type -> weir.jobs.v1.PollJobsResponse
+	14, // 37: weir.jobs.v1.JobService.StreamJobs:output_type -> weir.jobs.v1.PollJobsResponse
+	18, // 38: weir.jobs.v1.JobService.HeartbeatJobs:output_type -> weir.jobs.v1.HeartbeatJobsResponse
+	21, // 39: weir.jobs.v1.JobService.ReportJobs:output_type -> weir.jobs.v1.ReportJobsResponse
+	24, // 40: weir.jobs.v1.JobService.GetJobs:output_type -> weir.jobs.v1.GetJobsResponse
+	26, // 41: weir.jobs.v1.JobService.GetJobStates:output_type -> weir.jobs.v1.GetJobStatesResponse
+	29, // 42: weir.jobs.v1.JobService.ListJobs:output_type -> weir.jobs.v1.ListJobsResponse
+	31, // 43: weir.jobs.v1.JobService.ChangeJobs:output_type -> weir.jobs.v1.ChangeJobsResponse
+	35, // 44: weir.jobs.v1.JobService.GetSignals:output_type -> weir.jobs.v1.GetSignalsResponse
+	33, // 45: weir.jobs.v1.JobService.ExplainJob:output_type -> weir.jobs.v1.ExplainJobResponse
+	32, // [32:46] is the sub-list for method output_type
+	18, // [18:32] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_jobservice_proto_init() }

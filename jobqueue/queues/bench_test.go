@@ -38,7 +38,7 @@ func BenchmarkLifeCycle(b *testing.B) {
 	jobs := 0
 	for b.Loop() {
 		r.AppendTo(events.JobSubmitsTopic, records...)
-		p, answer := NewPoll("q", jobqueue.Profile{Has: []string{"gpu"}}, jobqueue.Poll{Agent: "a", N: batch, Policy: jobqueue.Greedy})
+		p, answer := NewPoll(new(Ticket), "q", jobqueue.Profile{Has: []string{"gpu"}}, jobqueue.Poll{Agent: "a", N: batch, Policy: jobqueue.Greedy})
 		r.FoldAll()
 		ask(func(s *Shard) error { return s.Poll(p) })
 		r.Commit(time.Now().UnixMilli())

@@ -141,7 +141,7 @@ func (h *history) pollAs(a *testAgent) error {
 			a.has = h.some("x", "y", "p", "q")
 		}
 	}
-	p, answer := NewPoll("q", jobqueue.Profile{Has: a.has}, jobqueue.Poll{Agent: a.name, N: 1 + h.rng.IntN(3), Policy: policy, Delay: 2000})
+	p, answer := NewPoll(new(Ticket), "q", jobqueue.Profile{Has: a.has}, jobqueue.Poll{Agent: a.name, N: 1 + h.rng.IntN(3), Policy: policy, Delay: 2000})
 	a.answer = answer
 	return h.refused(func(s *Shard) error { return s.Poll(p) })
 }

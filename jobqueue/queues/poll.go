@@ -23,8 +23,22 @@ const MaxPollJobs = 1000
 // minParked is the number of parked polls from which those without a waiting caller are dropped.
 const minParked = 64
 
-// Poll is the request of an agent for jobs. It is parked until there is one, and answered when the
-// start of its jobs has committed.
+// Ticket is what the polls of one request have in common: an agent polls the partitions of a queue
+// at the same time, and gets jobs from one of them. The zero value is ready to use.
+type Ticket struct {
+	mu  sync.Mutex
+	won *Poll // has jobs, or had them when its partition moved
+}
+
+// Won reports whether one of the polls has got jobs.
+func (t *Ticket) Won() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.won != nil
+}
+
+// Poll is the request of an agent for jobs of one partition. It is parked until there is one, and
+// answered when the start of its jobs has committed.
 type Poll struct {
 	Queue   string
 	Profile jobqueue.Profile // of the agent: it replaces the one that the agent had
@@ -33,17 +47,24 @@ type Poll struct {
 	answer  chan Answer
 	retryMs int64 // when waiting alone may give it a job; 0: never
 
-	mu      sync.Mutex
+	ticket  *Ticket // its mutex guards the fields below
 	started []jobqueue.Decision
 	over    bool // it is answered or abandoned
+}
+
+// NewPoll returns a poll with a ticket, and the channel of its answer. The channel is closed
+// without an answer if the partition moves: poll its next owner.
+func NewPoll(t *Ticket, queue string, profile jobqueue.Profile, p jobqueue.Poll) (poll *Poll, answer <-chan Answer) {
+	poll = &Poll{Queue: queue, Profile: profile, Poll: p, answer: make(chan Answer, 1), ticket: t}
+	return poll, poll.answer
 }
 
 // Abandon ends the wait of the caller, from any goroutine. If it returns false, there is an answer,
 // or jobs were started for the poll and the answer comes when that has committed. If it returns
 // true, no job is started for the poll, and it gets no answer.
 func (p *Poll) Abandon() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.ticket.mu.Lock()
+	defer p.ticket.mu.Unlock()
 	if p.over || len(p.started) > 0 {
 		return false
 	}
@@ -67,18 +88,18 @@ func (p *Poll) end() {
 
 // close reports whether the caller waits, and ends that.
 func (p *Poll) close() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.ticket.mu.Lock()
+	defer p.ticket.mu.Unlock()
 	waits := !p.over
 	p.over = true
 	return waits
 }
 
-// waits reports whether the caller of the poll waits for the answer.
+// waits reports whether the caller of the poll waits for jobs of this partition.
 func (p *Poll) waits() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.over
+	p.ticket.mu.Lock()
+	defer p.ticket.mu.Unlock()
+	return !p.over && (p.ticket.won == nil || p.ticket.won == p)
 }
 
 // Answer is the answer to a poll.
@@ -99,13 +120,6 @@ type Job struct {
 	LeaseMs int64 // length of the lease
 	*eventspb.StoredJob
 	Payload []byte
-}
-
-// NewPoll returns a poll, and the channel of its answer. The channel is closed without an answer if
-// the partition moves: poll its next owner.
-func NewPoll(queue string, profile jobqueue.Profile, p jobqueue.Poll) (poll *Poll, answer <-chan Answer) {
-	poll = &Poll{Queue: queue, Profile: profile, Poll: p, answer: make(chan Answer, 1)}
-	return poll, poll.answer
 }
 
 // ErrQueue means that the partition does not have the queue (404).
@@ -194,12 +208,26 @@ func equal(was, now *jobqueue.Profile) bool {
 	return was.Slots == now.Slots && slices.Equal(was.Has, slices.Compact(has))
 }
 
-// try starts jobs for a poll, unless it is abandoned. If there are some, the agent gets them when
-// the transaction has committed.
+// EndPoll answers the poll that an agent has in this partition, if it has got no jobs: the agent has
+// got jobs of another partition.
+func (s *Shard) EndPoll(name, agent string) error {
+	q, err := s.queue(name)
+	if err != nil {
+		return err
+	}
+	if a := q.agents[agent]; a != nil && a.poll != nil {
+		a.poll.reply(Answer{})
+		a.poll = nil
+	}
+	return nil
+}
+
+// try starts jobs for a poll, unless it is abandoned or another poll with its ticket has got jobs.
+// If there are some, the agent gets them when the transaction has committed.
 func (s *Shard) try(q *queue, p *Poll, now int64) (err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over {
+	p.ticket.mu.Lock() // shared with other shards: two of them do not start jobs for one ticket
+	defer p.ticket.mu.Unlock()
+	if p.over || p.ticket.won != nil {
 		return nil
 	}
 	if p.started, p.retryMs, err = q.core.Poll(nil, now, &p.Poll); err != nil && len(p.started) == 0 {
@@ -207,7 +235,7 @@ func (s *Shard) try(q *queue, p *Poll, now int64) (err error) {
 	}
 	a := q.agents[p.Agent]
 	if a.freed = false; len(p.started) > 0 {
-		a.poll = nil
+		a.poll, p.ticket.won = nil, p
 		s.picked = append(s.picked, p)
 		s.Wake()
 	}

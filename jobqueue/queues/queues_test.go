@@ -86,7 +86,7 @@ func (r *run) skip(n int) {
 // pollFor parks a poll.
 func (r *run) pollFor(agent string, n int, has ...string) <-chan Answer {
 	r.t.Helper()
-	p, answer := NewPoll("q", jobqueue.Profile{Has: has}, jobqueue.Poll{Agent: agent, N: n, Policy: jobqueue.Greedy})
+	p, answer := NewPoll(new(Ticket), "q", jobqueue.Profile{Has: has}, jobqueue.Poll{Agent: agent, N: n, Policy: jobqueue.Greedy})
 	r.ask(func(s *Shard) error { return s.Poll(p) })
 	return answer
 }
@@ -241,7 +241,7 @@ func TestTimes(t *testing.T) {
 func TestQuietAgent(t *testing.T) {
 	inBubble(t, &eventspb.JobQueueSettings{Version: 1, LeaseMs: 10_000}, func(r *run) {
 		r.pollFor("parked", 1, "tpu")
-		p, _ := NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "quiet", N: 1})
+		p, _ := NewPoll(new(Ticket), "q", jobqueue.Profile{}, jobqueue.Poll{Agent: "quiet", N: 1})
 		r.ask(func(s *Shard) error { return s.Poll(p) })
 		if !p.Abandon() {
 			t.Error("the poll has an answer")
@@ -385,7 +385,7 @@ func TestAbandoned(t *testing.T) {
 	inBubble(t, &eventspb.JobQueueSettings{Version: 1, MaxAttempts: 1}, func(r *run) {
 		ids := r.submit(job("x"))
 		r.commit()
-		p, answer := NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1})
+		p, answer := NewPoll(new(Ticket), "q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1})
 		r.ask(func(s *Shard) error { return s.Poll(p) })
 		if p.Abandon() {
 			t.Error("a poll is abandoned after a job was started for it")
@@ -401,7 +401,7 @@ func TestAbandoned(t *testing.T) {
 		if jobs := r.poll("b", 1); len(jobs) != 1 || jobs[0].Attempt != 2 {
 			t.Errorf("after the attempt was taken back: %+v", jobs)
 		}
-		p, _ = NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "d", N: 1})
+		p, _ = NewPoll(new(Ticket), "q", jobqueue.Profile{}, jobqueue.Poll{Agent: "d", N: 1})
 		r.ask(func(s *Shard) error { return s.Poll(p) })
 		if !p.Abandon() || p.Abandon() {
 			t.Error("a poll that is parked is abandoned once")
@@ -411,13 +411,79 @@ func TestAbandoned(t *testing.T) {
 		if jobs := r.poll("e", 1); len(jobs) != 1 || jobs[0].Attempt != 1 {
 			t.Errorf("a job after an abandoned poll that was parked: %+v", jobs)
 		}
-		p, _ = NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "f", N: 1})
+		p, _ = NewPoll(new(Ticket), "q", jobqueue.Profile{}, jobqueue.Poll{Agent: "f", N: 1})
 		p.Abandon() // before the shard has it
 		r.submit(job("z"))
 		r.ask(func(s *Shard) error { return s.Poll(p) })
 		r.commit()
 		if jobs := r.poll("g", 1); len(jobs) != 1 || jobs[0].Attempt != 1 {
 			t.Errorf("a job after an abandoned poll: %+v", jobs)
+		}
+	})
+}
+
+// TestTicket: of the polls of a ticket, in several partitions, one gets jobs, also when both could
+// get some before the first commit. A poll that is ended has an answer without jobs, unless jobs
+// were started for it.
+func TestTicket(t *testing.T) {
+	inBubble(t, &eventspb.JobQueueSettings{Version: 1}, func(r *run) {
+		other := &run{Runner: streamtest.New(t, streamtest.Options{Processor: Processor(events.Layout{Shards: 1}, nil)}), t: t}
+		defer func() { other.Handler().(stream.Closer).Close() }()
+		other.ask(func(s *Shard) error { return s.Set("q", &eventspb.JobQueueSettings{Version: 1}) })
+		other.commit()
+		park := func(r *run, ticket *Ticket) (*Poll, <-chan Answer) {
+			p, answer := NewPoll(ticket, "q", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1})
+			r.ask(func(s *Shard) error { return s.Poll(p) })
+			r.commit()
+			return p, answer
+		}
+		ticket := &Ticket{}
+		_, here := park(r, ticket)
+		lost, there := park(other, ticket)
+		if ticket.Won() {
+			t.Error("a poll without jobs has won")
+		}
+		r.submit(job("x"))
+		other.submit(job("y"))
+		r.commit() // starts the job
+		other.commit()
+		if !ticket.Won() || !lost.Abandon() {
+			t.Error("two polls of a ticket have jobs")
+		}
+		late, none := park(other, ticket)
+		r.commit()
+		other.commit()
+		if jobs, ok := answered(here); !ok || len(jobs) != 1 {
+			t.Errorf("the answer of the poll that has won: %+v", jobs)
+		}
+		for _, answer := range []<-chan Answer{there, none} {
+			if jobs, ok := answered(answer); ok {
+				t.Errorf("the answer of another poll: %+v", jobs)
+			}
+		}
+		if !late.Abandon() {
+			t.Error("a poll that came late has jobs")
+		}
+		if jobs := other.poll("b", 1); len(jobs) != 1 || jobs[0].Attempt != 1 {
+			t.Errorf("the job of the other partition: %+v", jobs)
+		}
+		end := func() { r.ask(func(s *Shard) error { return s.EndPoll("q", "a") }) }
+		_, ended := park(r, new(Ticket))
+		end()
+		if a, open := <-ended; !open || a.Err != nil || len(a.Jobs) > 0 {
+			t.Errorf("the answer of a poll that was ended: %+v", a)
+		}
+		_, ended = park(r, new(Ticket))
+		r.submit(job("z"))
+		r.commit()
+		end()
+		r.commit()
+		if jobs, ok := answered(ended); !ok || len(jobs) != 1 {
+			t.Errorf("the answer of a poll that was ended after a job was started for it: %+v", jobs)
+		}
+		end() // there is none
+		if err := r.refused(func(s *Shard) error { return s.EndPoll("none", "a") }); !errors.Is(err, ErrQueue) {
+			t.Error(err)
 		}
 	})
 }
@@ -429,7 +495,7 @@ func TestFreeSlot(t *testing.T) {
 		ids := r.submit(job("x"), job("y"))
 		r.commit()
 		poll := func() <-chan Answer {
-			p, answer := NewPoll("q", jobqueue.Profile{Slots: 1}, jobqueue.Poll{Agent: "a", N: 1, Policy: jobqueue.Greedy})
+			p, answer := NewPoll(new(Ticket), "q", jobqueue.Profile{Slots: 1}, jobqueue.Poll{Agent: "a", N: 1, Policy: jobqueue.Greedy})
 			r.ask(func(s *Shard) error { return s.Poll(p) })
 			r.commit()
 			return answer
@@ -459,7 +525,7 @@ func TestNoJobLeft(t *testing.T) {
 		r.pollFor("near", 1, "model")
 		x := job("x")
 		x.GetSpec().Prefer = []string{"model"}
-		p, _ := NewPoll("q", jobqueue.Profile{}, jobqueue.Poll{Agent: "far", N: 1, Policy: jobqueue.Patient, Delay: 5000})
+		p, _ := NewPoll(new(Ticket), "q", jobqueue.Profile{}, jobqueue.Poll{Agent: "far", N: 1, Policy: jobqueue.Patient, Delay: 5000})
 		r.ask(func(s *Shard) error { return s.Pause("q", false) })
 		r.submit(x)
 		r.commit()
@@ -567,7 +633,7 @@ func TestWhy(t *testing.T) {
 // TestUnknown: requests about queues and jobs that do not exist are refused.
 func TestUnknown(t *testing.T) {
 	inBubble(t, &eventspb.JobQueueSettings{Version: 1}, func(r *run) {
-		p, _ := NewPoll("none", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1})
+		p, _ := NewPoll(new(Ticket), "none", jobqueue.Profile{}, jobqueue.Poll{Agent: "a", N: 1})
 		for name, fn := range map[string]func(s *Shard) error{
 			"poll":      func(s *Shard) error { return s.Poll(p) },
 			"complete":  func(s *Shard) error { return s.Complete(&Attempt{"none", "a", 1, 1}, nil) },
@@ -610,7 +676,7 @@ func TestUnknown(t *testing.T) {
 			{jobqueue.Profile{Has: []string{"\xff"}}, jobqueue.Poll{Agent: "good", N: 1}},
 			{jobqueue.Profile{Has: []string{""}}, jobqueue.Poll{Agent: "good", N: 1}},
 		} {
-			p, _ := NewPoll("q", x.Profile, x.Poll)
+			p, _ := NewPoll(new(Ticket), "q", x.Profile, x.Poll)
 			if err := r.refused(func(s *Shard) error { return s.Poll(p) }); !errors.Is(err, jobqueue.ErrInvalid) {
 				t.Errorf("%+v: %v", x, err)
 			}

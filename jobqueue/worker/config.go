@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/weirhq/weir/internal/serverurl"
+	"github.com/weirhq/weir/jobqueue/jobpb"
 	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
 )
 
@@ -54,7 +55,14 @@ type Config struct {
 	// Log gets a line for each problem. Defaults to no log.
 	Log *zerolog.Logger
 
-	service jobpbconnect.JobServiceClient // of tests; nil: Servers
+	service service // of tests; nil: Servers
+}
+
+// service is the part of JobService that a worker needs.
+type service interface {
+	PollJobs(context.Context, *connect.Request[jobpb.PollJobsRequest]) (*connect.Response[jobpb.PollJobsResponse], error)
+	HeartbeatJobs(context.Context, *connect.Request[jobpb.HeartbeatJobsRequest]) (*connect.Response[jobpb.HeartbeatJobsResponse], error)
+	ReportJobs(context.Context, *connect.Request[jobpb.ReportJobsRequest]) (*connect.Response[jobpb.ReportJobsResponse], error)
 }
 
 // ErrConfig means that the Config is wrong. The error names the field.
@@ -94,18 +102,10 @@ func (c *Config) setDefaults() error {
 const dialLimit = 5 * time.Second
 
 // services returns the clients of the servers.
-func (c *Config) services() (list []jobpbconnect.JobServiceClient, err error) {
+func (c *Config) services() (list []service, err error) {
 	if c.service != nil {
-		return []jobpbconnect.JobServiceClient{c.service}, nil
+		return []service{c.service}, nil
 	}
-	auth := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
-		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-			if c.Token != "" {
-				req.Header().Set("Authorization", "Bearer "+c.Token)
-			}
-			return next(ctx, req)
-		}
-	})
 	for _, text := range c.Servers {
 		base, err := serverurl.Parse(text, c.Token)
 		if err != nil {
@@ -114,7 +114,7 @@ func (c *Config) services() (list []jobpbconnect.JobServiceClient, err error) {
 		client := &http.Client{
 			Transport: c.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
-		list = append(list, jobpbconnect.NewJobServiceClient(client, base, connect.WithInterceptors(auth),
+		list = append(list, jobpbconnect.NewJobServiceClient(client, base, connect.WithInterceptors(serverurl.Bearer(c.Token)),
 			connect.WithAcceptCompression("gzip", nil, nil))) // which takes the server a sixth of the CPU time of life cycles
 	}
 	return list, nil

@@ -13,13 +13,12 @@ import (
 
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/jobqueue/jobpb"
-	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
 )
 
 // Worker runs the jobs of a queue.
 type Worker struct {
 	cfg      Config
-	services []jobpbconnect.JobServiceClient
+	services []service
 	at       atomic.Int32 // index of the service in use
 
 	slots   chan struct{} // has a value for each job that runs
@@ -80,7 +79,7 @@ func (w *Worker) Stats() Stats {
 func (w *Worker) Agent() string { return w.cfg.Agent }
 
 // service returns the client of the server in use.
-func (w *Worker) service() jobpbconnect.JobServiceClient {
+func (w *Worker) service() service {
 	return w.services[int(w.at.Load())%len(w.services)]
 }
 

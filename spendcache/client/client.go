@@ -12,6 +12,7 @@ import (
 
 	"github.com/weirhq/weir/api/weirpb"
 	"github.com/weirhq/weir/api/weirpb/weirpbconnect"
+	"github.com/weirhq/weir/internal/serverurl"
 )
 
 // Client reads accounts from spend caches and keeps them for some seconds. It is safe for
@@ -56,15 +57,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c.accounts, c.pacing = accounts, pacing
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	auth := connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
-		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-			if cfg.Token != "" {
-				req.Header().Set("Authorization", "Bearer "+cfg.Token)
-			}
-			return next(ctx, req)
-		}
-	})
-	opts := []connect.ClientOption{connect.WithInterceptors(auth), connect.WithReadMaxBytes(maxAnswer)}
+	opts := []connect.ClientOption{connect.WithInterceptors(serverurl.Bearer(cfg.Token)), connect.WithReadMaxBytes(maxAnswer)}
 	for _, url := range cfg.Endpoints {
 		c.endpoints = append(c.endpoints, &endpoint{url: url, cache: weirpbconnect.NewSpendCacheServiceClient(c.http, url, opts...)})
 	}

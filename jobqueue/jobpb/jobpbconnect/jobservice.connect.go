@@ -46,6 +46,8 @@ const (
 	JobServiceSubmitJobsProcedure = "/weir.jobs.v1.JobService/SubmitJobs"
 	// JobServicePollJobsProcedure is the fully-qualified name of the JobService's PollJobs RPC.
 	JobServicePollJobsProcedure = "/weir.jobs.v1.JobService/PollJobs"
+	// JobServiceStreamJobsProcedure is the fully-qualified name of the JobService's StreamJobs RPC.
+	JobServiceStreamJobsProcedure = "/weir.jobs.v1.JobService/StreamJobs"
 	// JobServiceHeartbeatJobsProcedure is the fully-qualified name of the JobService's HeartbeatJobs
 	// RPC.
 	JobServiceHeartbeatJobsProcedure = "/weir.jobs.v1.JobService/HeartbeatJobs"
@@ -83,6 +85,9 @@ type JobServiceClient interface {
 	// PollJobs is a long poll: it returns at least one job as soon as there is one for the agent, or
 	// none after wait_ms. An answer that is lost costs an attempt of its jobs, when their leases end.
 	PollJobs(context.Context, *connect.Request[jobpb.PollJobsRequest]) (*connect.Response[jobpb.PollJobsResponse], error)
+	// StreamJobs is a long poll with many answers: it sends jobs as soon as the agent has a free slot
+	// for them, until wait_ms has passed. Then open the next one. slots is at least 1.
+	StreamJobs(context.Context, *connect.Request[jobpb.PollJobsRequest]) (*connect.ServerStreamForClient[jobpb.PollJobsResponse], error)
 	// HeartbeatJobs renews the leases of jobs, and returns the jobs that the agent has to stop.
 	HeartbeatJobs(context.Context, *connect.Request[jobpb.HeartbeatJobsRequest]) (*connect.Response[jobpb.HeartbeatJobsResponse], error)
 	// ReportJobs reports how attempts ended. Each report succeeds or is refused alone. A repeated
@@ -144,6 +149,12 @@ func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			httpClient,
 			baseURL+JobServicePollJobsProcedure,
 			connect.WithSchema(jobServiceMethods.ByName("PollJobs")),
+			connect.WithClientOptions(opts...),
+		),
+		streamJobs: connect.NewClient[jobpb.PollJobsRequest, jobpb.PollJobsResponse](
+			httpClient,
+			baseURL+JobServiceStreamJobsProcedure,
+			connect.WithSchema(jobServiceMethods.ByName("StreamJobs")),
 			connect.WithClientOptions(opts...),
 		),
 		heartbeatJobs: connect.NewClient[jobpb.HeartbeatJobsRequest, jobpb.HeartbeatJobsResponse](
@@ -209,6 +220,7 @@ type jobServiceClient struct {
 	pauseQueue    *connect.Client[jobpb.PauseQueueRequest, jobpb.PauseQueueResponse]
 	submitJobs    *connect.Client[jobpb.SubmitJobsRequest, jobpb.SubmitJobsResponse]
 	pollJobs      *connect.Client[jobpb.PollJobsRequest, jobpb.PollJobsResponse]
+	streamJobs    *connect.Client[jobpb.PollJobsRequest, jobpb.PollJobsResponse]
 	heartbeatJobs *connect.Client[jobpb.HeartbeatJobsRequest, jobpb.HeartbeatJobsResponse]
 	reportJobs    *connect.Client[jobpb.ReportJobsRequest, jobpb.ReportJobsResponse]
 	getJobs       *connect.Client[jobpb.GetJobsRequest, jobpb.GetJobsResponse]
@@ -242,6 +254,11 @@ func (c *jobServiceClient) SubmitJobs(ctx context.Context, req *connect.Request[
 // PollJobs calls weir.jobs.v1.JobService.PollJobs.
 func (c *jobServiceClient) PollJobs(ctx context.Context, req *connect.Request[jobpb.PollJobsRequest]) (*connect.Response[jobpb.PollJobsResponse], error) {
 	return c.pollJobs.CallUnary(ctx, req)
+}
+
+// StreamJobs calls weir.jobs.v1.JobService.StreamJobs.
+func (c *jobServiceClient) StreamJobs(ctx context.Context, req *connect.Request[jobpb.PollJobsRequest]) (*connect.ServerStreamForClient[jobpb.PollJobsResponse], error) {
+	return c.streamJobs.CallServerStream(ctx, req)
 }
 
 // HeartbeatJobs calls weir.jobs.v1.JobService.HeartbeatJobs.
@@ -302,6 +319,9 @@ type JobServiceHandler interface {
 	// PollJobs is a long poll: it returns at least one job as soon as there is one for the agent, or
 	// none after wait_ms. An answer that is lost costs an attempt of its jobs, when their leases end.
 	PollJobs(context.Context, *connect.Request[jobpb.PollJobsRequest]) (*connect.Response[jobpb.PollJobsResponse], error)
+	// StreamJobs is a long poll with many answers: it sends jobs as soon as the agent has a free slot
+	// for them, until wait_ms has passed. Then open the next one. slots is at least 1.
+	StreamJobs(context.Context, *connect.Request[jobpb.PollJobsRequest], *connect.ServerStream[jobpb.PollJobsResponse]) error
 	// HeartbeatJobs renews the leases of jobs, and returns the jobs that the agent has to stop.
 	HeartbeatJobs(context.Context, *connect.Request[jobpb.HeartbeatJobsRequest]) (*connect.Response[jobpb.HeartbeatJobsResponse], error)
 	// ReportJobs reports how attempts ended. Each report succeeds or is refused alone. A repeated
@@ -359,6 +379,12 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 		JobServicePollJobsProcedure,
 		svc.PollJobs,
 		connect.WithSchema(jobServiceMethods.ByName("PollJobs")),
+		connect.WithHandlerOptions(opts...),
+	)
+	jobServiceStreamJobsHandler := connect.NewServerStreamHandler(
+		JobServiceStreamJobsProcedure,
+		svc.StreamJobs,
+		connect.WithSchema(jobServiceMethods.ByName("StreamJobs")),
 		connect.WithHandlerOptions(opts...),
 	)
 	jobServiceHeartbeatJobsHandler := connect.NewUnaryHandler(
@@ -426,6 +452,8 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 			jobServiceSubmitJobsHandler.ServeHTTP(w, r)
 		case JobServicePollJobsProcedure:
 			jobServicePollJobsHandler.ServeHTTP(w, r)
+		case JobServiceStreamJobsProcedure:
+			jobServiceStreamJobsHandler.ServeHTTP(w, r)
 		case JobServiceHeartbeatJobsProcedure:
 			jobServiceHeartbeatJobsHandler.ServeHTTP(w, r)
 		case JobServiceReportJobsProcedure:
@@ -469,6 +497,10 @@ func (UnimplementedJobServiceHandler) SubmitJobs(context.Context, *connect.Reque
 
 func (UnimplementedJobServiceHandler) PollJobs(context.Context, *connect.Request[jobpb.PollJobsRequest]) (*connect.Response[jobpb.PollJobsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.jobs.v1.JobService.PollJobs is not implemented"))
+}
+
+func (UnimplementedJobServiceHandler) StreamJobs(context.Context, *connect.Request[jobpb.PollJobsRequest], *connect.ServerStream[jobpb.PollJobsResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("weir.jobs.v1.JobService.StreamJobs is not implemented"))
 }
 
 func (UnimplementedJobServiceHandler) HeartbeatJobs(context.Context, *connect.Request[jobpb.HeartbeatJobsRequest]) (*connect.Response[jobpb.HeartbeatJobsResponse], error) {
