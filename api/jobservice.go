@@ -358,6 +358,7 @@ func (s *jobService) ListQueues(ctx context.Context,
 func addQueue(sum, q *jobpb.Queue) {
 	sum.Paused = sum.GetPaused() && q.GetPaused()
 	sum.Agents += q.GetAgents()
+	sum.OldestMs, sum.Alarms = max(sum.GetOldestMs(), q.GetOldestMs()), sum.GetAlarms()+q.GetAlarms()
 	if q.GetVersion() > sum.GetVersion() {
 		sum.Version, sum.Settings = q.GetVersion(), q.GetSettings()
 	}
@@ -393,8 +394,13 @@ func (s *jobService) listShard(ctx context.Context, name string, partition int32
 
 func newQueue(q *queues.Queue) *jobpb.Queue {
 	n := &q.Jobs
+	alarms := 0
+	for _, k := range q.Alarms {
+		alarms += k
+	}
 	return &jobpb.Queue{
 		Name: q.Name, Version: q.Settings.GetVersion(), Settings: settingsOf(q.Settings), Paused: q.Paused, Agents: int32(q.Agents),
+		OldestMs: q.OldestMs, Alarms: int32(alarms),
 		Jobs: &jobpb.JobCounts{Delayed: n[1], Blocked: n[2], Pending: n[3], Running: n[4], Done: n[5], Failed: n[6], Canceled: n[7]},
 	}
 }

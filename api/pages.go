@@ -18,6 +18,7 @@ const (
 	leasesEvery      = 5 * time.Second
 	deadLettersEvery = 15 * time.Second
 	pacingEvery      = 5 * time.Second
+	jobsEvery        = 2 * time.Second
 )
 
 // LeaseSource reads the pools and the last decisions of the lease loop. Its method is called by one
@@ -39,16 +40,20 @@ type pages struct {
 	html   *page.Pages
 	leases *sample[page.Leases]
 	pacing *sample[*weirpb.GetPacingStatusResponse] // nil: the process does not pace
+	jobs   *sample[*page.Jobs]                      // nil: the process has no job queues
 }
 
 // addPages adds the pages and their files to mux.
-func (s *Server) addPages(mux *http.ServeMux) {
+func (s *Server) addPages(mux *http.ServeMux, jobs *jobService) {
 	p := &pages{Server: s, html: page.Parse()}
 	if s.cfg.Leases != nil {
 		p.leases = &sample[page.Leases]{read: s.cfg.Leases.Leases, every: leasesEvery, panicked: p.panicked}
 	}
 	if s.cfg.Packs != nil {
 		p.pacing = &sample[*weirpb.GetPacingStatusResponse]{read: p.pacingStatus, every: pacingEvery, panicked: p.panicked}
+	}
+	if jobs.available() == nil {
+		p.jobs = &sample[*page.Jobs]{read: jobs.pageJobs, every: jobsEvery, panicked: p.panicked}
 	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		p.write(w, r, http.StatusOK, p.overview(withRequestMeta(r.Context(), r.Header), r))
@@ -198,6 +203,16 @@ func (p *pages) sampled(ctx context.Context, o *page.Overview) {
 		o.Pacing = &page.PacingStatus{At: at, Status: status}
 		if err != nil {
 			o.Pacing.Err = message(err)
+		}
+	}
+	if p.jobs != nil {
+		jobs, at, err := p.jobs.get(ctx, p.samples)
+		o.Jobs = &page.Jobs{}
+		if jobs != nil {
+			*o.Jobs = *jobs
+		}
+		if o.Jobs.At = at; err != nil {
+			o.Jobs.Err = message(err)
 		}
 	}
 	p.deadLetters.each(ctx, func(r page.Rejected) { o.Rejected = append(o.Rejected, r) })

@@ -263,8 +263,9 @@ func (s *Server) dataHandler() http.Handler {
 		mux.Handle(weirpbconnect.NewPacingServiceHandler(s.pacingService(), opts...))
 		cache := &spendCacheService{s.cfg.SpendCache, s.cfg.Insertions, make(chan struct{}, maxReports)}
 		mux.Handle(weirpbconnect.NewSpendCacheServiceHandler(cache, opts...))
-		mux.Handle(jobpbconnect.NewJobServiceHandler(s.jobService(), opts...))
-		s.addPages(mux)
+		jobs := s.jobService()
+		mux.Handle(jobpbconnect.NewJobServiceHandler(jobs, opts...))
+		s.addPages(mux, jobs)
 	}
 	a.next = s.guarded(s.dataLimiter, nil, sameOrigin(s.withQueries(mux)))
 	return a

@@ -80,9 +80,12 @@ func span(d time.Duration) string {
 }
 
 // rate formats a number of events in the last minute as events per second.
-func rate(lastMinute uint64) string {
-	if lastMinute >= 60*100 {
-		return count((lastMinute + 30) / 60)
+func rate(lastMinute uint64) string { return perSecond(float64(lastMinute) / 60) }
+
+// perSecond formats a rate.
+func perSecond(x float64) string {
+	if x >= 100 {
+		return count(int64(x + 0.5))
 	}
-	return strconv.FormatFloat(float64(lastMinute)/60, 'f', 1, 64)
+	return strconv.FormatFloat(x, 'f', 1, 64)
 }

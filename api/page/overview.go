@@ -35,6 +35,8 @@ type Overview struct {
 	Datasets []*weirpb.ShardDatasets
 	// Pacing is nil in a process that does not pace.
 	Pacing *PacingStatus
+	// Jobs is nil in a process without job queues.
+	Jobs *Jobs
 	// Leases is nil without a role of the lease loop.
 	Leases *Leases
 	// Rejected is by application.

@@ -239,10 +239,12 @@ type Queue struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // of the settings
 	Settings      *QueueSettings         `protobuf:"bytes,3,opt,name=settings,proto3" json:"settings,omitempty"`
-	Paused        bool                   `protobuf:"varint,4,opt,name=paused,proto3" json:"paused,omitempty"`        // in all partitions
-	Jobs          *JobCounts             `protobuf:"bytes,5,opt,name=jobs,proto3" json:"jobs,omitempty"`             // of all partitions that could be read
-	Agents        int32                  `protobuf:"varint,6,opt,name=agents,proto3" json:"agents,omitempty"`        // that are up; in several partitions, an agent counts several times
-	Unread        []int32                `protobuf:"varint,7,rep,packed,name=unread,proto3" json:"unread,omitempty"` // partitions that could not be read
+	Paused        bool                   `protobuf:"varint,4,opt,name=paused,proto3" json:"paused,omitempty"`                     // in all partitions
+	Jobs          *JobCounts             `protobuf:"bytes,5,opt,name=jobs,proto3" json:"jobs,omitempty"`                          // of all partitions that could be read
+	Agents        int32                  `protobuf:"varint,6,opt,name=agents,proto3" json:"agents,omitempty"`                     // that are up; in several partitions, an agent counts several times
+	Unread        []int32                `protobuf:"varint,7,rep,packed,name=unread,proto3" json:"unread,omitempty"`              // partitions that could not be read
+	OldestMs      int64                  `protobuf:"varint,8,opt,name=oldest_ms,json=oldestMs,proto3" json:"oldest_ms,omitempty"` // longest wait of a job that is the first of its signature, as of the last second
+	Alarms        int32                  `protobuf:"varint,9,opt,name=alarms,proto3" json:"alarms,omitempty"`                     // that are not over, of all partitions
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -324,6 +326,20 @@ func (x *Queue) GetUnread() []int32 {
 		return x.Unread
 	}
 	return nil
+}
+
+func (x *Queue) GetOldestMs() int64 {
+	if x != nil {
+		return x.OldestMs
+	}
+	return 0
+}
+
+func (x *Queue) GetAlarms() int32 {
+	if x != nil {
+		return x.Alarms
+	}
+	return 0
 }
 
 // JobCounts is a number of jobs by state, with those that are evicted.
@@ -2812,7 +2828,7 @@ const file_jobservice_proto_rawDesc = "" +
 	" \x01(\bR\ffastestFirst\x12!\n" +
 	"\fretention_ms\x18\v \x01(\x03R\vretentionMs\x12\x19\n" +
 	"\bmax_jobs\x18\f \x01(\x03R\amaxJobs\x12$\n" +
-	"\x0ewait_target_ms\x18\r \x01(\x03R\fwaitTargetMs\"\xe3\x01\n" +
+	"\x0ewait_target_ms\x18\r \x01(\x03R\fwaitTargetMs\"\x98\x02\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x127\n" +
@@ -2820,7 +2836,9 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x06paused\x18\x04 \x01(\bR\x06paused\x12+\n" +
 	"\x04jobs\x18\x05 \x01(\v2\x17.weir.jobs.v1.JobCountsR\x04jobs\x12\x16\n" +
 	"\x06agents\x18\x06 \x01(\x05R\x06agents\x12\x16\n" +
-	"\x06unread\x18\a \x03(\x05R\x06unread\"\xbb\x01\n" +
+	"\x06unread\x18\a \x03(\x05R\x06unread\x12\x1b\n" +
+	"\toldest_ms\x18\b \x01(\x03R\boldestMs\x12\x16\n" +
+	"\x06alarms\x18\t \x01(\x05R\x06alarms\"\xbb\x01\n" +
 	"\tJobCounts\x12\x18\n" +
 	"\adelayed\x18\x01 \x01(\x04R\adelayed\x12\x18\n" +
 	"\ablocked\x18\x02 \x01(\x04R\ablocked\x12\x18\n" +

@@ -137,6 +137,8 @@ type queueRow struct {
 	Partitions int32  `json:"partitions" table:"wide"`
 	Version    uint64 `json:"version" table:"wide"`
 	Unread     string `json:"unread_partitions" table:"wide"`
+	Alarms     int32  `json:"alarms"`
+	OldestMs   int64  `json:"oldest_ms" table:"wide"`
 }
 
 func listQueues(ctx context.Context, a *cli.App, client *api.Client, name string) error {
@@ -151,6 +153,7 @@ func listQueues(ctx context.Context, a *cli.App, client *api.Client, name string
 			Queue: q.GetName(), Pending: n.GetPending(), Running: n.GetRunning(), Delayed: n.GetDelayed(), Blocked: n.GetBlocked(),
 			Done: n.GetDone(), Failed: n.GetFailed(), Canceled: n.GetCanceled(), Agents: q.GetAgents(), Paused: q.GetPaused(),
 			Partitions: max(1, q.GetSettings().GetPartitions()), Version: q.GetVersion(),
+			Alarms: q.GetAlarms(), OldestMs: q.GetOldestMs(),
 		}
 		if len(q.GetUnread()) > 0 {
 			row.Unread = fmt.Sprint(q.GetUnread())
