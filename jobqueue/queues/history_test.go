@@ -23,8 +23,9 @@ type history struct {
 	given  map[string]string // by job and attempt: the agent that has got it
 	jobs   int
 	ending bool
-	bug    func(s *Shard) // is called before each commit
+	bug    func(s *Shard, commit bool) // is called after each step, and with commit before each commit
 	seen   map[string]int
+	states []jobqueue.State // of the jobs, as of the last commit
 }
 
 // testAgent is an agent with its jobs.
@@ -56,6 +57,12 @@ func (h *history) step() error {
 	h.seen[op]++
 	if err == nil {
 		err = h.receive()
+	}
+	if h.bug != nil {
+		h.ask(func(s *Shard) error { h.bug(s, false); return nil })
+	}
+	if err == nil {
+		err = h.compareStates()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", op, err)
@@ -211,10 +218,36 @@ func (h *history) heartbeat(a *testAgent) error {
 // commitAll commits, and compares the rows with the state.
 func (h *history) commitAll() error {
 	if h.bug != nil {
-		h.ask(func(s *Shard) error { h.bug(s); return nil })
+		h.ask(func(s *Shard) error { h.bug(s, true); return nil })
 	}
 	h.commit()
+	h.states = nil
+	h.ask(func(s *Shard) error {
+		for id := range jobqueue.ID(h.jobs) {
+			h.states = append(h.states, s.queues["q"].core.State(id))
+		}
+		return nil
+	})
 	return h.compare()
+}
+
+// compareStates returns an error if readers see other states than those of the last commit.
+func (h *history) compareStates() error {
+	var shown *jobqueue.States
+	err := h.refused(func(s *Shard) (err error) { shown, err = s.Shown().States("q"); return err })
+	if err != nil {
+		return err
+	}
+	for id := range jobqueue.ID(h.jobs) {
+		want := jobqueue.None
+		if int(id) < len(h.states) {
+			want = h.states[id]
+		}
+		if got := shown.State(id); got != want {
+			return fmt.Errorf("readers see that job %d is %s, and it has committed as %s", id, got, want)
+		}
+	}
+	return nil
 }
 
 // compare returns an error if a new owner would have another state.
@@ -277,7 +310,7 @@ func (h *history) finish() error {
 }
 
 // execute executes a history by seed.
-func execute(t *testing.T, seed uint64, bug func(s *Shard), seen map[string]int) (err error) {
+func execute(t *testing.T, seed uint64, bug func(s *Shard, commit bool), seen map[string]int) (err error) {
 	settings := &eventspb.JobQueueSettings{
 		Version: 1, LeaseMs: 9000, BackoffMs: 1000, MaxBackoffMs: 4000, MaxAttempts: 3, AvoidMs: 5000, MaxPendingMs: 30_000, Associations: 2,
 	}
@@ -303,7 +336,7 @@ func execute(t *testing.T, seed uint64, bug func(s *Shard), seen map[string]int)
 
 // TestHistories: in random histories with aborted transactions and crashes, each attempt is given
 // to one agent, its payload is that of the submission, a new owner has the state of the one before,
-// and every job ends: JOB-8, JOB-9.
+// readers see the states of the last commit, and every job ends: JOB-8, JOB-9, JOB-12.
 func TestHistories(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(40) {
@@ -320,13 +353,22 @@ func TestHistories(t *testing.T) {
 
 // TestHistoriesCatch: the histories find each of these bugs.
 func TestHistoriesCatch(t *testing.T) {
-	for name, bug := range map[string]func(s *Shard){
-		"agents get jobs before the commit": func(s *Shard) { s.Committed(0) },
-		"a specification is not written": func(s *Shard) {
+	before := func(bug func(s *Shard)) func(s *Shard, commit bool) {
+		return func(s *Shard, commit bool) {
+			if commit {
+				bug(s)
+			}
+		}
+	}
+	for name, bug := range map[string]func(s *Shard, commit bool){
+		"agents get jobs before the commit": before(func(s *Shard) { s.Committed(0) }),
+		"a specification is not written": before(func(s *Shard) {
 			q := s.queues["q"]
 			q.submitted = q.submitted[:max(0, len(q.submitted)-1)]
-		},
-		"a change is not written": func(s *Shard) { s.queues["q"].core.Delta() },
+		}),
+		"a change is not written":                  before(func(s *Shard) { s.queues["q"].core.Delta() }),
+		"readers do not see a commit":              before(func(s *Shard) { s.queues["q"].shown.states = &jobqueue.States{} }),
+		"readers see states before they committed": func(s *Shard, _ bool) { s.queues["q"].shown.states = s.queues["q"].core.States() },
 	} {
 		found := false
 		for seed := uint64(0); seed < 20 && !found; seed++ {

@@ -11,7 +11,6 @@ type queue struct {
 	settings *eventspb.JobQueueSettings
 	core     *jobqueue.Queue
 	shown    shownQueue
-	signals  jobqueue.Signals      // of the last sample
 	agents   map[string]*agent     // that are up
 	parked   []*Poll               // that wait for a job, oldest first
 	work     bool                  // since they were tried last, agents or settings have changed

@@ -120,7 +120,8 @@ func (s *Shard) tick(q *queue, now int64) (due int64, err error) {
 	due = s.serve(q, now)
 	if now-q.sampled >= sampleEvery.Milliseconds() || now < q.sampled {
 		q.sampled = now
-		q.signals = q.core.Sample(now)
+		s := q.core.Sample(now)
+		q.watch(&s)
 	}
 	if n := q.core.Counts(); n[jobqueue.Pending]+n[jobqueue.Running] > 0 {
 		due = min(due, q.sampled+sampleEvery.Milliseconds())

@@ -19,8 +19,9 @@ type Shown struct {
 
 // shownQueue is a queue for readers.
 type shownQueue struct {
-	states *jobqueue.States
-	now    atomic.Pointer[Queue]
+	states  *jobqueue.States
+	now     atomic.Pointer[Queue] // as of the last transaction that has committed; Watched is empty
+	watched atomic.Pointer[Watched]
 }
 
 // Queue is a queue of a shard.
@@ -30,7 +31,12 @@ type Queue struct {
 	Paused   bool
 	Jobs     [8]uint64 // by jobqueue.State
 	Agents   int       // that are up
-	// As of the last second:
+	Watched
+}
+
+// Watched is what the monitor of a queue has seen as of the last second, whether it has committed
+// or not: a queue in which jobs only wait has no transactions.
+type Watched struct {
 	OldestMs int64  // longest wait of a job that is the first of its signature
 	Want     int    // slots that keep the target of the wait, a sum over the classes
 	Alarms   [3]int // that are not over, by jobqueue.AlarmKind
@@ -53,7 +59,11 @@ func (v *Shown) States(name string) (*jobqueue.States, error) {
 // Queues returns the queues, ascending by name.
 func (v *Shown) Queues() (list []*Queue) {
 	for _, q := range v.queues {
-		list = append(list, q.now.Load())
+		x := *q.now.Load()
+		if w := q.watched.Load(); w != nil {
+			x.Watched = *w
+		}
+		list = append(list, &x)
 	}
 	slices.SortFunc(list, func(a, b *Queue) int { return cmp.Compare(a.Name, b.Name) })
 	return list
@@ -80,13 +90,18 @@ func (s *Shard) show() {
 
 // summary returns the queue as it is now.
 func (q *queue) summary() Queue {
-	x := Queue{Name: q.name, Settings: q.settings, Paused: q.core.Paused(), Jobs: q.core.Counts(), Agents: len(q.agents)}
-	for i := range q.signals.Classes {
-		c := &q.signals.Classes[i]
-		x.OldestMs, x.Want = max(x.OldestMs, c.OldestMs), x.Want+c.Want
+	return Queue{Name: q.name, Settings: q.settings, Paused: q.core.Paused(), Jobs: q.core.Counts(), Agents: len(q.agents)}
+}
+
+// watch shows the signals of a sample.
+func (q *queue) watch(s *jobqueue.Signals) {
+	w := &Watched{}
+	for i := range s.Classes {
+		c := &s.Classes[i]
+		w.OldestMs, w.Want = max(w.OldestMs, c.OldestMs), w.Want+c.Want
 	}
-	for i := range q.signals.Alarms {
-		x.Alarms[q.signals.Alarms[i].Kind]++
+	for i := range s.Alarms {
+		w.Alarms[s.Alarms[i].Kind]++
 	}
-	return x
+	q.shown.watched.Store(w)
 }
