@@ -12,10 +12,13 @@ GO       = CGO_ENABLED=$${CGO_ENABLED:-0} GOFLAGS="$$GOFLAGS -trimpath" go
 TOOL     = $(GO) tool -modfile=tools/go.mod
 # Without symbols and DWARF: stack traces and profiles do not need them.
 LDFLAGS  = -s -w
+# Packages that make test runs at the same time: a processor's each, but at least three, because the
+# first ones wait for brokers and processes most of the time.
+PACKAGES = $$(n=$$(getconf _NPROCESSORS_ONLN) && test "$$n" -gt 3 && echo "$$n" || echo 3)
 # The program that builds the image.
 DOCKER   = docker
 # Packages, time limit of each, and further arguments of go test.
-PKGS     = ./test/integration ./compose ./test/leaseloop ./dynamotest ./...
+PKGS     = ./test/integration ./cmd/weir ./compose ./test/leaseloop ./dynamotest ./...
 TIMEOUT  = 22m
 ARGS     =
 # Packages with goroutines of their own, and crash runs under the race detector, which is about ten
@@ -79,7 +82,7 @@ image: ## build the container image IMAGE for compose/ (IMAGE=weir:dev DOCKER=po
 
 # Without go vet, which is a part of make verify: it takes 40 s of CPU in a fresh clone.
 test: docker-note ## run every test, those on containers too where a Docker engine answers
-	@$(GOTEST) "$(PKGS)" -- $(TAGS) -count=1 -vet=off -timeout $(TIMEOUT) $(ARGS)
+	@$(GOTEST) "$(PKGS)" -- $(TAGS) -count=1 -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) $(ARGS)
 
 test-short: ## run the tests that take seconds
 	@$(GOTEST) "$(PKGS)" -- $(TAGS) -count=1 -short -timeout 5m $(ARGS)
@@ -117,11 +120,15 @@ sim-agents: ## check HISTORIES histories of agents for linearizability
 sim-model: ## explore the model of leases whole, and without its reductions for all mutants
 	@WEIR_TEST_MODEL_FULL=1 $(GOTEST) ./lease/model -- $(TAGS) -count=1 -timeout 60m -run '^Test(Protocol|ReductionsChangeNothing)$$' $(ARGS)
 
+# One program for the targets of a package: go test links it for each of them.
 fuzz: ## fuzz every fuzz target for FUZZTIME (make fuzz FUZZTIME=2m)
-	@find . -name '*_test.go' -exec grep -l '^func Fuzz' {} + | sort | while read -r file; do \
-		sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file" | while read -r target; do \
-			echo "$$target in $${file%/*}"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$${file%/*}" </dev/null || exit 1; \
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && cache=$$(go env GOCACHE)/fuzz/$$(go list -m) && \
+	find . -name '*_test.go' -exec grep -l '^func Fuzz' {} + | sed 's|/[^/]*$$||' | sort -u | while read -r package; do \
+		$(GO) test -c -fuzz . -o "$$dir/fuzz" "$$package" || exit 1; \
+		sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$package"/*_test.go | while read -r target; do \
+			echo "$$target in $$package"; \
+			(cd "$$package" && "$$dir/fuzz" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) \
+				-test.fuzzcachedir "$$cache/$${package#./}") </dev/null || exit 1; \
 		done || exit 1; \
 	done
 
