@@ -134,7 +134,9 @@ func (noteOutcome) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-func (noteOutcome) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc { return next }
+func (noteOutcome) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
 
 func (noteOutcome) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {

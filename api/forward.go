@@ -62,19 +62,19 @@ func withRequestMeta(ctx context.Context, h http.Header) context.Context {
 // names: a process may have a name of its own in each application.
 type receive []string
 
-func (self receive) context(ctx context.Context, h http.Header) (context.Context, error) {
+func (r receive) context(ctx context.Context, h http.Header) (context.Context, error) {
 	meant := h.Get(ForwardedHeader)
-	if meant != "" && !slices.Contains(self, meant) {
+	if meant != "" && !slices.Contains(r, meant) {
 		return nil, errorf(connect.CodeUnavailable,
 			"this process is %s, but the request is for %.100q: two processes advertise the same address: "+
-				"give each process an address of its own", strings.Join(self, ", "), meant)
+				"give each process an address of its own", strings.Join(r, ", "), meant)
 	}
 	return withRequestMeta(ctx, h), nil
 }
 
-func (self receive) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+func (r receive) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-		ctx, err := self.context(ctx, req.Header())
+		ctx, err := r.context(ctx, req.Header())
 		if err != nil {
 			return nil, err
 		}
@@ -82,11 +82,13 @@ func (self receive) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-func (receive) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc { return next }
+func (receive) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
 
-func (self receive) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+func (r receive) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		ctx, err := self.context(ctx, conn.RequestHeader())
+		ctx, err := r.context(ctx, conn.RequestHeader())
 		if err != nil {
 			return err
 		}

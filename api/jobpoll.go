@@ -39,7 +39,7 @@ func (s *jobService) PollJobs(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	p := jobPoll{policy, append([]int32{m.GetPartition()}, m.GetMorePartitions()...), end}
+	p := jobPoll{m, policy, append([]int32{m.GetPartition()}, m.GetMorePartitions()...), end}
 	poll := s.pollHere
 	if m.Partition == nil {
 		poll = s.pollAll
@@ -56,7 +56,7 @@ func (s *jobService) PollJobs(ctx context.Context,
 	defer leave()
 	ctx, cancel := s.parking.untilStop(ctx)
 	defer cancel()
-	res, err := poll(ctx, m, p)
+	res, err := poll(ctx, p)
 	if err != nil {
 		err = whyEnded(ctx, jobError(err, fmt.Sprintf("a poll of queue %.100q for agent %.100q", m.GetQueue(), m.GetAgent())))
 		if connect.CodeOf(err) == connect.CodeUnavailable {
@@ -81,7 +81,8 @@ func policyOf(name string) (jobqueue.Policy, error) {
 
 // park parks a poll in a shard of this process, until there are jobs, the poll ends or the round is
 // over.
-func (s *jobService) park(ctx context.Context, m *jobpb.PollJobsRequest, partition int32, r *pollRound) (*jobpb.PollJobsResponse, error) {
+func (s *jobService) park(ctx context.Context, partition int32, r *pollRound) (*jobpb.PollJobsResponse, error) {
+	m := r.m
 	p, answer := queues.NewPoll(&r.ticket, m.GetQueue(), jobqueue.Profile{Has: m.GetHas(), Slots: int(m.GetSlots())},
 		jobqueue.Poll{Agent: m.GetAgent(), N: int(m.GetMaxJobs()), Policy: r.policy, Delay: m.GetDelayMs()})
 	if err := s.source.Ask(ctx, partition, false, func(q *queues.Shard) error { return q.Poll(p) }); err != nil {

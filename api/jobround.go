@@ -24,6 +24,7 @@ const (
 
 // jobPoll is a poll of an agent.
 type jobPoll struct {
+	m          *jobpb.PollJobsRequest
 	policy     jobqueue.Policy
 	partitions []int32
 	end        time.Time
@@ -52,8 +53,8 @@ func newPollRound(ctx context.Context, p jobPoll) *pollRound {
 	return r
 }
 
-// note ends the round if the result of some partitions says so. If they have not taken the poll,
-// the others wait for a moment only: then the next round polls all of them.
+// note ends the round if the result of some partitions requires it. If they have not taken the
+// poll, the others wait for a moment only: then the next round polls all of them.
 func (r *pollRound) note(ctx context.Context, res *jobpb.PollJobsResponse, err error, partitions int) {
 	switch {
 	case len(res.GetJobs()) > 0, err != nil && !passing(ctx, err):
@@ -96,18 +97,18 @@ func passing(ctx context.Context, err error) bool {
 // pollAll polls the partitions of a queue. With several it asks one of them first, which has a job
 // while there are many: each poll the next one, otherwise a partition at which no agent begins
 // would wait until the others have no job. Then it polls all of them at once.
-func (s *jobService) pollAll(ctx context.Context, m *jobpb.PollJobsRequest, p jobPoll) (*jobpb.PollJobsResponse, error) {
+func (s *jobService) pollAll(ctx context.Context, p jobPoll) (*jobpb.PollJobsResponse, error) {
 	n := uint32(len(p.partitions))
-	first := jobPoll{p.policy, []int32{p.partitions[s.turns.Add(1)%n]}, p.end}
+	first := jobPoll{p.m, p.policy, []int32{p.partitions[s.turns.Add(1)%n]}, p.end}
 	if n > 1 {
 		first.end = time.Now()
 	}
-	res, err := s.pollShard(ctx, m, first)
+	res, err := s.pollShard(ctx, first)
 	if n == 1 || len(res.GetJobs()) > 0 || err != nil && !passing(ctx, err) {
 		return res, err
 	}
 	for refresh := false; ; refresh = true {
-		res, err := s.pollTargets(ctx, m, newPollRound(ctx, p), s.targets(ctx, p.partitions, refresh))
+		res, err := s.pollTargets(ctx, newPollRound(ctx, p), s.targets(ctx, p.partitions, refresh))
 		if err != nil || len(res.GetJobs()) > 0 || !time.Now().Before(p.end) {
 			return res, err
 		}
@@ -115,34 +116,34 @@ func (s *jobService) pollAll(ctx context.Context, m *jobpb.PollJobsRequest, p jo
 }
 
 // pollShard polls one partition, wherever it is.
-func (s *jobService) pollShard(ctx context.Context, m *jobpb.PollJobsRequest, p jobPoll) (*jobpb.PollJobsResponse, error) {
+func (s *jobService) pollShard(ctx context.Context, p jobPoll) (*jobpb.PollJobsResponse, error) {
 	return shard[jobpb.PollJobsResponse]{
 		partition: p.partitions[0], limit: time.Until(p.end) + forwardTimeout,
-		local: func(ctx context.Context) (*jobpb.PollJobsResponse, error) { return s.pollHere(ctx, m, p) },
+		local: func(ctx context.Context) (*jobpb.PollJobsResponse, error) { return s.pollHere(ctx, p) },
 		remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.PollJobsResponse], error) {
-			return c.PollJobs(ctx, connect.NewRequest(forwardedPoll(m, p)))
+			return c.PollJobs(ctx, connect.NewRequest(p.forwarded()))
 		},
 	}.run(ctx, s)
 }
 
-// forwardedPoll returns the request for another process.
-func forwardedPoll(m *jobpb.PollJobsRequest, p jobPoll) *jobpb.PollJobsRequest {
-	m = proto.CloneOf(m)
+// forwarded returns the request for another process.
+func (p *jobPoll) forwarded() *jobpb.PollJobsRequest {
+	m := proto.CloneOf(p.m)
 	m.Partition, m.MorePartitions, m.WaitMs = &p.partitions[0], p.partitions[1:], max(1, time.Until(p.end).Milliseconds())
 	return m
 }
 
 // pollHere polls partitions of this process.
-func (s *jobService) pollHere(ctx context.Context, m *jobpb.PollJobsRequest, p jobPoll) (*jobpb.PollJobsResponse, error) {
+func (s *jobService) pollHere(ctx context.Context, p jobPoll) (*jobpb.PollJobsResponse, error) {
 	r := newPollRound(ctx, p)
 	defer r.stop()
-	return s.parkAll(ctx, m, r, p.partitions)
+	return s.parkAll(ctx, r, p.partitions)
 }
 
 // parkAll polls partitions of this process, which are some of the round.
-func (s *jobService) parkAll(ctx context.Context, m *jobpb.PollJobsRequest, r *pollRound, partitions []int32) (*jobpb.PollJobsResponse, error) {
+func (s *jobService) parkAll(ctx context.Context, r *pollRound, partitions []int32) (*jobpb.PollJobsResponse, error) {
 	list, failed := collect(ctx, partitions, func(ctx context.Context, partition int32) (*jobpb.PollJobsResponse, error) {
-		res, err := s.park(ctx, m, partition, r)
+		res, err := s.park(ctx, partition, r)
 		r.note(ctx, res, err, 1)
 		return res, err
 	})
@@ -176,7 +177,7 @@ func (s *jobService) targets(ctx context.Context, partitions []int32, refresh bo
 }
 
 // pollTargets polls the partitions of a round.
-func (s *jobService) pollTargets(ctx context.Context, m *jobpb.PollJobsRequest, r *pollRound, targets []pollTarget) (*jobpb.PollJobsResponse, error) {
+func (s *jobService) pollTargets(ctx context.Context, r *pollRound, targets []pollTarget) (*jobpb.PollJobsResponse, error) {
 	defer r.stop()
 	var numbers []int32
 	for i := range targets {
@@ -186,39 +187,40 @@ func (s *jobService) pollTargets(ctx context.Context, m *jobpb.PollJobsRequest, 
 	}
 	list, failed := collect(ctx, numbers, func(ctx context.Context, i int32) (*jobpb.PollJobsResponse, error) {
 		if i == 0 {
-			return s.parkAll(ctx, m, r, targets[0].partitions)
+			return s.parkAll(ctx, r, targets[0].partitions)
 		}
-		res, err := s.pollThere(ctx, m, r, &targets[i])
+		res, err := s.pollThere(ctx, r, &targets[i])
 		r.note(ctx, res, err, len(targets[i].partitions))
 		return res, err
 	})
 	out, err := r.result(ctx, list, failed)
-	keep := int(m.GetMaxJobs())
+	keep := int(r.m.GetMaxJobs())
 	if ctx.Err() != nil {
 		keep, err = 0, ctx.Err()
 	}
 	if jobs := out.GetJobs(); len(jobs) > keep {
-		s.release(ctx, m, jobs[keep:])
+		s.release(ctx, r.m, jobs[keep:])
 		out.Jobs = jobs[:keep]
 	}
 	return out, err
 }
 
 // pollThere polls the partitions of another process.
-func (s *jobService) pollThere(ctx context.Context, m *jobpb.PollJobsRequest, r *pollRound, at *pollTarget) (*jobpb.PollJobsResponse, error) {
+func (s *jobService) pollThere(ctx context.Context, r *pollRound, at *pollTarget) (*jobpb.PollJobsResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Until(r.end)+forwardTimeout)
 	defer cancel()
 	c := s.router.client(at.Peer).jobs
-	defer context.AfterFunc(r.ctx, func() { // the answer comes at once, with jobs that were started for it
+	request := (&jobPoll{m: r.m, partitions: at.partitions, end: r.end}).forwarded()
+	end := proto.CloneOf(request)
+	end.End = true
+	defer context.AfterFunc(r.ctx, func() { //nolint:contextcheck // of the forwarded request, which this ends
 		limited, stop := context.WithTimeout(ctx, endLimit)
 		defer stop()
-		end := forwardedPoll(m, jobPoll{partitions: at.partitions})
-		end.End = true
-		_, _ = c.PollJobs(limited, connect.NewRequest(end)) // without it, the limit ends the poll
+		_, _ = c.PollJobs(limited, connect.NewRequest(end)) // the answer comes at once, with jobs that were started for it
 		<-limited.Done()
 		cancel()
 	})()
-	res, err := c.PollJobs(ctx, connect.NewRequest(forwardedPoll(m, jobPoll{partitions: at.partitions, end: r.end})))
+	res, err := c.PollJobs(ctx, connect.NewRequest(request))
 	switch {
 	case err == nil:
 		return res.Msg, nil

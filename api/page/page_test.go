@@ -116,7 +116,9 @@ func states() map[string]any {
 			hostileDatacentres(o)
 			o.Pacing, o.Jobs = pacingStatus(hostile, hostile), jobQueues(hostile, hostile)
 		}),
-		"jobs":   change(func(o *Overview) { o.Jobs = jobQueues("images", "outage of resource gpu: 11 of 11 failed, 1 of 139 without it") }),
+		"jobs": change(func(o *Overview) {
+			o.Jobs = jobQueues("images", "outage of resource gpu: 11 of 11 failed, 1 of 139 without it")
+		}),
 		"pacing": change(func(o *Overview) { o.Pacing = pacingStatus("weir-1", "no_own_budget") }),
 		"campaign": &Spend{Now: healthy().Now, Account: "acme", Campaign: "c1", Days: []*weirpb.SpendRow{
 			{Account: "acme", Campaign: "c1", Day: "2026-11-23", Currency: "EUR", ChargedMicros: 1_500_000, RefundedMicros: 500_000, Events: 2_000, Impressions: 1_999, Clicks: 1, Duplicates: 3},

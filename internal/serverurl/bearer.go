@@ -34,4 +34,6 @@ func (b Bearer) WrapStreamingClient(next connect.StreamingClientFunc) connect.St
 }
 
 // WrapStreamingHandler implements connect.Interceptor. A client has no handlers.
-func (Bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc { return next }
+func (Bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next
+}

@@ -86,8 +86,8 @@ func (b picture) head(results []*Result) {
 	if alike {
 		agents = number(r.Agents, "agent")
 	}
-	b.Text(svg.Dot{X: 20, Y: 60}, softText, fmt.Sprintf("%s; %s; an agent has %s, keeps %s, and loads another one in %v", number(r.Jobs, "job"), agents,
-		number(r.Config.Slots, "slot"), number(r.Config.Associations, "resource"), r.Config.Load))
+	b.Text(svg.Dot{X: 20, Y: 60}, softText, fmt.Sprintf("%s; %s; an agent has %s, keeps %s, and loads another one in %v",
+		number(r.Jobs, "job"), agents, number(r.Config.Slots, "slot"), number(r.Config.Associations, "resource"), r.Config.Load))
 	for i, r := range results {
 		name := r.Policy.String()
 		if !alike {

@@ -986,7 +986,7 @@ type PollJobsRequest struct {
 	Partition      *int32        `protobuf:"varint,9,opt,name=partition,proto3,oneof" json:"partition,omitempty"`                                   // absent: all of the queue
 	MorePartitions []int32       `protobuf:"varint,10,rep,packed,name=more_partitions,json=morePartitions,proto3" json:"more_partitions,omitempty"` // of the same process
 	End            bool          `protobuf:"varint,11,opt,name=end,proto3" json:"end,omitempty"`                                                    // ends the poll that the agent has in these partitions
-	Release        []*JobAttempt `protobuf:"bytes,12,rep,name=release,proto3" json:"release,omitempty"`                                             // takes back attempts that the agent has not got, and is no poll
+	Release        []*JobAttempt `protobuf:"bytes,12,rep,name=release,proto3" json:"release,omitempty"`                                             // in place of a poll: attempts that the agent has not got are taken back
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }

@@ -208,8 +208,8 @@ func equal(was, now *jobqueue.Profile) bool {
 	return was.Slots == now.Slots && slices.Equal(was.Has, slices.Compact(has))
 }
 
-// EndPoll answers the poll that an agent has in this partition, if it has got no jobs: the agent has
-// got jobs of another partition.
+// EndPoll answers the poll that an agent has in this partition, unless jobs were started for it.
+// The agent has got jobs of another partition.
 func (s *Shard) EndPoll(name, agent string) error {
 	q, err := s.queue(name)
 	if err != nil {
