@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // JobsBench measures job queues. Its submitters and agents use the API over HTTP, in the process of
-// the queues. The zero value of Rate, Parked and Readers leaves their measurement out.
+// the queues. The zero value of Rate, Steady, Parked and Readers leaves their measurement out.
 type JobsBench struct {
 	Partitions int           // of the queue
 	Submitters int           // each sends one request at a time
@@ -21,6 +22,7 @@ type JobsBench struct {
 	Payload    int           // bytes of a job, at least 8
 	Duration   time.Duration // of each measurement under load; a third more passes before, untimed
 	Rate       int           // jobs per second in the measurement of the latency
+	Steady     int           // jobs per second in the measurement of reads beside a fixed load
 	Parked     int           // agents that wait at an idle queue
 	Idle       time.Duration // for which their CPU time is measured
 	Readers    int           // that read the status of jobs, beside life cycles
@@ -32,7 +34,7 @@ type JobsBench struct {
 func NewJobsBench() *JobsBench {
 	return &JobsBench{
 		Partitions: 1, Submitters: 4, Agents: 8, Batch: 500, Payload: 100, Duration: 30 * time.Second,
-		Rate: 1000, Parked: 500, Idle: 20 * time.Second, Readers: 2, Rounds: 3,
+		Rate: 1000, Steady: 10_000, Parked: 500, Idle: 20 * time.Second, Readers: 2, Rounds: 3,
 	}
 }
 
@@ -41,7 +43,7 @@ func (b *JobsBench) Rows(ctx context.Context, e *Env) ([]Figure, error) {
 	var rounds [][]Figure
 	for i := range b.Rounds {
 		var rows []Figure
-		for _, measure := range []func(context.Context, *jobServer) ([]Figure, error){b.lifeCycles, b.latency, b.parked} {
+		for _, measure := range []func(context.Context, *jobServer) ([]Figure, error){b.lifeCycles, b.steady, b.latency, b.parked} {
 			more, err := b.on(ctx, e, measure)
 			if err != nil {
 				return nil, err
@@ -154,6 +156,38 @@ func (b *JobsBench) reads(ctx context.Context, l *jobLoad,
 	reads = float64(count.Load()) / time.Since(begun).Seconds()
 	stop()
 	return reads, beside, errors.Join(err, g.Wait())
+}
+
+// steady measures reads of the status beside a fixed load, and how much they slow it.
+func (b *JobsBench) steady(ctx context.Context, s *jobServer) (rows []Figure, err error) {
+	if b.Steady == 0 || b.Readers == 0 {
+		return nil, nil
+	}
+	fixed := *b
+	fixed.Rate, fixed.Duration = b.Steady, 3*b.Duration // with the time before, longer than the measurement
+	l, c := newJobLoad(&fixed, s), newJobClock(&fixed)
+	err = l.run(ctx, c.submitters(l), func(ctx context.Context) error {
+		clock, stop := context.WithCancel(ctx)
+		var running sync.WaitGroup
+		running.Go(func() { _ = c.run(clock) }) // its error is that of the context
+		defer running.Wait()
+		defer stop()
+		if err := pass(ctx, b.Duration/3); err != nil {
+			return err
+		}
+		alone, _, err := l.ledger.rate(ctx, b.Duration)
+		if err != nil {
+			return err
+		}
+		states, beside, err := b.reads(ctx, l, l.readStates)
+		rows = []Figure{
+			row(fmt.Sprintf("life cycles of %d jobs/s", b.Steady), "jobs/s", alone),
+			row("the same beside status reads", "jobs/s", beside), row("these status reads, 10,000 in a request", "jobs/s", states),
+		}
+		rows[1].Ratio, rows[1].Goal, rows[2].Goal = beside/max(alone, 1), "> 0.95 of it", ">= 1,000,000"
+		return err
+	})
+	return rows, err
 }
 
 // latency measures the time from the scheduled submit of a job until an agent has it.

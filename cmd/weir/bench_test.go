@@ -23,7 +23,7 @@ func TestBench(t *testing.T) {
 
 		"datacentres": {"--events", "8001", "--campaigns", "10"},
 		"jobs": {
-			"--duration", "300ms", "--idle", "100ms", "--partitions", "2", "--agents", "4", "--batch", "50", "--rate", "200", "--parked", "300",
+			"--duration", "300ms", "--idle", "100ms", "--partitions", "2", "--agents", "4", "--batch", "50", "--rate", "200", "--steady", "200", "--parked", "300",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,7 @@ func newBenchJobsCmd(a *cli.App) *cobra.Command {
 		Long: "Measure job queues with submitters and agents that use the API over HTTP, in the same process:\n\n" +
 			"  life cycles   jobs per second that are submitted, started and reported as done, each committed.\n" +
 			"                Then the same beside readers of the status of jobs that are done\n" +
+			"  fixed load    --steady jobs per second, alone and beside readers of the status\n" +
 			"  latency       from the time of a job in a schedule, at which it should be submitted, until an\n" +
 			"                agent has it. A late submit counts from the schedule, too\n" +
 			"  agents        CPU time of the process while agents wait at an idle queue, theirs included\n\n" +
@@ -46,6 +47,7 @@ func newBenchJobsCmd(a *cli.App) *cobra.Command {
 	f.IntVar(&b.Payload, "payload", b.Payload, "size of the payload of a job in bytes, 8 to 4096")
 	f.DurationVar(&b.Duration, "duration", b.Duration, "duration of each measurement under load")
 	f.IntVar(&b.Rate, "rate", b.Rate, "jobs per second of the measurement of the latency; 0: leave it out")
+	f.IntVar(&b.Steady, "steady", b.Steady, "jobs per second of the fixed load; 0: leave this measurement out")
 	f.IntVar(&b.Parked, "parked", b.Parked, "number of agents that wait at an idle queue; 0: leave this measurement out")
 	f.DurationVar(&b.Idle, "idle", b.Idle, "for how long the CPU time is measured while agents wait")
 	f.IntVar(&b.Readers, "readers", b.Readers, "number of readers of the status of jobs; 0: leave this measurement out")
