@@ -81,9 +81,10 @@ func (c *Client) ChangeJobs(ctx context.Context, req *jobpb.ChangeJobsRequest) (
 	return call(ctx, c, callTimeout, c.jobs.ChangeJobs, req)
 }
 
-// GetJobStates returns the states of many jobs.
+// GetJobStates returns the states of many jobs, with the request's wait when all of them have
+// ended.
 func (c *Client) GetJobStates(ctx context.Context, req *jobpb.GetJobStatesRequest) (*jobpb.GetJobStatesResponse, error) {
-	return call(ctx, c, callTimeout, c.jobs.GetJobStates, req)
+	return call(ctx, c, callTimeout+time.Duration(req.GetWaitMs())*time.Millisecond, c.jobs.GetJobStates, req)
 }
 
 // GetSignals returns the rates of a queue, its alarms, and how many agents it needs.

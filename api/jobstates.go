@@ -3,9 +3,11 @@ package api
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"connectrpc.com/connect"
 
+	"github.com/weirhq/weir/jobqueue"
 	"github.com/weirhq/weir/jobqueue/jobpb"
 	"github.com/weirhq/weir/jobqueue/jobpb/jobpbconnect"
 )
@@ -28,32 +30,73 @@ func (s *jobService) GetJobStates(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
+	end := time.Now()
+	if m.GetWaitMs() != 0 {
+		if end, err = pollEnd(m.GetWaitMs(), s.waitLimit); err != nil {
+			return nil, err
+		}
+		leave, err := s.parking.enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		var cancel context.CancelFunc
+		ctx, cancel = s.parking.untilStop(ctx)
+		defer cancel()
+	}
 	states, failed := gather(ctx, parts, func(ctx context.Context, p int32, at []int) ([]jobpb.JobState, error) {
 		res, err := shard[jobpb.GetJobStatesResponse]{
-			partition: p,
-			local: func(context.Context) (*jobpb.GetJobStatesResponse, error) {
-				shown, err := s.source.Shown(p)
-				if err != nil {
-					return nil, err
-				}
-				view, err := shown.States(m.GetQueue())
-				if err != nil {
-					return nil, err
-				}
-				r := &jobpb.GetJobStatesResponse{States: make([]jobpb.JobState, len(at))}
-				for k, i := range at {
-					r.States[k] = jobpb.JobState(view.State(parts.ids[i].Number))
-				}
-				return r, nil
+			partition: p, limit: time.Until(end) + forwardTimeout,
+			local: func(ctx context.Context) (*jobpb.GetJobStatesResponse, error) {
+				states, err := s.awaitStates(ctx, m.GetQueue(), chosen(parts.ids, at), end)
+				return &jobpb.GetJobStatesResponse{States: states}, err
 			},
 			remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.GetJobStatesResponse], error) {
-				return c.GetJobStates(ctx, connect.NewRequest(&jobpb.GetJobStatesRequest{Queue: m.GetQueue(), Ids: chosen(m.GetIds(), at)}))
+				one := &jobpb.GetJobStatesRequest{Queue: m.GetQueue(), Ids: chosen(m.GetIds(), at)}
+				if m.GetWaitMs() != 0 {
+					one.WaitMs = max(1, time.Until(end).Milliseconds())
+				}
+				return c.GetJobStates(ctx, connect.NewRequest(one))
 			},
 		}.run(ctx, s)
 		return res.GetStates(), err
 	})
 	if err := failed.first(); err != nil {
-		return nil, jobError(err, fmt.Sprintf("jobs of queue %q", m.GetQueue()))
+		return nil, whyEnded(ctx, jobError(err, fmt.Sprintf("jobs of queue %q", m.GetQueue())))
 	}
 	return connect.NewResponse(&jobpb.GetJobStatesResponse{States: states}), nil
+}
+
+// awaitStates returns the states of jobs of one partition of this process, when all have ended, or
+// at a time.
+func (s *jobService) awaitStates(ctx context.Context, queue string, ids []JobID, end time.Time) ([]jobpb.JobState, error) {
+	timer := time.NewTimer(time.Until(end))
+	defer timer.Stop()
+	states := make([]jobpb.JobState, len(ids))
+	for {
+		shown, err := s.source.Shown(ids[0].Partition)
+		if err != nil {
+			return nil, err
+		}
+		changed := shown.Changed()
+		view, err := shown.States(queue)
+		if err != nil {
+			return nil, err
+		}
+		ended := true
+		for i, id := range ids {
+			x := view.State(id.Number)
+			states[i] = jobpb.JobState(x)
+			ended = ended && (x >= jobqueue.Done || x == jobqueue.None && shown.Applied(id.Number))
+		}
+		if ended || !time.Now().Before(end) {
+			return states, nil
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }

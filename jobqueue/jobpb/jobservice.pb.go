@@ -1786,9 +1786,12 @@ func (x *GetJobsResponse) GetJobs() []*Job {
 }
 
 type GetJobStatesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	Ids           []string               `protobuf:"bytes,2,rep,name=ids,proto3" json:"ids,omitempty"` // at most 10000
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Ids   []string               `protobuf:"bytes,2,rep,name=ids,proto3" json:"ids,omitempty"` // at most 10000
+	// Until all of the jobs have ended; 0: not at all; at most what the process allows. Jobs that are
+	// refused or do not exist have ended.
+	WaitMs        int64 `protobuf:"varint,3,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1835,6 +1838,13 @@ func (x *GetJobStatesRequest) GetIds() []string {
 		return x.Ids
 	}
 	return nil
+}
+
+func (x *GetJobStatesRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
 }
 
 type GetJobStatesResponse struct {
@@ -2955,10 +2965,11 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x10\n" +
 	"\x03ids\x18\x02 \x03(\tR\x03ids\"8\n" +
 	"\x0fGetJobsResponse\x12%\n" +
-	"\x04jobs\x18\x01 \x03(\v2\x11.weir.jobs.v1.JobR\x04jobs\"=\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x11.weir.jobs.v1.JobR\x04jobs\"V\n" +
 	"\x13GetJobStatesRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x10\n" +
-	"\x03ids\x18\x02 \x03(\tR\x03ids\"F\n" +
+	"\x03ids\x18\x02 \x03(\tR\x03ids\x12\x17\n" +
+	"\await_ms\x18\x03 \x01(\x03R\x06waitMs\"F\n" +
 	"\x14GetJobStatesResponse\x12.\n" +
 	"\x06states\x18\x01 \x03(\x0e2\x16.weir.jobs.v1.JobStateR\x06states\"\xe7\x03\n" +
 	"\x03Job\x12\x0e\n" +

@@ -15,43 +15,43 @@ import (
 // specifications, so it decodes each of these once.
 type jobReader struct {
 	specs  map[string]*jobqueue.Spec // by their bytes
-	rows   []jobqueue.JobRow         // of a segment
 	status eventspb.JobStatus
 }
 
 // maxSpecs limits the specifications that a jobReader remembers.
 const maxSpecs = 100_000
 
-// segment calls add for the jobs of a segment.
-func (r *jobReader) segment(scan func(byte, func(key, value []byte) error) error, add func(*jobqueue.JobRow) error) error {
-	r.rows = r.rows[:0]
+// segment appends the jobs of a segment to list.
+func (r *jobReader) segment(scan func(byte, func(key, value []byte) error) error, list []jobqueue.JobRow) ([]jobqueue.JobRow, error) {
 	err := scan(TableStatus, func(key, value []byte) error {
 		if err := proto.Unmarshal(value, &r.status); err != nil {
 			return fmt.Errorf("table %d: %w", TableStatus, err)
 		}
-		r.rows = append(r.rows, jobRow(numberOf(key), &r.status))
+		list = append(list, jobRow(numberOf(key), &r.status))
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	at := 0
-	return scan(TableJobs, func(key, value []byte) error {
+	at, n := 0, 0
+	err = scan(TableJobs, func(key, value []byte) error {
 		id := numberOf(key)
-		for at < len(r.rows) && r.rows[at].ID < id {
+		for at < len(list) && list[at].ID < id {
 			at++
 		}
-		if at == len(r.rows) || r.rows[at].ID != id {
+		if at == len(list) || list[at].ID != id {
 			return nil
 		}
 		spec, err := r.spec(value)
 		if err != nil {
 			return fmt.Errorf("table %d: %w", TableJobs, err)
 		}
-		row := &r.rows[at]
-		setSpec(row, spec)
-		return add(row)
+		list[n] = list[at]
+		setSpec(&list[n], spec)
+		n++
+		return nil
 	})
+	return list[:n], err
 }
 
 // numberOf returns the number at the end of a key of NumberKey.

@@ -1,6 +1,7 @@
 package queues
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -106,22 +107,50 @@ func (s *Shard) snapshot(q *queue) (*jobqueue.Snapshot, error) {
 	return rows, err
 }
 
-// jobs calls add for the jobs in open segments. It reads one segment after the other, so that the
-// rows of millions of jobs are not in memory at once.
+// segmentsAhead is the number of segments whose jobs are in memory while a queue is restored: one is
+// added while the next one is read.
+const segmentsAhead = 2
+
+// jobs calls add for the jobs in open segments. A goroutine reads one segment after the other, and
+// no other one reads meanwhile.
 func (s *Shard) jobs(q *queue, rows *jobqueue.Snapshot, add func(*jobqueue.JobRow) error) error {
-	r := jobReader{specs: map[string]*jobqueue.Spec{}}
-	for i := range rows.Segments {
-		first := rows.Segments[i].First
-		if rows.Segments[i].Closed {
-			continue
-		}
-		from, to := NumberKey(nil, q.name, first), NumberKey(nil, q.name, first+jobqueue.SegmentSize)
-		scan := func(table byte, fn func(key, value []byte) error) error { return s.Range(table, from, to, fn) }
-		if err := r.segment(scan, add); err != nil {
-			return err
-		}
+	segments, free, stop := make(chan []jobqueue.JobRow), make(chan []jobqueue.JobRow, segmentsAhead), make(chan struct{})
+	for range segmentsAhead {
+		free <- nil
 	}
-	return nil
+	var failed error
+	go func() {
+		defer close(segments)
+		r := jobReader{specs: map[string]*jobqueue.Spec{}}
+		for i := range rows.Segments {
+			first := rows.Segments[i].First
+			if rows.Segments[i].Closed {
+				continue
+			}
+			var list []jobqueue.JobRow
+			select {
+			case list = <-free:
+			case <-stop:
+				return
+			}
+			from, to := NumberKey(nil, q.name, first), NumberKey(nil, q.name, first+jobqueue.SegmentSize)
+			scan := func(table byte, fn func(key, value []byte) error) error { return s.Range(table, from, to, fn) }
+			if list, failed = r.segment(scan, list[:0]); failed != nil {
+				return
+			}
+			segments <- list
+		}
+	}()
+	var err error
+	for list := range segments {
+		for i := 0; i < len(list) && err == nil; i++ {
+			if err = add(&list[i]); err != nil {
+				close(stop)
+			}
+		}
+		free <- list
+	}
+	return errors.Join(err, failed)
 }
 
 // scanRows calls fn for the messages of a table.

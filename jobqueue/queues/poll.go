@@ -317,7 +317,7 @@ func (s *Shard) wakeAt(at int64) {
 	if at > 0 && at < s.due.Load() {
 		s.due.Store(at)
 		select {
-		case s.next <- struct{}{}:
+		case s.dues <- struct{}{}:
 		default:
 		}
 	}

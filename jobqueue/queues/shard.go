@@ -37,15 +37,17 @@ type Shard struct {
 	sorted []*queue // ascending by name: decisions do not depend on the order of a map
 	picked []*Poll  // of the open transaction
 	shown  atomic.Pointer[Shown]
+	commits
+	applied int64 // commits.applied, of the open transaction
 	recent recent
 
 	due  atomic.Int64  // when a Flush is needed, Unix ms
-	next chan struct{} // has a value after due has changed
+	dues chan struct{} // has a value after due has changed
 }
 
 // open makes the task of a partition.
 func open(t stream.Task, alarm func(*eventspb.JobAlarm)) (stream.Source, error) {
-	s := &Shard{Task: t, alarm: alarm, tables: newTables(), queues: map[string]*queue{}, next: make(chan struct{}, 1)}
+	s := &Shard{Task: t, applied: next(t.Next), alarm: alarm, tables: newTables(), queues: map[string]*queue{}, dues: make(chan struct{}, 1)}
 	if err := s.load(); err != nil {
 		return nil, err
 	}
@@ -61,7 +63,7 @@ func (s *Shard) Read(ctx context.Context, _ *stream.SourceQueue) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-s.next:
+		case <-s.dues:
 			timer.Reset(time.Until(time.UnixMilli(s.due.Load())))
 		case <-timer.C:
 			s.Wake()
@@ -77,7 +79,8 @@ func (s *Shard) add(q *queue) {
 }
 
 // Flush implements stream.Handler.
-func (s *Shard) Flush(_ stream.Commit, ch *stream.Changes) error {
+func (s *Shard) Flush(c stream.Commit, ch *stream.Changes) error {
+	s.applied = next(c.Next)
 	now := time.Now().UnixMilli()
 	due := now + maxQuiet.Milliseconds()
 	for _, q := range s.sorted {
@@ -95,10 +98,18 @@ func (s *Shard) Flush(_ stream.Commit, ch *stream.Changes) error {
 	}
 	s.due.Store(due)
 	select {
-	case s.next <- struct{}{}:
+	case s.dues <- struct{}{}:
 	default:
 	}
 	return nil
+}
+
+// next returns the offset of the next record of jobs.submits, the only input.
+func next(offsets map[string]int64) (next int64) {
+	for _, n := range offsets {
+		next = n
+	}
+	return next
 }
 
 // tick makes the decisions of a queue whose time has come, and returns when the next one is due.
@@ -210,6 +221,7 @@ func (s *Shard) Committed(uint64) {
 // Close implements stream.Closer: agents poll again, at the owner of the partition. What was picked
 // and not committed has not happened.
 func (s *Shard) Close() {
+	defer s.commits.tell()
 	for _, p := range s.picked {
 		p.end()
 	}

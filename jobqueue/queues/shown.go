@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/weirhq/weir/events/eventspb"
@@ -15,7 +16,41 @@ import (
 type Shown struct {
 	partition int32
 	queues    map[string]*shownQueue
+	*commits
 }
+
+// commits are the transactions of a shard, for readers.
+type commits struct {
+	applied atomic.Int64 // offset of jobs.submits up to which records are applied
+
+	mu   sync.Mutex
+	next chan struct{} // closed at the next commit; nil: nobody waits
+}
+
+// Changed returns a channel that is closed at the next commit, or when the shard ends. A reader that
+// waits gets it before it reads the states.
+func (c *commits) Changed() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.next == nil {
+		c.next = make(chan struct{})
+	}
+	return c.next
+}
+
+// tell tells the readers that wait.
+func (c *commits) tell() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.next != nil {
+		close(c.next)
+		c.next = nil
+	}
+}
+
+// Applied reports whether the submission with a number is applied: a job without a state is refused,
+// or does not exist.
+func (c *commits) Applied(id jobqueue.ID) bool { return int64(id) < c.applied.Load() }
 
 // shownQueue is a queue for readers.
 type shownQueue struct {
@@ -71,9 +106,11 @@ func (v *Shown) Queues() (list []*Queue) {
 
 // show shows the queues after a transaction has committed.
 func (s *Shard) show() {
+	defer s.commits.tell()
+	s.commits.applied.Store(s.applied)
 	shown := s.shown.Load()
 	if shown == nil || len(shown.queues) != len(s.sorted) {
-		shown = &Shown{partition: s.Partition, queues: map[string]*shownQueue{}}
+		shown = &Shown{partition: s.Partition, queues: map[string]*shownQueue{}, commits: &s.commits}
 		for _, q := range s.sorted {
 			shown.queues[q.name] = &q.shown
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,16 +51,21 @@ func jobRows(list []*jobpb.Job) (rows []jobRow) {
 }
 
 func newShowCmd(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var wait time.Duration
+	c := &cobra.Command{
 		Use:   "show QUEUE JOB...",
 		Short: "Show jobs by their ids",
 		Long: "Show jobs by their ids, as they are committed. none: no job has the id, or its submission is not\n" +
-			"applied yet. refused: the queue has not taken it, for the reason in the column error.",
-		Example: "  weir job show images 3-4711 3-4712",
+			"applied yet. refused: the queue has not taken it, for the reason in the column error.\n\n" +
+			"With --wait it waits until they have ended, and fails unless all are done.",
+		Example: "  weir job show images 3-4711 3-4712\n  weir job show images 3-4711 --wait 5m",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return connect.WithAPI(a, func(client *api.Client) error {
-				res, err := client.GetJobs(cmd.Context(), &jobpb.GetJobsRequest{Queue: args[0], Ids: args[1:]})
+			return withQueue(a, args[0], func(r request) error {
+				if wait > 0 {
+					return r.await(cmd.Context(), args[1:], wait)
+				}
+				res, err := r.client.GetJobs(cmd.Context(), &jobpb.GetJobsRequest{Queue: r.queue, Ids: args[1:]})
 				if err != nil {
 					return err
 				}
@@ -67,6 +73,8 @@ func newShowCmd(a *cli.App) *cobra.Command {
 			})
 		},
 	}
+	c.Flags().DurationVar(&wait, "wait", 0, "wait until the jobs have ended, for this time at most")
+	return c
 }
 
 // selection is what the flags of lists select.

@@ -24,6 +24,7 @@ type submission struct {
 	payload string
 	file    string
 	in      time.Duration
+	wait    time.Duration
 }
 
 func newSubmitCmd(a *cli.App) *cobra.Command {
@@ -33,9 +34,11 @@ func newSubmitCmd(a *cli.App) *cobra.Command {
 		Short: "Submit jobs",
 		Long: "Submit one job, or with --file one for each line of a file: a JSON object such as\n" +
 			`{"require":["gpu"],"payload":"aGVsbG8="}, with the payload in base64. The fields are those of` + "\n" +
-			"NewJob in jobqueue/jobpb/jobservice.proto. The ids are printed in the order of the lines.",
+			"NewJob in jobqueue/jobpb/jobservice.proto. The ids are printed in the order of the lines.\n\n" +
+			"With --wait it waits until the jobs have ended, prints them, and fails unless all are done.",
 		Example: "  weir job submit images --require gpu --payload '{\"image\":7}'\n" +
-			"  weir job submit images --file jobs.jsonl -o jsonl",
+			"  weir job submit images --file jobs.jsonl -o jsonl\n" +
+			"  weir job submit images --payload hello --wait 5m",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return submit(cmd, a, &x, args[0]) },
 	}
@@ -45,6 +48,7 @@ func newSubmitCmd(a *cli.App) *cobra.Command {
 	f.StringSliceVar(&x.job.Prefer, "prefer", nil, "resources of which an agent should have one")
 	f.Uint32Var(&x.job.Priority, "priority", 0, "0 to 15; greater is more urgent")
 	f.DurationVar(&x.in, "in", 0, "earliest start, from now on")
+	f.DurationVar(&x.wait, "wait", 0, "wait until the jobs have ended, for this time at most")
 	f.StringSliceVar(&x.job.After, "after", nil, "ids of jobs that must be done before")
 	f.StringVar(&x.job.Key, "key", "", "idempotency key: of the jobs with one key, the queue has the first")
 	f.StringVar(&x.job.Group, "group", "", "set of jobs that are listed and canceled together")
@@ -70,16 +74,18 @@ func submit(cmd *cobra.Command, a *cli.App, x *submission, queue string) error {
 	} else if x.job.Payload = []byte(x.payload); x.in > 0 {
 		x.job.NotBeforeMs = time.Now().Add(x.in).UnixMilli()
 	}
-	return withQueue(a, queue, func(r request) error { return r.submit(cmd.Context(), list) })
+	return withQueue(a, queue, func(r request) error { return r.submit(cmd.Context(), list, x.wait) })
 }
 
 // maxRequest is the size of a request from which on no further job is added, in bytes. The server
 // takes 1 MiB.
 const maxRequest = 512 << 10
 
-// submit submits jobs, and prints the ids of those that were submitted, also before an error.
-func (r request) submit(ctx context.Context, list []*jobpb.NewJob) (failed error) {
+// submit submits jobs, and prints the ids of those that were submitted, also before an error. With
+// wait it waits for their end, and prints the jobs.
+func (r request) submit(ctx context.Context, list []*jobpb.NewJob, wait time.Duration) (failed error) {
 	var rows []submittedRow
+	var ids []string
 	for len(list) > 0 {
 		req, size := &jobpb.SubmitJobsRequest{Queue: r.queue}, 0
 		for len(list) > 0 && len(req.GetJobs()) < api.MaxJobs && size < maxRequest {
@@ -95,11 +101,14 @@ func (r request) submit(ctx context.Context, list []*jobpb.NewJob) (failed error
 			break
 		}
 		for _, id := range res.GetIds() {
-			rows = append(rows, submittedRow{id})
+			rows, ids = append(rows, submittedRow{id}), append(ids, id)
 		}
 	}
 	if failed != nil && len(rows) == 0 {
 		return failed
+	}
+	if wait > 0 && failed == nil {
+		return r.await(ctx, ids, wait)
 	}
 	return errors.Join(cli.PrintRows(r.App, rows), failed)
 }
