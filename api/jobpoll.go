@@ -23,12 +23,6 @@ func (s *jobService) PollJobs(ctx context.Context,
 	if err := s.available(); err != nil {
 		return nil, err
 	}
-	if req.Msg.GetEnd() || len(req.Msg.GetRelease()) > 0 {
-		return forwarded(ctx, func() (*jobpb.PollJobsResponse, error) {
-			res, err := s.endShards(ctx, req.Msg)
-			return res, jobError(err, "the end of a poll")
-		})
-	}
 	m := proto.CloneOf(req.Msg)
 	policy, err := policyOf(m.GetPolicy())
 	if err != nil {
@@ -85,6 +79,7 @@ func (s *jobService) park(ctx context.Context, partition int32, r *pollRound) (*
 	m := r.m
 	p, answer := queues.NewPoll(&r.ticket, m.GetQueue(), jobqueue.Profile{Has: m.GetHas(), Slots: int(m.GetSlots())},
 		jobqueue.Poll{Agent: m.GetAgent(), N: int(m.GetMaxJobs()), Policy: r.policy, Delay: m.GetDelayMs()})
+	p.Number = m.GetNumber()
 	if err := s.source.Ask(ctx, partition, false, func(q *queues.Shard) error { return q.Poll(p) }); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -18,8 +19,9 @@ import (
 const (
 	// againAfter is the time after which a poll that some partitions could not take begins again.
 	againAfter = time.Second
-	// endLimit is the time limit for ending a poll at another process.
-	endLimit = time.Second
+	// endLimit is the time limit for ending a poll at another process. What the process starts for it
+	// later is taken back there.
+	endLimit = 300 * time.Millisecond
 )
 
 // jobPoll is a poll of an agent.
@@ -41,6 +43,7 @@ type jobPoll struct {
 type pollRound struct {
 	jobPoll
 
+	number uint64
 	ticket queues.Ticket
 	ctx    context.Context // its end ends the round, and no job is lost
 	stop   context.CancelFunc
@@ -48,18 +51,21 @@ type pollRound struct {
 }
 
 func newPollRound(ctx context.Context, p jobPoll) *pollRound {
-	r := &pollRound{jobPoll: p}
+	r := &pollRound{jobPoll: p, number: rand.Uint64()} //nolint:gosec // a name
 	r.ctx, r.stop = context.WithCancel(ctx)
 	return r
 }
 
 // note ends the round if the result of some partitions requires it. If they have not taken the
-// poll, the others wait for a moment only: then the next round polls all of them.
+// poll, the others wait for a moment only: then the next round polls all of them. A process that has
+// ended its part early has waited for that moment.
 func (r *pollRound) note(ctx context.Context, res *jobpb.PollJobsResponse, err error, partitions int) {
 	switch {
 	case len(res.GetJobs()) > 0, err != nil && !passing(ctx, err):
 		r.stop()
 	case err == nil && (r.ctx.Err() != nil || !time.Now().Before(r.end)): // without jobs
+	case err == nil:
+		r.stop()
 	case int(r.missed.Add(int32(partitions))) == len(r.partitions):
 		r.stop()
 	default:
@@ -199,7 +205,7 @@ func (s *jobService) pollTargets(ctx context.Context, r *pollRound, targets []po
 		keep, err = 0, ctx.Err()
 	}
 	if jobs := out.GetJobs(); len(jobs) > keep {
-		s.release(ctx, r.m, jobs[keep:])
+		go s.release(ctx, r.m, jobs[keep:])
 		out.Jobs = jobs[:keep]
 	}
 	return out, err
@@ -207,20 +213,20 @@ func (s *jobService) pollTargets(ctx context.Context, r *pollRound, targets []po
 
 // pollThere polls the partitions of another process.
 func (s *jobService) pollThere(ctx context.Context, r *pollRound, at *pollTarget) (*jobpb.PollJobsResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Until(r.end)+forwardTimeout)
+	bounded, cancel := context.WithTimeout(ctx, time.Until(r.end)+forwardTimeout)
 	defer cancel()
 	c := s.router.client(at.Peer).jobs
 	request := (&jobPoll{m: r.m, partitions: at.partitions, end: r.end}).forwarded()
-	end := proto.CloneOf(request)
-	end.End = true
+	request.Number = r.number
+	end := &jobpb.EndPollsRequest{Queue: r.m.GetQueue(), Agent: r.m.GetAgent(), Partitions: at.partitions, Number: r.number}
 	defer context.AfterFunc(r.ctx, func() { //nolint:contextcheck // of the forwarded request, which this ends
-		limited, stop := context.WithTimeout(ctx, endLimit)
+		limited, stop := context.WithTimeout(bounded, endLimit)
 		defer stop()
-		_, _ = c.PollJobs(limited, connect.NewRequest(end)) // the answer comes at once, with jobs that were started for it
+		_, _ = c.EndPolls(limited, connect.NewRequest(end)) // the answer comes at once, with jobs that were started for it
 		<-limited.Done()
 		cancel()
 	})()
-	res, err := c.PollJobs(ctx, connect.NewRequest(request))
+	res, err := c.PollJobs(bounded, connect.NewRequest(request))
 	switch {
 	case err == nil:
 		return res.Msg, nil
@@ -242,30 +248,47 @@ func (s *jobService) release(ctx context.Context, m *jobpb.PollJobsRequest, jobs
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseLimit)
 	defer cancel()
 	for p, list := range attempts {
-		_, _ = s.endShards(late, &jobpb.PollJobsRequest{Queue: m.GetQueue(), Agent: m.GetAgent(), Partition: &p, Release: list})
+		end := &jobpb.EndPollsRequest{Queue: m.GetQueue(), Agent: m.GetAgent(), Partitions: []int32{p}, Release: list}
+		_, _ = s.endPolls(late, end)
 	}
 }
 
-// endShards ends the polls of an agent, or takes jobs back.
-func (s *jobService) endShards(ctx context.Context, m *jobpb.PollJobsRequest) (*jobpb.PollJobsResponse, error) {
-	partitions := append([]int32{m.GetPartition()}, m.GetMorePartitions()...)
-	failed := eachPartition(ctx, partitions, func(ctx context.Context, partition int32) error {
-		_, err := shard[jobpb.PollJobsResponse]{
+// EndPolls ends a poll in partitions of this process, or takes jobs back.
+func (s *jobService) EndPolls(ctx context.Context,
+	req *connect.Request[jobpb.EndPollsRequest],
+) (*connect.Response[jobpb.EndPollsResponse], error) {
+	if err := s.available(); err != nil {
+		return nil, err
+	}
+	if !requestMetaOf(ctx).forwarded {
+		return nil, invalid("EndPolls is for processes that forward polls: an agent closes its connection to end one")
+	}
+	res, err := s.endPolls(ctx, req.Msg)
+	if err != nil {
+		return nil, jobError(err, "the end of a poll")
+	}
+	return connect.NewResponse(res), nil
+}
+
+// endPolls ends a poll, or takes jobs back, wherever the partitions are.
+func (s *jobService) endPolls(ctx context.Context, m *jobpb.EndPollsRequest) (*jobpb.EndPollsResponse, error) {
+	failed := eachPartition(ctx, m.GetPartitions(), func(ctx context.Context, partition int32) error {
+		_, err := shard[jobpb.EndPollsResponse]{
 			partition: partition,
-			local: func(ctx context.Context) (*jobpb.PollJobsResponse, error) {
+			local: func(ctx context.Context) (*jobpb.EndPollsResponse, error) {
 				return nil, s.source.Ask(ctx, partition, false, func(q *queues.Shard) error { return endIn(q, m) })
 			},
-			remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.PollJobsResponse], error) {
-				return c.PollJobs(ctx, connect.NewRequest(m))
+			remote: func(ctx context.Context, c jobpbconnect.JobServiceClient) (*connect.Response[jobpb.EndPollsResponse], error) {
+				return c.EndPolls(ctx, connect.NewRequest(m))
 			},
 		}.run(ctx, s)
 		return err
 	})
-	return &jobpb.PollJobsResponse{}, failed.join()
+	return &jobpb.EndPollsResponse{}, failed.join()
 }
 
 // endIn ends the poll of an agent in a shard, or takes jobs back.
-func endIn(q *queues.Shard, m *jobpb.PollJobsRequest) error {
+func endIn(q *queues.Shard, m *jobpb.EndPollsRequest) error {
 	for _, a := range m.GetRelease() {
 		id, err := ParseJobID(a.GetId())
 		if err != nil {
@@ -275,8 +298,8 @@ func endIn(q *queues.Shard, m *jobpb.PollJobsRequest) error {
 			Queue: m.GetQueue(), Agent: m.GetAgent(), ID: id.Number, Attempt: uint8(a.GetAttempt()),
 		})
 	}
-	if !m.GetEnd() {
+	if m.GetNumber() == 0 {
 		return nil
 	}
-	return q.EndPoll(m.GetQueue(), m.GetAgent())
+	return q.EndPoll(m.GetQueue(), m.GetAgent(), m.GetNumber())
 }

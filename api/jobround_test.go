@@ -243,7 +243,8 @@ func TestPollOfTwoProcesses(t *testing.T) {
 			t.Errorf("the job that was taken back: %+v", again)
 		}
 	}
-	if _, err := s.PollJobs(t.Context(), connect.NewRequest(&jobpb.PollJobsRequest{Queue: "q", Agent: "a", End: true})); connect.CodeOf(err) != connect.CodeInvalidArgument {
-		t.Errorf("the end of a poll without a partition: %v", err)
+	end := &jobpb.EndPollsRequest{Queue: "q", Agent: "a", Partitions: []int32{0}, Number: 1}
+	if _, err := s.EndPolls(t.Context(), connect.NewRequest(end)); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("the end of a poll by a client: %v", err)
 	}
 }

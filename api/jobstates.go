@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
@@ -44,6 +45,8 @@ func (s *jobService) GetJobStates(ctx context.Context,
 		ctx, cancel = s.parking.untilStop(ctx)
 		defer cancel()
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	states, failed := gather(ctx, parts, func(ctx context.Context, p int32, at []int) ([]jobpb.JobState, error) {
 		res, err := shard[jobpb.GetJobStatesResponse]{
 			partition: p, limit: time.Until(end) + forwardTimeout,
@@ -59,37 +62,44 @@ func (s *jobService) GetJobStates(ctx context.Context,
 				return c.GetJobStates(ctx, connect.NewRequest(one))
 			},
 		}.run(ctx, s)
+		if err != nil {
+			cancel(err) // the others do not wait for long
+		}
 		return res.GetStates(), err
 	})
-	if err := failed.first(); err != nil {
-		return nil, whyEnded(ctx, jobError(err, fmt.Sprintf("jobs of queue %q", m.GetQueue())))
+	if len(failed) > 0 {
+		err := jobError(context.Cause(ctx), fmt.Sprintf("jobs of queue %q", m.GetQueue()))
+		return nil, whyEnded(ctx, err)
 	}
 	return connect.NewResponse(&jobpb.GetJobStatesResponse{States: states}), nil
 }
 
-// awaitStates returns the states of jobs of one partition of this process, when all have ended, or
+// awaitStates returns the states of jobs of one partition of this process: when each has ended, or
 // at a time.
 func (s *jobService) awaitStates(ctx context.Context, queue string, ids []JobID, end time.Time) ([]jobpb.JobState, error) {
 	timer := time.NewTimer(time.Until(end))
 	defer timer.Stop()
+	left := make([]int, len(ids)) // positions of those that have not ended
+	for i := range left {
+		left[i] = i
+	}
 	states := make([]jobpb.JobState, len(ids))
 	for {
 		shown, err := s.source.Shown(ids[0].Partition)
 		if err != nil {
 			return nil, err
 		}
-		changed := shown.Changed()
+		changed, applied := shown.Changed(), shown.Applied()
 		view, err := shown.States(queue)
 		if err != nil {
 			return nil, err
 		}
-		ended := true
-		for i, id := range ids {
-			x := view.State(id.Number)
+		left = slices.DeleteFunc(left, func(i int) bool {
+			x := view.State(ids[i].Number)
 			states[i] = jobpb.JobState(x)
-			ended = ended && (x >= jobqueue.Done || x == jobqueue.None && shown.Applied(id.Number))
-		}
-		if ended || !time.Now().Before(end) {
+			return x.Terminal() || x == jobqueue.None && ids[i].Number < applied
+		})
+		if len(left) == 0 || !time.Now().Before(end) {
 			return states, nil
 		}
 		select {

@@ -19,8 +19,8 @@ func (s *jobService) StreamJobs(ctx context.Context, req *connect.Request[jobpb.
 	if m.GetSlots() < 1 {
 		return invalid("slots is %d: a stream gives as many jobs as the agent has free slots: set it to 1 or more", m.GetSlots())
 	}
-	if m.Partition != nil || m.GetEnd() || len(m.GetRelease()) > 0 {
-		return invalid("processes set partition, end and release when they forward a poll: omit them")
+	if m.Partition != nil {
+		return forwardedOnly(ctx)
 	}
 	if m.GetMaxJobs() == 0 {
 		m.MaxJobs = min(m.GetSlots(), MaxJobs)

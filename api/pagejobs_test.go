@@ -45,3 +45,15 @@ func TestPageJobs(t *testing.T) {
 		t.Errorf("without all partitions: %v", err)
 	}
 }
+
+// TestSamplesHaveTheToken: what pages read in the background from other processes has the token of
+// the process.
+func TestSamplesHaveTheToken(t *testing.T) {
+	for token, want := range map[string]string{"": "", "secret": "Bearer secret"} {
+		s := newSamples(token)
+		if got := requestMetaOf(s.ends); got.authorization != want || got.forwarded {
+			t.Errorf("token %q: %+v", token, got)
+		}
+		s.stop()
+	}
+}

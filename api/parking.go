@@ -41,8 +41,9 @@ func (p *parking) enter(ctx context.Context) (leave func(), err error) {
 	p.metrics.inFlight.Dec()
 	p.metrics.parked.Inc()
 	return func() {
-		o.parked += time.Since(begin)
-		p.metrics.waits.WithLabelValues(o.procedure).Observe(o.parked.Seconds())
+		waited := time.Since(begin)
+		o.parked += waited
+		p.metrics.waits.WithLabelValues(o.procedure).Observe(waited.Seconds())
 		p.metrics.parked.Dec()
 		p.metrics.inFlight.Inc()
 		p.limiter.unpark()

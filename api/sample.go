@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -23,9 +24,14 @@ type samples struct {
 	wg     sync.WaitGroup
 }
 
-func newSamples() *samples {
+// newSamples returns samples whose reads send the token of the process to other processes.
+func newSamples(token string) *samples {
+	h := http.Header{}
+	if token != "" {
+		h.Set("Authorization", "Bearer "+token)
+	}
 	s := &samples{}
-	s.ends, s.cancel = context.WithCancel(context.Background())
+	s.ends, s.cancel = context.WithCancel(withRequestMeta(context.Background(), h))
 	return s
 }
 

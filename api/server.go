@@ -83,7 +83,7 @@ func New(cfg Config) (*Server, error) {
 		opsLimiter:  newInflightLimiter(maxOpsRequests),
 		ready:       make(chan struct{}),
 		begun:       time.Now(),
-		samples:     newSamples(),
+		samples:     newSamples(cfg.Token),
 	}
 	s.deadLetters = newDeadLetters(s)
 	if err := cfg.Registry.Register(s.deadLetters); err != nil {

@@ -983,10 +983,9 @@ type PollJobsRequest struct {
 	DelayMs int64  `protobuf:"varint,7,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
 	WaitMs  int64  `protobuf:"varint,8,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"` // 0 for 30000; at most what the process allows
 	// Processes set these when they forward a request.
-	Partition      *int32        `protobuf:"varint,9,opt,name=partition,proto3,oneof" json:"partition,omitempty"`                                   // absent: all of the queue
-	MorePartitions []int32       `protobuf:"varint,10,rep,packed,name=more_partitions,json=morePartitions,proto3" json:"more_partitions,omitempty"` // of the same process
-	End            bool          `protobuf:"varint,11,opt,name=end,proto3" json:"end,omitempty"`                                                    // ends the poll that the agent has in these partitions
-	Release        []*JobAttempt `protobuf:"bytes,12,rep,name=release,proto3" json:"release,omitempty"`                                             // in place of a poll: attempts that the agent has not got are taken back
+	Partition      *int32  `protobuf:"varint,9,opt,name=partition,proto3,oneof" json:"partition,omitempty"`                                   // absent: all of the queue
+	MorePartitions []int32 `protobuf:"varint,10,rep,packed,name=more_partitions,json=morePartitions,proto3" json:"more_partitions,omitempty"` // of the same process
+	Number         uint64  `protobuf:"varint,11,opt,name=number,proto3" json:"number,omitempty"`                                              // of the poll, by which EndPolls names it
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1091,18 +1090,123 @@ func (x *PollJobsRequest) GetMorePartitions() []int32 {
 	return nil
 }
 
-func (x *PollJobsRequest) GetEnd() bool {
+func (x *PollJobsRequest) GetNumber() uint64 {
 	if x != nil {
-		return x.End
+		return x.Number
 	}
-	return false
+	return 0
 }
 
-func (x *PollJobsRequest) GetRelease() []*JobAttempt {
+type EndPollsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Agent         string                 `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`
+	Partitions    []int32                `protobuf:"varint,3,rep,packed,name=partitions,proto3" json:"partitions,omitempty"` // of the process that gets the request
+	Number        uint64                 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`                // of the poll; 0: none is ended
+	Release       []*JobAttempt          `protobuf:"bytes,5,rep,name=release,proto3" json:"release,omitempty"`               // of one partition
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndPollsRequest) Reset() {
+	*x = EndPollsRequest{}
+	mi := &file_jobservice_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndPollsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndPollsRequest) ProtoMessage() {}
+
+func (x *EndPollsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_jobservice_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndPollsRequest.ProtoReflect.Descriptor instead.
+func (*EndPollsRequest) Descriptor() ([]byte, []int) {
+	return file_jobservice_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *EndPollsRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *EndPollsRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *EndPollsRequest) GetPartitions() []int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return nil
+}
+
+func (x *EndPollsRequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *EndPollsRequest) GetRelease() []*JobAttempt {
 	if x != nil {
 		return x.Release
 	}
 	return nil
+}
+
+type EndPollsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndPollsResponse) Reset() {
+	*x = EndPollsResponse{}
+	mi := &file_jobservice_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndPollsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndPollsResponse) ProtoMessage() {}
+
+func (x *EndPollsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_jobservice_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndPollsResponse.ProtoReflect.Descriptor instead.
+func (*EndPollsResponse) Descriptor() ([]byte, []int) {
+	return file_jobservice_proto_rawDescGZIP(), []int{14}
 }
 
 type PollJobsResponse struct {
@@ -1114,7 +1218,7 @@ type PollJobsResponse struct {
 
 func (x *PollJobsResponse) Reset() {
 	*x = PollJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[13]
+	mi := &file_jobservice_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1230,7 @@ func (x *PollJobsResponse) String() string {
 func (*PollJobsResponse) ProtoMessage() {}
 
 func (x *PollJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[13]
+	mi := &file_jobservice_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1139,7 +1243,7 @@ func (x *PollJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollJobsResponse.ProtoReflect.Descriptor instead.
 func (*PollJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{13}
+	return file_jobservice_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PollJobsResponse) GetJobs() []*StartedJob {
@@ -1168,7 +1272,7 @@ type StartedJob struct {
 
 func (x *StartedJob) Reset() {
 	*x = StartedJob{}
-	mi := &file_jobservice_proto_msgTypes[14]
+	mi := &file_jobservice_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1180,7 +1284,7 @@ func (x *StartedJob) String() string {
 func (*StartedJob) ProtoMessage() {}
 
 func (x *StartedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[14]
+	mi := &file_jobservice_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1193,7 +1297,7 @@ func (x *StartedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartedJob.ProtoReflect.Descriptor instead.
 func (*StartedJob) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{14}
+	return file_jobservice_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StartedJob) GetId() string {
@@ -1277,7 +1381,7 @@ type JobAttempt struct {
 
 func (x *JobAttempt) Reset() {
 	*x = JobAttempt{}
-	mi := &file_jobservice_proto_msgTypes[15]
+	mi := &file_jobservice_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1289,7 +1393,7 @@ func (x *JobAttempt) String() string {
 func (*JobAttempt) ProtoMessage() {}
 
 func (x *JobAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[15]
+	mi := &file_jobservice_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1302,7 +1406,7 @@ func (x *JobAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobAttempt.ProtoReflect.Descriptor instead.
 func (*JobAttempt) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{15}
+	return file_jobservice_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *JobAttempt) GetId() string {
@@ -1331,7 +1435,7 @@ type HeartbeatJobsRequest struct {
 
 func (x *HeartbeatJobsRequest) Reset() {
 	*x = HeartbeatJobsRequest{}
-	mi := &file_jobservice_proto_msgTypes[16]
+	mi := &file_jobservice_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1343,7 +1447,7 @@ func (x *HeartbeatJobsRequest) String() string {
 func (*HeartbeatJobsRequest) ProtoMessage() {}
 
 func (x *HeartbeatJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[16]
+	mi := &file_jobservice_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1356,7 +1460,7 @@ func (x *HeartbeatJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatJobsRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{16}
+	return file_jobservice_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HeartbeatJobsRequest) GetQueue() string {
@@ -1397,7 +1501,7 @@ type HeartbeatJobsResponse struct {
 
 func (x *HeartbeatJobsResponse) Reset() {
 	*x = HeartbeatJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[17]
+	mi := &file_jobservice_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1409,7 +1513,7 @@ func (x *HeartbeatJobsResponse) String() string {
 func (*HeartbeatJobsResponse) ProtoMessage() {}
 
 func (x *HeartbeatJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[17]
+	mi := &file_jobservice_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1422,7 +1526,7 @@ func (x *HeartbeatJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatJobsResponse.ProtoReflect.Descriptor instead.
 func (*HeartbeatJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{17}
+	return file_jobservice_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HeartbeatJobsResponse) GetStop() []*JobAttempt {
@@ -1454,7 +1558,7 @@ type JobReport struct {
 
 func (x *JobReport) Reset() {
 	*x = JobReport{}
-	mi := &file_jobservice_proto_msgTypes[18]
+	mi := &file_jobservice_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +1570,7 @@ func (x *JobReport) String() string {
 func (*JobReport) ProtoMessage() {}
 
 func (x *JobReport) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[18]
+	mi := &file_jobservice_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1583,7 @@ func (x *JobReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobReport.ProtoReflect.Descriptor instead.
 func (*JobReport) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{18}
+	return file_jobservice_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *JobReport) GetId() string {
@@ -1535,7 +1639,7 @@ type ReportJobsRequest struct {
 
 func (x *ReportJobsRequest) Reset() {
 	*x = ReportJobsRequest{}
-	mi := &file_jobservice_proto_msgTypes[19]
+	mi := &file_jobservice_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1547,7 +1651,7 @@ func (x *ReportJobsRequest) String() string {
 func (*ReportJobsRequest) ProtoMessage() {}
 
 func (x *ReportJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[19]
+	mi := &file_jobservice_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1560,7 +1664,7 @@ func (x *ReportJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportJobsRequest.ProtoReflect.Descriptor instead.
 func (*ReportJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{19}
+	return file_jobservice_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReportJobsRequest) GetQueue() string {
@@ -1593,7 +1697,7 @@ type ReportJobsResponse struct {
 
 func (x *ReportJobsResponse) Reset() {
 	*x = ReportJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[20]
+	mi := &file_jobservice_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1605,7 +1709,7 @@ func (x *ReportJobsResponse) String() string {
 func (*ReportJobsResponse) ProtoMessage() {}
 
 func (x *ReportJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[20]
+	mi := &file_jobservice_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1618,7 +1722,7 @@ func (x *ReportJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportJobsResponse.ProtoReflect.Descriptor instead.
 func (*ReportJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{20}
+	return file_jobservice_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReportJobsResponse) GetOutcomes() []*JobOutcome {
@@ -1640,7 +1744,7 @@ type JobOutcome struct {
 
 func (x *JobOutcome) Reset() {
 	*x = JobOutcome{}
-	mi := &file_jobservice_proto_msgTypes[21]
+	mi := &file_jobservice_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1756,7 @@ func (x *JobOutcome) String() string {
 func (*JobOutcome) ProtoMessage() {}
 
 func (x *JobOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[21]
+	mi := &file_jobservice_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1769,7 @@ func (x *JobOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobOutcome.ProtoReflect.Descriptor instead.
 func (*JobOutcome) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{21}
+	return file_jobservice_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *JobOutcome) GetId() string {
@@ -1699,7 +1803,7 @@ type GetJobsRequest struct {
 
 func (x *GetJobsRequest) Reset() {
 	*x = GetJobsRequest{}
-	mi := &file_jobservice_proto_msgTypes[22]
+	mi := &file_jobservice_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1815,7 @@ func (x *GetJobsRequest) String() string {
 func (*GetJobsRequest) ProtoMessage() {}
 
 func (x *GetJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[22]
+	mi := &file_jobservice_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1828,7 @@ func (x *GetJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobsRequest.ProtoReflect.Descriptor instead.
 func (*GetJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{22}
+	return file_jobservice_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetJobsRequest) GetQueue() string {
@@ -1750,7 +1854,7 @@ type GetJobsResponse struct {
 
 func (x *GetJobsResponse) Reset() {
 	*x = GetJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[23]
+	mi := &file_jobservice_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1762,7 +1866,7 @@ func (x *GetJobsResponse) String() string {
 func (*GetJobsResponse) ProtoMessage() {}
 
 func (x *GetJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[23]
+	mi := &file_jobservice_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1775,7 +1879,7 @@ func (x *GetJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobsResponse.ProtoReflect.Descriptor instead.
 func (*GetJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{23}
+	return file_jobservice_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetJobsResponse) GetJobs() []*Job {
@@ -1798,7 +1902,7 @@ type GetJobStatesRequest struct {
 
 func (x *GetJobStatesRequest) Reset() {
 	*x = GetJobStatesRequest{}
-	mi := &file_jobservice_proto_msgTypes[24]
+	mi := &file_jobservice_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1810,7 +1914,7 @@ func (x *GetJobStatesRequest) String() string {
 func (*GetJobStatesRequest) ProtoMessage() {}
 
 func (x *GetJobStatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[24]
+	mi := &file_jobservice_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1823,7 +1927,7 @@ func (x *GetJobStatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobStatesRequest.ProtoReflect.Descriptor instead.
 func (*GetJobStatesRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{24}
+	return file_jobservice_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetJobStatesRequest) GetQueue() string {
@@ -1856,7 +1960,7 @@ type GetJobStatesResponse struct {
 
 func (x *GetJobStatesResponse) Reset() {
 	*x = GetJobStatesResponse{}
-	mi := &file_jobservice_proto_msgTypes[25]
+	mi := &file_jobservice_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1868,7 +1972,7 @@ func (x *GetJobStatesResponse) String() string {
 func (*GetJobStatesResponse) ProtoMessage() {}
 
 func (x *GetJobStatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[25]
+	mi := &file_jobservice_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1881,7 +1985,7 @@ func (x *GetJobStatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobStatesResponse.ProtoReflect.Descriptor instead.
 func (*GetJobStatesResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{25}
+	return file_jobservice_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetJobStatesResponse) GetStates() []JobState {
@@ -1922,7 +2026,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_jobservice_proto_msgTypes[26]
+	mi := &file_jobservice_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1934,7 +2038,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[26]
+	mi := &file_jobservice_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1947,7 +2051,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{26}
+	return file_jobservice_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Job) GetId() string {
@@ -2106,7 +2210,7 @@ type ListJobsRequest struct {
 
 func (x *ListJobsRequest) Reset() {
 	*x = ListJobsRequest{}
-	mi := &file_jobservice_proto_msgTypes[27]
+	mi := &file_jobservice_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2118,7 +2222,7 @@ func (x *ListJobsRequest) String() string {
 func (*ListJobsRequest) ProtoMessage() {}
 
 func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[27]
+	mi := &file_jobservice_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2131,7 +2235,7 @@ func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsRequest.ProtoReflect.Descriptor instead.
 func (*ListJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{27}
+	return file_jobservice_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListJobsRequest) GetQueue() string {
@@ -2201,7 +2305,7 @@ type ListJobsResponse struct {
 
 func (x *ListJobsResponse) Reset() {
 	*x = ListJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[28]
+	mi := &file_jobservice_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2213,7 +2317,7 @@ func (x *ListJobsResponse) String() string {
 func (*ListJobsResponse) ProtoMessage() {}
 
 func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[28]
+	mi := &file_jobservice_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2226,7 +2330,7 @@ func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsResponse.ProtoReflect.Descriptor instead.
 func (*ListJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{28}
+	return file_jobservice_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListJobsResponse) GetJobs() []*Job {
@@ -2261,7 +2365,7 @@ type ChangeJobsRequest struct {
 
 func (x *ChangeJobsRequest) Reset() {
 	*x = ChangeJobsRequest{}
-	mi := &file_jobservice_proto_msgTypes[29]
+	mi := &file_jobservice_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2377,7 @@ func (x *ChangeJobsRequest) String() string {
 func (*ChangeJobsRequest) ProtoMessage() {}
 
 func (x *ChangeJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[29]
+	mi := &file_jobservice_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +2390,7 @@ func (x *ChangeJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeJobsRequest.ProtoReflect.Descriptor instead.
 func (*ChangeJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{29}
+	return file_jobservice_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ChangeJobsRequest) GetQueue() string {
@@ -2319,7 +2423,7 @@ type ChangeJobsResponse struct {
 
 func (x *ChangeJobsResponse) Reset() {
 	*x = ChangeJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[30]
+	mi := &file_jobservice_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2435,7 @@ func (x *ChangeJobsResponse) String() string {
 func (*ChangeJobsResponse) ProtoMessage() {}
 
 func (x *ChangeJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[30]
+	mi := &file_jobservice_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2448,7 @@ func (x *ChangeJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeJobsResponse.ProtoReflect.Descriptor instead.
 func (*ChangeJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{30}
+	return file_jobservice_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChangeJobsResponse) GetOutcomes() []*JobOutcome {
@@ -2364,7 +2468,7 @@ type ExplainJobRequest struct {
 
 func (x *ExplainJobRequest) Reset() {
 	*x = ExplainJobRequest{}
-	mi := &file_jobservice_proto_msgTypes[31]
+	mi := &file_jobservice_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2376,7 +2480,7 @@ func (x *ExplainJobRequest) String() string {
 func (*ExplainJobRequest) ProtoMessage() {}
 
 func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[31]
+	mi := &file_jobservice_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2389,7 +2493,7 @@ func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobRequest.ProtoReflect.Descriptor instead.
 func (*ExplainJobRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{31}
+	return file_jobservice_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ExplainJobRequest) GetQueue() string {
@@ -2416,7 +2520,7 @@ type ExplainJobResponse struct {
 
 func (x *ExplainJobResponse) Reset() {
 	*x = ExplainJobResponse{}
-	mi := &file_jobservice_proto_msgTypes[32]
+	mi := &file_jobservice_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2532,7 @@ func (x *ExplainJobResponse) String() string {
 func (*ExplainJobResponse) ProtoMessage() {}
 
 func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[32]
+	mi := &file_jobservice_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2545,7 @@ func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobResponse.ProtoReflect.Descriptor instead.
 func (*ExplainJobResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{32}
+	return file_jobservice_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ExplainJobResponse) GetJob() *Job {
@@ -2468,7 +2572,7 @@ type GetSignalsRequest struct {
 
 func (x *GetSignalsRequest) Reset() {
 	*x = GetSignalsRequest{}
-	mi := &file_jobservice_proto_msgTypes[33]
+	mi := &file_jobservice_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2584,7 @@ func (x *GetSignalsRequest) String() string {
 func (*GetSignalsRequest) ProtoMessage() {}
 
 func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[33]
+	mi := &file_jobservice_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2597,7 @@ func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsRequest.ProtoReflect.Descriptor instead.
 func (*GetSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{33}
+	return file_jobservice_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetSignalsRequest) GetQueue() string {
@@ -2523,7 +2627,7 @@ type GetSignalsResponse struct {
 
 func (x *GetSignalsResponse) Reset() {
 	*x = GetSignalsResponse{}
-	mi := &file_jobservice_proto_msgTypes[34]
+	mi := &file_jobservice_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2535,7 +2639,7 @@ func (x *GetSignalsResponse) String() string {
 func (*GetSignalsResponse) ProtoMessage() {}
 
 func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[34]
+	mi := &file_jobservice_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2548,7 +2652,7 @@ func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsResponse.ProtoReflect.Descriptor instead.
 func (*GetSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{34}
+	return file_jobservice_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetSignalsResponse) GetClasses() []*JobClass {
@@ -2612,7 +2716,7 @@ type JobClass struct {
 
 func (x *JobClass) Reset() {
 	*x = JobClass{}
-	mi := &file_jobservice_proto_msgTypes[35]
+	mi := &file_jobservice_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2624,7 +2728,7 @@ func (x *JobClass) String() string {
 func (*JobClass) ProtoMessage() {}
 
 func (x *JobClass) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[35]
+	mi := &file_jobservice_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2637,7 +2741,7 @@ func (x *JobClass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobClass.ProtoReflect.Descriptor instead.
 func (*JobClass) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{35}
+	return file_jobservice_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *JobClass) GetRequire() []string {
@@ -2746,7 +2850,7 @@ type QueueAlarm struct {
 
 func (x *QueueAlarm) Reset() {
 	*x = QueueAlarm{}
-	mi := &file_jobservice_proto_msgTypes[36]
+	mi := &file_jobservice_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2758,7 +2862,7 @@ func (x *QueueAlarm) String() string {
 func (*QueueAlarm) ProtoMessage() {}
 
 func (x *QueueAlarm) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[36]
+	mi := &file_jobservice_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2771,7 +2875,7 @@ func (x *QueueAlarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueAlarm.ProtoReflect.Descriptor instead.
 func (*QueueAlarm) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{36}
+	return file_jobservice_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *QueueAlarm) GetPartition() int32 {
@@ -2897,7 +3001,7 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12(\n" +
 	"\x04jobs\x18\x02 \x03(\v2\x14.weir.jobs.v1.NewJobR\x04jobs\"&\n" +
 	"\x12SubmitJobsResponse\x12\x10\n" +
-	"\x03ids\x18\x01 \x03(\tR\x03ids\"\xec\x02\n" +
+	"\x03ids\x18\x01 \x03(\tR\x03ids\"\xbe\x02\n" +
 	"\x0fPollJobsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x10\n" +
@@ -2909,11 +3013,19 @@ const file_jobservice_proto_rawDesc = "" +
 	"\await_ms\x18\b \x01(\x03R\x06waitMs\x12!\n" +
 	"\tpartition\x18\t \x01(\x05H\x00R\tpartition\x88\x01\x01\x12'\n" +
 	"\x0fmore_partitions\x18\n" +
-	" \x03(\x05R\x0emorePartitions\x12\x10\n" +
-	"\x03end\x18\v \x01(\bR\x03end\x122\n" +
-	"\arelease\x18\f \x03(\v2\x18.weir.jobs.v1.JobAttemptR\areleaseB\f\n" +
+	" \x03(\x05R\x0emorePartitions\x12\x16\n" +
+	"\x06number\x18\v \x01(\x04R\x06numberB\f\n" +
 	"\n" +
-	"_partition\"@\n" +
+	"_partition\"\xa9\x01\n" +
+	"\x0fEndPollsRequest\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x03 \x03(\x05R\n" +
+	"partitions\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x04R\x06number\x122\n" +
+	"\arelease\x18\x05 \x03(\v2\x18.weir.jobs.v1.JobAttemptR\arelease\"\x12\n" +
+	"\x10EndPollsResponse\"@\n" +
 	"\x10PollJobsResponse\x12,\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x18.weir.jobs.v1.StartedJobR\x04jobs\"\x8e\x02\n" +
 	"\n" +
@@ -3064,7 +3176,7 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x11JOB_STATE_RUNNING\x10\x04\x12\x12\n" +
 	"\x0eJOB_STATE_DONE\x10\x05\x12\x14\n" +
 	"\x10JOB_STATE_FAILED\x10\x06\x12\x16\n" +
-	"\x12JOB_STATE_CANCELED\x10\a2\x8a\t\n" +
+	"\x12JOB_STATE_CANCELED\x10\a2\xd5\t\n" +
 	"\n" +
 	"JobService\x12I\n" +
 	"\bSetQueue\x12\x1d.weir.jobs.v1.SetQueueRequest\x1a\x1e.weir.jobs.v1.SetQueueResponse\x12T\n" +
@@ -3074,7 +3186,8 @@ const file_jobservice_proto_rawDesc = "" +
 	"PauseQueue\x12\x1f.weir.jobs.v1.PauseQueueRequest\x1a .weir.jobs.v1.PauseQueueResponse\x12O\n" +
 	"\n" +
 	"SubmitJobs\x12\x1f.weir.jobs.v1.SubmitJobsRequest\x1a .weir.jobs.v1.SubmitJobsResponse\x12I\n" +
-	"\bPollJobs\x12\x1d.weir.jobs.v1.PollJobsRequest\x1a\x1e.weir.jobs.v1.PollJobsResponse\x12M\n" +
+	"\bPollJobs\x12\x1d.weir.jobs.v1.PollJobsRequest\x1a\x1e.weir.jobs.v1.PollJobsResponse\x12I\n" +
+	"\bEndPolls\x12\x1d.weir.jobs.v1.EndPollsRequest\x1a\x1e.weir.jobs.v1.EndPollsResponse\x12M\n" +
 	"\n" +
 	"StreamJobs\x12\x1d.weir.jobs.v1.PollJobsRequest\x1a\x1e.weir.jobs.v1.PollJobsResponse0\x01\x12X\n" +
 	"\rHeartbeatJobs\x12\".weir.jobs.v1.HeartbeatJobsRequest\x1a#.weir.jobs.v1.HeartbeatJobsResponse\x12O\n" +
@@ -3103,7 +3216,7 @@ func file_jobservice_proto_rawDescGZIP() []byte {
 }
 
 var file_jobservice_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_jobservice_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_jobservice_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_jobservice_proto_goTypes = []any{
 	(JobState)(0),                 // 0: weir.jobs.v1.JobState
 	(*QueueSettings)(nil),         // 1: weir.jobs.v1.QueueSettings
@@ -3119,30 +3232,32 @@ var file_jobservice_proto_goTypes = []any{
 	(*SubmitJobsRequest)(nil),     // 11: weir.jobs.v1.SubmitJobsRequest
 	(*SubmitJobsResponse)(nil),    // 12: weir.jobs.v1.SubmitJobsResponse
 	(*PollJobsRequest)(nil),       // 13: weir.jobs.v1.PollJobsRequest
-	(*PollJobsResponse)(nil),      // 14: weir.jobs.v1.PollJobsResponse
-	(*StartedJob)(nil),            // 15: weir.jobs.v1.StartedJob
-	(*JobAttempt)(nil),            // 16: weir.jobs.v1.JobAttempt
-	(*HeartbeatJobsRequest)(nil),  // 17: weir.jobs.v1.HeartbeatJobsRequest
-	(*HeartbeatJobsResponse)(nil), // 18: weir.jobs.v1.HeartbeatJobsResponse
-	(*JobReport)(nil),             // 19: weir.jobs.v1.JobReport
-	(*ReportJobsRequest)(nil),     // 20: weir.jobs.v1.ReportJobsRequest
-	(*ReportJobsResponse)(nil),    // 21: weir.jobs.v1.ReportJobsResponse
-	(*JobOutcome)(nil),            // 22: weir.jobs.v1.JobOutcome
-	(*GetJobsRequest)(nil),        // 23: weir.jobs.v1.GetJobsRequest
-	(*GetJobsResponse)(nil),       // 24: weir.jobs.v1.GetJobsResponse
-	(*GetJobStatesRequest)(nil),   // 25: weir.jobs.v1.GetJobStatesRequest
-	(*GetJobStatesResponse)(nil),  // 26: weir.jobs.v1.GetJobStatesResponse
-	(*Job)(nil),                   // 27: weir.jobs.v1.Job
-	(*ListJobsRequest)(nil),       // 28: weir.jobs.v1.ListJobsRequest
-	(*ListJobsResponse)(nil),      // 29: weir.jobs.v1.ListJobsResponse
-	(*ChangeJobsRequest)(nil),     // 30: weir.jobs.v1.ChangeJobsRequest
-	(*ChangeJobsResponse)(nil),    // 31: weir.jobs.v1.ChangeJobsResponse
-	(*ExplainJobRequest)(nil),     // 32: weir.jobs.v1.ExplainJobRequest
-	(*ExplainJobResponse)(nil),    // 33: weir.jobs.v1.ExplainJobResponse
-	(*GetSignalsRequest)(nil),     // 34: weir.jobs.v1.GetSignalsRequest
-	(*GetSignalsResponse)(nil),    // 35: weir.jobs.v1.GetSignalsResponse
-	(*JobClass)(nil),              // 36: weir.jobs.v1.JobClass
-	(*QueueAlarm)(nil),            // 37: weir.jobs.v1.QueueAlarm
+	(*EndPollsRequest)(nil),       // 14: weir.jobs.v1.EndPollsRequest
+	(*EndPollsResponse)(nil),      // 15: weir.jobs.v1.EndPollsResponse
+	(*PollJobsResponse)(nil),      // 16: weir.jobs.v1.PollJobsResponse
+	(*StartedJob)(nil),            // 17: weir.jobs.v1.StartedJob
+	(*JobAttempt)(nil),            // 18: weir.jobs.v1.JobAttempt
+	(*HeartbeatJobsRequest)(nil),  // 19: weir.jobs.v1.HeartbeatJobsRequest
+	(*HeartbeatJobsResponse)(nil), // 20: weir.jobs.v1.HeartbeatJobsResponse
+	(*JobReport)(nil),             // 21: weir.jobs.v1.JobReport
+	(*ReportJobsRequest)(nil),     // 22: weir.jobs.v1.ReportJobsRequest
+	(*ReportJobsResponse)(nil),    // 23: weir.jobs.v1.ReportJobsResponse
+	(*JobOutcome)(nil),            // 24: weir.jobs.v1.JobOutcome
+	(*GetJobsRequest)(nil),        // 25: weir.jobs.v1.GetJobsRequest
+	(*GetJobsResponse)(nil),       // 26: weir.jobs.v1.GetJobsResponse
+	(*GetJobStatesRequest)(nil),   // 27: weir.jobs.v1.GetJobStatesRequest
+	(*GetJobStatesResponse)(nil),  // 28: weir.jobs.v1.GetJobStatesResponse
+	(*Job)(nil),                   // 29: weir.jobs.v1.Job
+	(*ListJobsRequest)(nil),       // 30: weir.jobs.v1.ListJobsRequest
+	(*ListJobsResponse)(nil),      // 31: weir.jobs.v1.ListJobsResponse
+	(*ChangeJobsRequest)(nil),     // 32: weir.jobs.v1.ChangeJobsRequest
+	(*ChangeJobsResponse)(nil),    // 33: weir.jobs.v1.ChangeJobsResponse
+	(*ExplainJobRequest)(nil),     // 34: weir.jobs.v1.ExplainJobRequest
+	(*ExplainJobResponse)(nil),    // 35: weir.jobs.v1.ExplainJobResponse
+	(*GetSignalsRequest)(nil),     // 36: weir.jobs.v1.GetSignalsRequest
+	(*GetSignalsResponse)(nil),    // 37: weir.jobs.v1.GetSignalsResponse
+	(*JobClass)(nil),              // 38: weir.jobs.v1.JobClass
+	(*QueueAlarm)(nil),            // 39: weir.jobs.v1.QueueAlarm
 }
 var file_jobservice_proto_depIdxs = []int32{
 	1,  // 0: weir.jobs.v1.Queue.settings:type_name -> weir.jobs.v1.QueueSettings
@@ -3150,49 +3265,51 @@ var file_jobservice_proto_depIdxs = []int32{
 	1,  // 2: weir.jobs.v1.SetQueueRequest.settings:type_name -> weir.jobs.v1.QueueSettings
 	2,  // 3: weir.jobs.v1.ListQueuesResponse.queues:type_name -> weir.jobs.v1.Queue
 	10, // 4: weir.jobs.v1.SubmitJobsRequest.jobs:type_name -> weir.jobs.v1.NewJob
-	16, // 5: weir.jobs.v1.PollJobsRequest.release:type_name -> weir.jobs.v1.JobAttempt
-	15, // 6: weir.jobs.v1.PollJobsResponse.jobs:type_name -> weir.jobs.v1.StartedJob
-	16, // 7: weir.jobs.v1.HeartbeatJobsRequest.jobs:type_name -> weir.jobs.v1.JobAttempt
-	16, // 8: weir.jobs.v1.HeartbeatJobsResponse.stop:type_name -> weir.jobs.v1.JobAttempt
-	19, // 9: weir.jobs.v1.ReportJobsRequest.reports:type_name -> weir.jobs.v1.JobReport
-	22, // 10: weir.jobs.v1.ReportJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
-	27, // 11: weir.jobs.v1.GetJobsResponse.jobs:type_name -> weir.jobs.v1.Job
+	18, // 5: weir.jobs.v1.EndPollsRequest.release:type_name -> weir.jobs.v1.JobAttempt
+	17, // 6: weir.jobs.v1.PollJobsResponse.jobs:type_name -> weir.jobs.v1.StartedJob
+	18, // 7: weir.jobs.v1.HeartbeatJobsRequest.jobs:type_name -> weir.jobs.v1.JobAttempt
+	18, // 8: weir.jobs.v1.HeartbeatJobsResponse.stop:type_name -> weir.jobs.v1.JobAttempt
+	21, // 9: weir.jobs.v1.ReportJobsRequest.reports:type_name -> weir.jobs.v1.JobReport
+	24, // 10: weir.jobs.v1.ReportJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
+	29, // 11: weir.jobs.v1.GetJobsResponse.jobs:type_name -> weir.jobs.v1.Job
 	0,  // 12: weir.jobs.v1.GetJobStatesResponse.states:type_name -> weir.jobs.v1.JobState
-	27, // 13: weir.jobs.v1.ListJobsResponse.jobs:type_name -> weir.jobs.v1.Job
-	22, // 14: weir.jobs.v1.ChangeJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
-	27, // 15: weir.jobs.v1.ExplainJobResponse.job:type_name -> weir.jobs.v1.Job
-	36, // 16: weir.jobs.v1.GetSignalsResponse.classes:type_name -> weir.jobs.v1.JobClass
-	37, // 17: weir.jobs.v1.GetSignalsResponse.alarms:type_name -> weir.jobs.v1.QueueAlarm
+	29, // 13: weir.jobs.v1.ListJobsResponse.jobs:type_name -> weir.jobs.v1.Job
+	24, // 14: weir.jobs.v1.ChangeJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
+	29, // 15: weir.jobs.v1.ExplainJobResponse.job:type_name -> weir.jobs.v1.Job
+	38, // 16: weir.jobs.v1.GetSignalsResponse.classes:type_name -> weir.jobs.v1.JobClass
+	39, // 17: weir.jobs.v1.GetSignalsResponse.alarms:type_name -> weir.jobs.v1.QueueAlarm
 	4,  // 18: weir.jobs.v1.JobService.SetQueue:input_type -> weir.jobs.v1.SetQueueRequest
 	6,  // 19: weir.jobs.v1.JobService.ListQueues:input_type -> weir.jobs.v1.ListQueuesRequest
 	8,  // 20: weir.jobs.v1.JobService.PauseQueue:input_type -> weir.jobs.v1.PauseQueueRequest
 	11, // 21: weir.jobs.v1.JobService.SubmitJobs:input_type -> weir.jobs.v1.SubmitJobsRequest
 	13, // 22: weir.jobs.v1.JobService.PollJobs:input_type -> weir.jobs.v1.PollJobsRequest
-	13, // 23: weir.jobs.v1.JobService.StreamJobs:input_type -> weir.jobs.v1.PollJobsRequest
-	17, // 24: weir.jobs.v1.JobService.HeartbeatJobs:input_type -> weir.jobs.v1.HeartbeatJobsRequest
-	20, // 25: weir.jobs.v1.JobService.ReportJobs:input_type -> weir.jobs.v1.ReportJobsRequest
-	23, // 26: weir.jobs.v1.JobService.GetJobs:input_type -> weir.jobs.v1.GetJobsRequest
-	25, // 27: weir.jobs.v1.JobService.GetJobStates:input_type -> weir.jobs.v1.GetJobStatesRequest
-	28, // 28: weir.jobs.v1.JobService.ListJobs:input_type -> weir.jobs.v1.ListJobsRequest
-	30, // 29: weir.jobs.v1.JobService.ChangeJobs:input_type -> weir.jobs.v1.ChangeJobsRequest
-	34, // 30: weir.jobs.v1.JobService.GetSignals:input_type -> weir.jobs.v1.GetSignalsRequest
-	32, // 31: weir.jobs.v1.JobService.ExplainJob:input_type -> weir.jobs.v1.ExplainJobRequest
-	5,  // 32: weir.jobs.v1.JobService.SetQueue:output_type -> weir.jobs.v1.SetQueueResponse
-	7,  // 33: weir.jobs.v1.JobService.ListQueues:output_type -> weir.jobs.v1.ListQueuesResponse
-	9,  // 34: weir.jobs.v1.JobService.PauseQueue:output_type -> weir.jobs.v1.PauseQueueResponse
-	12, // 35: weir.jobs.v1.JobService.SubmitJobs:output_type -> weir.jobs.v1.SubmitJobsResponse
-	14, // 36: weir.jobs.v1.JobService.PollJobs:output_type -> weir.jobs.v1.PollJobsResponse
-	14, // 37: weir.jobs.v1.JobService.StreamJobs:output_type -> weir.jobs.v1.PollJobsResponse
-	18, // 38: weir.jobs.v1.JobService.HeartbeatJobs:output_type -> weir.jobs.v1.HeartbeatJobsResponse
-	21, // 39: weir.jobs.v1.JobService.ReportJobs:output_type -> weir.jobs.v1.ReportJobsResponse
-	24, // 40: weir.jobs.v1.JobService.GetJobs:output_type -> weir.jobs.v1.GetJobsResponse
-	26, // 41: weir.jobs.v1.JobService.GetJobStates:output_type -> weir.jobs.v1.GetJobStatesResponse
-	29, // 42: weir.jobs.v1.JobService.ListJobs:output_type -> weir.jobs.v1.ListJobsResponse
-	31, // 43: weir.jobs.v1.JobService.ChangeJobs:output_type -> weir.jobs.v1.ChangeJobsResponse
-	35, // 44: weir.jobs.v1.JobService.GetSignals:output_type -> weir.jobs.v1.GetSignalsResponse
-	33, // 45: weir.jobs.v1.JobService.ExplainJob:output_type -> weir.jobs.v1.ExplainJobResponse
-	32, // [32:46] is the sub-list for method output_type
-	18, // [18:32] is the sub-list for method input_type
+	14, // 23: weir.jobs.v1.JobService.EndPolls:input_type -> weir.jobs.v1.EndPollsRequest
+	13, // 24: weir.jobs.v1.JobService.StreamJobs:input_type -> weir.jobs.v1.PollJobsRequest
+	19, // 25: weir.jobs.v1.JobService.HeartbeatJobs:input_type -> weir.jobs.v1.HeartbeatJobsRequest
+	22, // 26: weir.jobs.v1.JobService.ReportJobs:input_type -> weir.jobs.v1.ReportJobsRequest
+	25, // 27: weir.jobs.v1.JobService.GetJobs:input_type -> weir.jobs.v1.GetJobsRequest
+	27, // 28: weir.jobs.v1.JobService.GetJobStates:input_type -> weir.jobs.v1.GetJobStatesRequest
+	30, // 29: weir.jobs.v1.JobService.ListJobs:input_type -> weir.jobs.v1.ListJobsRequest
+	32, // 30: weir.jobs.v1.JobService.ChangeJobs:input_type -> weir.jobs.v1.ChangeJobsRequest
+	36, // 31: weir.jobs.v1.JobService.GetSignals:input_type -> weir.jobs.v1.GetSignalsRequest
+	34, // 32: weir.jobs.v1.JobService.ExplainJob:input_type -> weir.jobs.v1.ExplainJobRequest
+	5,  // 33: weir.jobs.v1.JobService.SetQueue:output_type -> weir.jobs.v1.SetQueueResponse
+	7,  // 34: weir.jobs.v1.JobService.ListQueues:output_type -> weir.jobs.v1.ListQueuesResponse
+	9,  // 35: weir.jobs.v1.JobService.PauseQueue:output_type -> weir.jobs.v1.PauseQueueResponse
+	12, // 36: weir.jobs.v1.JobService.SubmitJobs:output_type -> weir.jobs.v1.SubmitJobsResponse
+	16, // 37: weir.jobs.v1.JobService.PollJobs:output_type -> weir.jobs.v1.PollJobsResponse
+	15, // 38: weir.jobs.v1.JobService.EndPolls:output_type -> weir.jobs.v1.EndPollsResponse
+	16, // 39: weir.jobs.v1.JobService.StreamJobs:output_type -> weir.jobs.v1.PollJobsResponse
+	20, // 40: weir.jobs.v1.JobService.HeartbeatJobs:output_type -> weir.jobs.v1.HeartbeatJobsResponse
+	23, // 41: weir.jobs.v1.JobService.ReportJobs:output_type -> weir.jobs.v1.ReportJobsResponse
+	26, // 42: weir.jobs.v1.JobService.GetJobs:output_type -> weir.jobs.v1.GetJobsResponse
+	28, // 43: weir.jobs.v1.JobService.GetJobStates:output_type -> weir.jobs.v1.GetJobStatesResponse
+	31, // 44: weir.jobs.v1.JobService.ListJobs:output_type -> weir.jobs.v1.ListJobsResponse
+	33, // 45: weir.jobs.v1.JobService.ChangeJobs:output_type -> weir.jobs.v1.ChangeJobsResponse
+	37, // 46: weir.jobs.v1.JobService.GetSignals:output_type -> weir.jobs.v1.GetSignalsResponse
+	35, // 47: weir.jobs.v1.JobService.ExplainJob:output_type -> weir.jobs.v1.ExplainJobResponse
+	33, // [33:48] is the sub-list for method output_type
+	18, // [18:33] is the sub-list for method input_type
 	18, // [18:18] is the sub-list for extension type_name
 	18, // [18:18] is the sub-list for extension extendee
 	0,  // [0:18] is the sub-list for field type_name
@@ -3207,16 +3324,16 @@ func file_jobservice_proto_init() {
 	file_jobservice_proto_msgTypes[5].OneofWrappers = []any{}
 	file_jobservice_proto_msgTypes[7].OneofWrappers = []any{}
 	file_jobservice_proto_msgTypes[12].OneofWrappers = []any{}
-	file_jobservice_proto_msgTypes[16].OneofWrappers = []any{}
-	file_jobservice_proto_msgTypes[27].OneofWrappers = []any{}
-	file_jobservice_proto_msgTypes[33].OneofWrappers = []any{}
+	file_jobservice_proto_msgTypes[18].OneofWrappers = []any{}
+	file_jobservice_proto_msgTypes[29].OneofWrappers = []any{}
+	file_jobservice_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobservice_proto_rawDesc), len(file_jobservice_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   37,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

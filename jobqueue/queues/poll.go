@@ -40,6 +40,7 @@ func (t *Ticket) Won() bool {
 // Poll is the request of an agent for jobs of one partition. It is parked until there is one, and
 // answered when the start of its jobs has committed.
 type Poll struct {
+	Number  uint64 // by which EndPoll names it
 	Queue   string
 	Profile jobqueue.Profile // of the agent: it replaces the one that the agent had
 	jobqueue.Poll
@@ -208,14 +209,14 @@ func equal(was, now *jobqueue.Profile) bool {
 	return was.Slots == now.Slots && slices.Equal(was.Has, slices.Compact(has))
 }
 
-// EndPoll answers the poll that an agent has in this partition, unless jobs were started for it.
-// The agent has got jobs of another partition.
-func (s *Shard) EndPoll(name, agent string) error {
+// EndPoll answers the poll with a number that an agent has in this partition, unless jobs were
+// started for it. The agent has got jobs of another partition.
+func (s *Shard) EndPoll(name, agent string, number uint64) error {
 	q, err := s.queue(name)
 	if err != nil {
 		return err
 	}
-	if a := q.agents[agent]; a != nil && a.poll != nil {
+	if a := q.agents[agent]; a != nil && a.poll != nil && a.poll.Number == number {
 		a.poll.reply(Answer{})
 		a.poll = nil
 	}

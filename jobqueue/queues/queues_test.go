@@ -467,8 +467,12 @@ func TestTicket(t *testing.T) {
 		if jobs := other.poll("b", 1); len(jobs) != 1 || jobs[0].Attempt != 1 {
 			t.Errorf("the job of the other partition: %+v", jobs)
 		}
-		end := func() { r.ask(func(s *Shard) error { return s.EndPoll("q", "a") }) }
+		end := func() { r.ask(func(s *Shard) error { return s.EndPoll("q", "a", 0) }) }
 		_, ended := park(r, new(Ticket))
+		r.ask(func(s *Shard) error { return s.EndPoll("q", "a", 7) })
+		if len(ended) > 0 {
+			t.Error("a poll with another number is ended")
+		}
 		end()
 		if a, open := <-ended; !open || a.Err != nil || len(a.Jobs) > 0 {
 			t.Errorf("the answer of a poll that was ended: %+v", a)
@@ -482,7 +486,7 @@ func TestTicket(t *testing.T) {
 			t.Errorf("the answer of a poll that was ended after a job was started for it: %+v", jobs)
 		}
 		end() // there is none
-		if err := r.refused(func(s *Shard) error { return s.EndPoll("none", "a") }); !errors.Is(err, ErrQueue) {
+		if err := r.refused(func(s *Shard) error { return s.EndPoll("none", "a", 0) }); !errors.Is(err, ErrQueue) {
 			t.Error(err)
 		}
 	})

@@ -39,7 +39,7 @@ type Shard struct {
 	shown  atomic.Pointer[Shown]
 	commits
 	applied int64 // commits.applied, of the open transaction
-	recent recent
+	recent  recent
 
 	due  atomic.Int64  // when a Flush is needed, Unix ms
 	dues chan struct{} // has a value after due has changed
@@ -221,7 +221,7 @@ func (s *Shard) Committed(uint64) {
 // Close implements stream.Closer: agents poll again, at the owner of the partition. What was picked
 // and not committed has not happened.
 func (s *Shard) Close() {
-	defer s.commits.tell()
+	defer s.commits.end()
 	for _, p := range s.picked {
 		p.end()
 	}

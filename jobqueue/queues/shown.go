@@ -23,12 +23,13 @@ type Shown struct {
 type commits struct {
 	applied atomic.Int64 // offset of jobs.submits up to which records are applied
 
-	mu   sync.Mutex
-	next chan struct{} // closed at the next commit; nil: nobody waits
+	mu    sync.Mutex
+	next  chan struct{} // closed at the next commit; nil: nobody waits
+	ended bool          // there is no further commit, and next is closed
 }
 
-// Changed returns a channel that is closed at the next commit, or when the shard ends. A reader that
-// waits gets it before it reads the states.
+// Changed returns a channel that is closed at the next commit, and after the end of the shard. A
+// reader that waits gets it before it reads the states.
 func (c *commits) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,19 +39,32 @@ func (c *commits) Changed() <-chan struct{} {
 	return c.next
 }
 
-// tell tells the readers that wait.
+// tell tells the readers that wait of a commit.
 func (c *commits) tell() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.next != nil {
+	if c.next != nil && !c.ended {
 		close(c.next)
 		c.next = nil
 	}
 }
 
-// Applied reports whether the submission with a number is applied: a job without a state is refused,
-// or does not exist.
-func (c *commits) Applied(id jobqueue.ID) bool { return int64(id) < c.applied.Load() }
+// end tells the readers that wait, and those to come, of the end of the shard.
+func (c *commits) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.next == nil {
+		c.next = make(chan struct{})
+	}
+	if !c.ended {
+		c.ended = true
+		close(c.next)
+	}
+}
+
+// Applied returns the number up to which submissions are applied: a job with a lower number and
+// without a state is refused, or does not exist. A reader gets it before it reads the states.
+func (c *commits) Applied() jobqueue.ID { return jobqueue.ID(c.applied.Load()) }
 
 // shownQueue is a queue for readers.
 type shownQueue struct {
@@ -107,7 +121,7 @@ func (v *Shown) Queues() (list []*Queue) {
 // show shows the queues after a transaction has committed.
 func (s *Shard) show() {
 	defer s.commits.tell()
-	s.commits.applied.Store(s.applied)
+	defer s.commits.applied.Store(s.applied) // after the states
 	shown := s.shown.Load()
 	if shown == nil || len(shown.queues) != len(s.sorted) {
 		shown = &Shown{partition: s.Partition, queues: map[string]*shownQueue{}, commits: &s.commits}

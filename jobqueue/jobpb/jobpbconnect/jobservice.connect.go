@@ -46,6 +46,8 @@ const (
 	JobServiceSubmitJobsProcedure = "/weir.jobs.v1.JobService/SubmitJobs"
 	// JobServicePollJobsProcedure is the fully-qualified name of the JobService's PollJobs RPC.
 	JobServicePollJobsProcedure = "/weir.jobs.v1.JobService/PollJobs"
+	// JobServiceEndPollsProcedure is the fully-qualified name of the JobService's EndPolls RPC.
+	JobServiceEndPollsProcedure = "/weir.jobs.v1.JobService/EndPolls"
 	// JobServiceStreamJobsProcedure is the fully-qualified name of the JobService's StreamJobs RPC.
 	JobServiceStreamJobsProcedure = "/weir.jobs.v1.JobService/StreamJobs"
 	// JobServiceHeartbeatJobsProcedure is the fully-qualified name of the JobService's HeartbeatJobs
@@ -85,8 +87,12 @@ type JobServiceClient interface {
 	// PollJobs is a long poll: it returns at least one job as soon as there is one for the agent, or
 	// none after wait_ms. An answer that is lost costs an attempt of its jobs, when their leases end.
 	PollJobs(context.Context, *connect.Request[jobpb.PollJobsRequest]) (*connect.Response[jobpb.PollJobsResponse], error)
+	// EndPolls is for processes, which forward polls: it ends a poll in some partitions, which is
+	// answered at once then, and takes back attempts that the agent has not got.
+	EndPolls(context.Context, *connect.Request[jobpb.EndPollsRequest]) (*connect.Response[jobpb.EndPollsResponse], error)
 	// StreamJobs is a long poll with many answers: it sends jobs as soon as the agent has a free slot
-	// for them, until wait_ms has passed. Then open the next one. slots is at least 1.
+	// for them, until wait_ms has passed. Then open the next one. slots is at least 1; in a queue of
+	// several partitions the agent gets as many jobs of each.
 	StreamJobs(context.Context, *connect.Request[jobpb.PollJobsRequest]) (*connect.ServerStreamForClient[jobpb.PollJobsResponse], error)
 	// HeartbeatJobs renews the leases of jobs, and returns the jobs that the agent has to stop.
 	HeartbeatJobs(context.Context, *connect.Request[jobpb.HeartbeatJobsRequest]) (*connect.Response[jobpb.HeartbeatJobsResponse], error)
@@ -150,6 +156,12 @@ func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			httpClient,
 			baseURL+JobServicePollJobsProcedure,
 			connect.WithSchema(jobServiceMethods.ByName("PollJobs")),
+			connect.WithClientOptions(opts...),
+		),
+		endPolls: connect.NewClient[jobpb.EndPollsRequest, jobpb.EndPollsResponse](
+			httpClient,
+			baseURL+JobServiceEndPollsProcedure,
+			connect.WithSchema(jobServiceMethods.ByName("EndPolls")),
 			connect.WithClientOptions(opts...),
 		),
 		streamJobs: connect.NewClient[jobpb.PollJobsRequest, jobpb.PollJobsResponse](
@@ -221,6 +233,7 @@ type jobServiceClient struct {
 	pauseQueue    *connect.Client[jobpb.PauseQueueRequest, jobpb.PauseQueueResponse]
 	submitJobs    *connect.Client[jobpb.SubmitJobsRequest, jobpb.SubmitJobsResponse]
 	pollJobs      *connect.Client[jobpb.PollJobsRequest, jobpb.PollJobsResponse]
+	endPolls      *connect.Client[jobpb.EndPollsRequest, jobpb.EndPollsResponse]
 	streamJobs    *connect.Client[jobpb.PollJobsRequest, jobpb.PollJobsResponse]
 	heartbeatJobs *connect.Client[jobpb.HeartbeatJobsRequest, jobpb.HeartbeatJobsResponse]
 	reportJobs    *connect.Client[jobpb.ReportJobsRequest, jobpb.ReportJobsResponse]
@@ -255,6 +268,11 @@ func (c *jobServiceClient) SubmitJobs(ctx context.Context, req *connect.Request[
 // PollJobs calls weir.jobs.v1.JobService.PollJobs.
 func (c *jobServiceClient) PollJobs(ctx context.Context, req *connect.Request[jobpb.PollJobsRequest]) (*connect.Response[jobpb.PollJobsResponse], error) {
 	return c.pollJobs.CallUnary(ctx, req)
+}
+
+// EndPolls calls weir.jobs.v1.JobService.EndPolls.
+func (c *jobServiceClient) EndPolls(ctx context.Context, req *connect.Request[jobpb.EndPollsRequest]) (*connect.Response[jobpb.EndPollsResponse], error) {
+	return c.endPolls.CallUnary(ctx, req)
 }
 
 // StreamJobs calls weir.jobs.v1.JobService.StreamJobs.
@@ -320,8 +338,12 @@ type JobServiceHandler interface {
 	// PollJobs is a long poll: it returns at least one job as soon as there is one for the agent, or
 	// none after wait_ms. An answer that is lost costs an attempt of its jobs, when their leases end.
 	PollJobs(context.Context, *connect.Request[jobpb.PollJobsRequest]) (*connect.Response[jobpb.PollJobsResponse], error)
+	// EndPolls is for processes, which forward polls: it ends a poll in some partitions, which is
+	// answered at once then, and takes back attempts that the agent has not got.
+	EndPolls(context.Context, *connect.Request[jobpb.EndPollsRequest]) (*connect.Response[jobpb.EndPollsResponse], error)
 	// StreamJobs is a long poll with many answers: it sends jobs as soon as the agent has a free slot
-	// for them, until wait_ms has passed. Then open the next one. slots is at least 1.
+	// for them, until wait_ms has passed. Then open the next one. slots is at least 1; in a queue of
+	// several partitions the agent gets as many jobs of each.
 	StreamJobs(context.Context, *connect.Request[jobpb.PollJobsRequest], *connect.ServerStream[jobpb.PollJobsResponse]) error
 	// HeartbeatJobs renews the leases of jobs, and returns the jobs that the agent has to stop.
 	HeartbeatJobs(context.Context, *connect.Request[jobpb.HeartbeatJobsRequest]) (*connect.Response[jobpb.HeartbeatJobsResponse], error)
@@ -381,6 +403,12 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 		JobServicePollJobsProcedure,
 		svc.PollJobs,
 		connect.WithSchema(jobServiceMethods.ByName("PollJobs")),
+		connect.WithHandlerOptions(opts...),
+	)
+	jobServiceEndPollsHandler := connect.NewUnaryHandler(
+		JobServiceEndPollsProcedure,
+		svc.EndPolls,
+		connect.WithSchema(jobServiceMethods.ByName("EndPolls")),
 		connect.WithHandlerOptions(opts...),
 	)
 	jobServiceStreamJobsHandler := connect.NewServerStreamHandler(
@@ -454,6 +482,8 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 			jobServiceSubmitJobsHandler.ServeHTTP(w, r)
 		case JobServicePollJobsProcedure:
 			jobServicePollJobsHandler.ServeHTTP(w, r)
+		case JobServiceEndPollsProcedure:
+			jobServiceEndPollsHandler.ServeHTTP(w, r)
 		case JobServiceStreamJobsProcedure:
 			jobServiceStreamJobsHandler.ServeHTTP(w, r)
 		case JobServiceHeartbeatJobsProcedure:
@@ -499,6 +529,10 @@ func (UnimplementedJobServiceHandler) SubmitJobs(context.Context, *connect.Reque
 
 func (UnimplementedJobServiceHandler) PollJobs(context.Context, *connect.Request[jobpb.PollJobsRequest]) (*connect.Response[jobpb.PollJobsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.jobs.v1.JobService.PollJobs is not implemented"))
+}
+
+func (UnimplementedJobServiceHandler) EndPolls(context.Context, *connect.Request[jobpb.EndPollsRequest]) (*connect.Response[jobpb.EndPollsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.jobs.v1.JobService.EndPolls is not implemented"))
 }
 
 func (UnimplementedJobServiceHandler) StreamJobs(context.Context, *connect.Request[jobpb.PollJobsRequest], *connect.ServerStream[jobpb.PollJobsResponse]) error {

@@ -179,7 +179,7 @@ func newPauseCmd(a *cli.App) *cobra.Command {
 		Example: "  weir queue pause images --pullback",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return pause(cmd.Context(), a, &jobpb.PauseQueueRequest{Queue: args[0], Pullback: pullback})
+			return setPause(cmd.Context(), a, &jobpb.PauseQueueRequest{Queue: args[0], Pullback: pullback})
 		},
 	}
 	c.Flags().BoolVar(&pullback, "pullback", false, "take running jobs from their agents")
@@ -193,12 +193,12 @@ func newResumeCmd(a *cli.App) *cobra.Command {
 		Example: "  weir queue resume images",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return pause(cmd.Context(), a, &jobpb.PauseQueueRequest{Queue: args[0], Resume: true})
+			return setPause(cmd.Context(), a, &jobpb.PauseQueueRequest{Queue: args[0], Resume: true})
 		},
 	}
 }
 
-func pause(ctx context.Context, a *cli.App, req *jobpb.PauseQueueRequest) error {
+func setPause(ctx context.Context, a *cli.App, req *jobpb.PauseQueueRequest) error {
 	return connect.WithAPI(a, func(client *api.Client) error {
 		if _, err := client.PauseQueue(ctx, req); err != nil {
 			return err

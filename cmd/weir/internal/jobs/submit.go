@@ -108,7 +108,10 @@ func (r request) submit(ctx context.Context, list []*jobpb.NewJob, wait time.Dur
 		return failed
 	}
 	if wait > 0 && failed == nil {
-		return r.await(ctx, ids, wait)
+		var explained *cli.Failure
+		if failed = r.await(ctx, ids, wait); failed == nil || errors.As(failed, &explained) { // the jobs are printed
+			return failed
+		}
 	}
 	return errors.Join(cli.PrintRows(r.App, rows), failed)
 }

@@ -3,33 +3,34 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
+
+	"connectrpc.com/connect"
 
 	"github.com/weirhq/weir/api"
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
-// waitOnce is the wait of one request for the end of jobs.
-const waitOnce = 20 * time.Second
+// Waits for the end of jobs.
+const (
+	waitOnce  = 20 * time.Second // of a request
+	waitAgain = time.Second      // after an answer that came early, or an error that may pass
+)
 
 // await waits until jobs have ended, prints them, and returns an error unless all are done.
 func (r request) await(ctx context.Context, ids []string, wait time.Duration) error {
 	end := time.Now().Add(wait)
-	for begin := 0; begin < len(ids); begin += api.MaxJobStates {
-		some := ids[begin:min(begin+api.MaxJobStates, len(ids))]
-		for ended := false; !ended && ctx.Err() == nil && time.Now().Before(end); {
-			ms := max(1, min(waitOnce, time.Until(end)).Milliseconds())
-			sent := time.Now()
-			if _, err := r.client.GetJobStates(ctx, &jobpb.GetJobStatesRequest{Queue: r.queue, Ids: some, WaitMs: ms}); err != nil {
-				return err
-			}
-			ended = time.Since(sent).Milliseconds() < ms // it answered before its wait was over
+	for some := range slices.Chunk(ids, api.MaxJobStates) {
+		if err := r.awaitSome(ctx, some, end); err != nil {
+			return err
 		}
 	}
 	var list []*jobpb.Job
-	for begin := 0; begin < len(ids); begin += api.MaxJobs {
-		res, err := r.client.GetJobs(ctx, &jobpb.GetJobsRequest{Queue: r.queue, Ids: ids[begin:min(begin+api.MaxJobs, len(ids))]})
+	for some := range slices.Chunk(ids, api.MaxJobs) {
+		res, err := r.client.GetJobs(ctx, &jobpb.GetJobsRequest{Queue: r.queue, Ids: some})
 		if err != nil {
 			return err
 		}
@@ -49,4 +50,30 @@ func (r request) await(ctx context.Context, ids []string, wait time.Duration) er
 			"`weir job why QUEUE JOB` explains why a job does not run")
 	}
 	return nil
+}
+
+// awaitSome waits until jobs have ended, or for a time. While a partition moves it goes on.
+func (r request) awaitSome(ctx context.Context, ids []string, end time.Time) error {
+	for time.Now().Before(end) {
+		wait := min(waitOnce, time.Until(end))
+		sent := time.Now()
+		res, err := r.client.GetJobStates(ctx, &jobpb.GetJobStatesRequest{Queue: r.queue, Ids: ids, WaitMs: max(1, wait.Milliseconds())})
+		switch code := connect.CodeOf(err); {
+		case err == nil && !slices.ContainsFunc(res.GetStates(), live):
+			if time.Since(sent) < wait { // otherwise a job without a state may be one that is not submitted yet
+				return nil
+			}
+		case err != nil && code != connect.CodeUnavailable && code != connect.CodeResourceExhausted:
+			return err
+		}
+		if time.Since(sent) < wait && !pause.For(ctx, min(waitAgain, time.Until(end))) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// live reports whether a job has not ended.
+func live(s jobpb.JobState) bool {
+	return s >= jobpb.JobState_JOB_STATE_DELAYED && s <= jobpb.JobState_JOB_STATE_RUNNING
 }
