@@ -19,8 +19,8 @@ import (
 const (
 	// againAfter is the time after which a poll that some partitions could not take begins again.
 	againAfter = time.Second
-	// endLimit is the time limit for ending a poll at another process. What the process starts for it
-	// later is taken back there.
+	// endLimit is the time limit for ending a poll at another process. What the process starts for
+	// it later is taken back there.
 	endLimit = 300 * time.Millisecond
 )
 
@@ -57,8 +57,8 @@ func newPollRound(ctx context.Context, p jobPoll) *pollRound {
 }
 
 // note ends the round if the result of some partitions requires it. If they have not taken the
-// poll, the others wait for a moment only: then the next round polls all of them. A process that has
-// ended its part early has waited for that moment.
+// poll, the others wait for a moment only: then the next round polls all of them. A process that
+// has ended its part early has waited for that moment.
 func (r *pollRound) note(ctx context.Context, res *jobpb.PollJobsResponse, err error, partitions int) {
 	switch {
 	case len(res.GetJobs()) > 0, err != nil && !passing(ctx, err):

@@ -107,12 +107,12 @@ func (s *Shard) snapshot(q *queue) (*jobqueue.Snapshot, error) {
 	return rows, err
 }
 
-// segmentsAhead is the number of segments whose jobs are in memory while a queue is restored: one is
-// added while the next one is read.
+// segmentsAhead is the number of segments whose jobs are in memory while a queue is restored: one
+// is added while the next one is read.
 const segmentsAhead = 2
 
 // jobs calls add for the jobs in open segments. A goroutine reads one segment after the other, and
-// no other one reads meanwhile.
+// it is the only one that reads.
 func (s *Shard) jobs(q *queue, rows *jobqueue.Snapshot, add func(*jobqueue.JobRow) error) error {
 	segments, free, stop := make(chan []jobqueue.JobRow), make(chan []jobqueue.JobRow, segmentsAhead), make(chan struct{})
 	for range segmentsAhead {

@@ -47,7 +47,9 @@ type Shard struct {
 
 // open makes the task of a partition.
 func open(t stream.Task, alarm func(*eventspb.JobAlarm)) (stream.Source, error) {
-	s := &Shard{Task: t, applied: next(t.Next), alarm: alarm, tables: newTables(), queues: map[string]*queue{}, dues: make(chan struct{}, 1)}
+	s := &Shard{
+		Task: t, applied: next(t.Next), alarm: alarm, tables: newTables(), queues: map[string]*queue{}, dues: make(chan struct{}, 1),
+	}
 	if err := s.load(); err != nil {
 		return nil, err
 	}

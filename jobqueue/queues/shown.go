@@ -24,7 +24,7 @@ type commits struct {
 	applied atomic.Int64 // offset of jobs.submits up to which records are applied
 
 	mu    sync.Mutex
-	next  chan struct{} // closed at the next commit; nil: nobody waits
+	next  chan struct{} // closed at the next commit; nil: no reader waits
 	ended bool          // there is no further commit, and next is closed
 }
 
@@ -39,8 +39,8 @@ func (c *commits) Changed() <-chan struct{} {
 	return c.next
 }
 
-// tell tells the readers that wait of a commit.
-func (c *commits) tell() {
+// notify lets the readers that wait look again, after a commit.
+func (c *commits) notify() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.next != nil && !c.ended {
@@ -49,7 +49,7 @@ func (c *commits) tell() {
 	}
 }
 
-// end tells the readers that wait, and those to come, of the end of the shard.
+// end lets the readers that wait, and those to come, look again: the shard has ended.
 func (c *commits) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (v *Shown) Queues() (list []*Queue) {
 
 // show shows the queues after a transaction has committed.
 func (s *Shard) show() {
-	defer s.commits.tell()
+	defer s.commits.notify()
 	defer s.commits.applied.Store(s.applied) // after the states
 	shown := s.shown.Load()
 	if shown == nil || len(shown.queues) != len(s.sorted) {

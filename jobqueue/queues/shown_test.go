@@ -13,18 +13,18 @@ func TestChanged(t *testing.T) {
 		}
 	}
 	c := &commits{}
-	c.tell() // nobody waits
+	c.notify() // no reader waits
 	first := c.Changed()
 	if closed(first) || first != c.Changed() {
 		t.Error("a channel is closed without a commit, or two readers have different ones")
 	}
-	c.tell()
+	c.notify()
 	second := c.Changed()
 	if !closed(first) || closed(second) {
 		t.Error("after a commit")
 	}
 	c.end()
-	c.tell()
+	c.notify()
 	c.end()
 	if !closed(second) || !closed(c.Changed()) {
 		t.Error("after the end")
@@ -32,6 +32,6 @@ func TestChanged(t *testing.T) {
 	none := &commits{}
 	none.end()
 	if !closed(none.Changed()) {
-		t.Error("after an end for which nobody waited")
+		t.Error("after an end for which no reader waited")
 	}
 }

@@ -102,8 +102,8 @@ type JobServiceClient interface {
 	ReportJobs(context.Context, *connect.Request[jobpb.ReportJobsRequest]) (*connect.Response[jobpb.ReportJobsResponse], error)
 	// GetJobs returns jobs by their ids, in the order of the request.
 	GetJobs(context.Context, *connect.Request[jobpb.GetJobsRequest]) (*connect.Response[jobpb.GetJobsResponse], error)
-	// GetJobStates returns the states of many jobs, as they are committed, from memory. With wait_ms it
-	// is a long poll: it returns as soon as all of them have ended.
+	// GetJobStates returns the states of many jobs, as they are committed, from memory. With wait_ms
+	// it is a long poll: it returns as soon as all of them have ended.
 	GetJobStates(context.Context, *connect.Request[jobpb.GetJobStatesRequest]) (*connect.Response[jobpb.GetJobStatesResponse], error)
 	// ListJobs returns a page of the jobs of a queue that have not been evicted.
 	ListJobs(context.Context, *connect.Request[jobpb.ListJobsRequest]) (*connect.Response[jobpb.ListJobsResponse], error)
@@ -353,8 +353,8 @@ type JobServiceHandler interface {
 	ReportJobs(context.Context, *connect.Request[jobpb.ReportJobsRequest]) (*connect.Response[jobpb.ReportJobsResponse], error)
 	// GetJobs returns jobs by their ids, in the order of the request.
 	GetJobs(context.Context, *connect.Request[jobpb.GetJobsRequest]) (*connect.Response[jobpb.GetJobsResponse], error)
-	// GetJobStates returns the states of many jobs, as they are committed, from memory. With wait_ms it
-	// is a long poll: it returns as soon as all of them have ended.
+	// GetJobStates returns the states of many jobs, as they are committed, from memory. With wait_ms
+	// it is a long poll: it returns as soon as all of them have ended.
 	GetJobStates(context.Context, *connect.Request[jobpb.GetJobStatesRequest]) (*connect.Response[jobpb.GetJobStatesResponse], error)
 	// ListJobs returns a page of the jobs of a queue that have not been evicted.
 	ListJobs(context.Context, *connect.Request[jobpb.ListJobsRequest]) (*connect.Response[jobpb.ListJobsResponse], error)

@@ -52,7 +52,8 @@ func (r request) await(ctx context.Context, ids []string, wait time.Duration) er
 	return nil
 }
 
-// awaitSome waits until jobs have ended, or for a time. While a partition moves it goes on.
+// awaitSome waits until jobs have ended, or for a time. While a partition moves, it repeats the
+// request.
 func (r request) awaitSome(ctx context.Context, ids []string, end time.Time) error {
 	for time.Now().Before(end) {
 		wait := min(waitOnce, time.Until(end))
