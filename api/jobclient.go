@@ -38,7 +38,7 @@ func (c *Client) PollJobs(ctx context.Context, req *jobpb.PollJobsRequest) (*job
 
 // StreamJobs calls fn with the jobs for an agent as they come, until the request's wait has passed,
 // fn has returned an error, or the stream has ended with one.
-func (c *Client) StreamJobs(ctx context.Context, req *jobpb.PollJobsRequest, fn func(*jobpb.PollJobsResponse) error) error {
+func (c *Client) StreamJobs(ctx context.Context, req *jobpb.StreamJobsRequest, fn func([]*jobpb.StartedJob) error) error {
 	if c.addrErr != nil {
 		return c.addrErr
 	}
@@ -49,7 +49,7 @@ func (c *Client) StreamJobs(ctx context.Context, req *jobpb.PollJobsRequest, fn 
 		return err
 	}
 	for stream.Receive() {
-		if err := fn(stream.Msg()); err != nil {
+		if err := fn(stream.Msg().GetJobs()); err != nil {
 			return errors.Join(err, stream.Close())
 		}
 	}

@@ -5,29 +5,29 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
 // StreamJobs sends jobs to an agent until the wait of the request has passed. jobservice.proto
 // lists its errors.
-func (s *jobService) StreamJobs(ctx context.Context, req *connect.Request[jobpb.PollJobsRequest],
-	stream *connect.ServerStream[jobpb.PollJobsResponse],
+func (s *jobService) StreamJobs(ctx context.Context, req *connect.Request[jobpb.StreamJobsRequest],
+	stream *connect.ServerStream[jobpb.StreamJobsResponse],
 ) error {
-	m := proto.CloneOf(req.Msg)
-	if m.GetSlots() < 1 {
-		return invalid("slots is %d: a stream gives as many jobs as the agent has free slots: set it to 1 or more", m.GetSlots())
+	r := req.Msg
+	if r.GetSlots() < 1 {
+		return invalid("slots is %d: a stream gives as many jobs as the agent has free slots: set it to 1 or more", r.GetSlots())
 	}
-	if m.Partition != nil {
-		return forwardedOnly(ctx)
+	end, err := pollEnd(r.GetWaitMs(), s.waitLimit)
+	if err != nil {
+		return err
+	}
+	m := &jobpb.PollJobsRequest{
+		Queue: r.GetQueue(), Agent: r.GetAgent(), Has: r.GetHas(), Slots: r.GetSlots(), MaxJobs: r.GetMaxJobs(), Policy: r.GetPolicy(),
+		DelayMs: r.GetDelayMs(),
 	}
 	if m.GetMaxJobs() == 0 {
 		m.MaxJobs = min(m.GetSlots(), MaxJobs)
-	}
-	end, err := pollEnd(m.GetWaitMs(), s.waitLimit)
-	if err != nil {
-		return err
 	}
 	for time.Now().Before(end) {
 		m.WaitMs = max(1, time.Until(end).Milliseconds())
@@ -38,7 +38,7 @@ func (s *jobService) StreamJobs(ctx context.Context, req *connect.Request[jobpb.
 		if len(res.Msg.GetJobs()) == 0 {
 			continue
 		}
-		if err := stream.Send(res.Msg); err != nil {
+		if err := stream.Send(&jobpb.StreamJobsResponse{Jobs: res.Msg.GetJobs()}); err != nil {
 			s.release(ctx, m, res.Msg.GetJobs())
 			return err
 		}

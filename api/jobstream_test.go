@@ -26,10 +26,10 @@ func TestStreamJobs(t *testing.T) {
 	client := NewClient(web.URL)
 	defer client.Close()
 	got, ended := make(chan *jobpb.StartedJob, 100), make(chan error, 1)
-	stream := func(ctx context.Context, req *jobpb.PollJobsRequest, fn func() error) {
+	stream := func(ctx context.Context, req *jobpb.StreamJobsRequest, fn func() error) {
 		go func() {
-			ended <- client.StreamJobs(ctx, req, func(res *jobpb.PollJobsResponse) error {
-				for _, j := range res.GetJobs() {
+			ended <- client.StreamJobs(ctx, req, func(jobs []*jobpb.StartedJob) error {
+				for _, j := range jobs {
 					got <- j
 				}
 				return fn()
@@ -55,7 +55,7 @@ func TestStreamJobs(t *testing.T) {
 	for range 5 {
 		f.submitJob(t, p)
 	}
-	stream(ctx, &jobpb.PollJobsRequest{Queue: "q", Agent: "a", Slots: 2, WaitMs: 60_000}, func() error { return nil })
+	stream(ctx, &jobpb.StreamJobsRequest{Queue: "q", Agent: "a", Slots: 2, WaitMs: 60_000}, func() error { return nil })
 	held := []*jobpb.StartedJob{next(), next()}
 	for range 3 {
 		select {
@@ -77,18 +77,17 @@ func TestStreamJobs(t *testing.T) {
 	}
 	stop := errors.New("enough")
 	f.submitJob(t, p)
-	stream(t.Context(), &jobpb.PollJobsRequest{Queue: "q", Agent: "b", Slots: 1, WaitMs: 60_000}, func() error { return stop })
+	stream(t.Context(), &jobpb.StreamJobsRequest{Queue: "q", Agent: "b", Slots: 1, WaitMs: 60_000}, func() error { return stop })
 	next()
 	if err := testlimit.Receive(t, "the end of the stream", ended); !errors.Is(err, stop) {
 		t.Errorf("after an error of the client: %v", err)
 	}
-	stream(t.Context(), &jobpb.PollJobsRequest{Queue: "q", Agent: "c", Slots: 1, WaitMs: 1}, func() error { return nil })
+	stream(t.Context(), &jobpb.StreamJobsRequest{Queue: "q", Agent: "c", Slots: 1, WaitMs: 1}, func() error { return nil })
 	if err := testlimit.Receive(t, "the end of the stream", ended); err != nil {
 		t.Errorf("after its wait: %v", err)
 	}
-	for _, req := range []*jobpb.PollJobsRequest{
+	for _, req := range []*jobpb.StreamJobsRequest{
 		{Queue: "q", Agent: "a"},
-		{Queue: "q", Agent: "a", Slots: 1, Partition: new(int32)},
 		{Queue: "q", Agent: "a", Slots: 1, WaitMs: -1},
 		{Queue: "q", Agent: "a", Slots: 1, Policy: "none"},
 	} {
@@ -113,7 +112,7 @@ func TestStreamGone(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- client.StreamJobs(ctx, &jobpb.PollJobsRequest{Queue: "q", Agent: "a", Slots: 1, WaitMs: 60_000}, func(*jobpb.PollJobsResponse) error { return nil })
+		ended <- client.StreamJobs(ctx, &jobpb.StreamJobsRequest{Queue: "q", Agent: "a", Slots: 1, WaitMs: 60_000}, func([]*jobpb.StartedJob) error { return nil })
 	}()
 	f.agents(t, 1)
 	cancel()

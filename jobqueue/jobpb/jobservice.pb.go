@@ -1097,6 +1097,150 @@ func (x *PollJobsRequest) GetNumber() uint64 {
 	return 0
 }
 
+type StreamJobsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Agent         string                 `protobuf:"bytes,2,opt,name=agent,proto3" json:"agent,omitempty"`                     // name; one agent has one poll or stream at a time
+	Has           []string               `protobuf:"bytes,3,rep,name=has,proto3" json:"has,omitempty"`                         // resources of the agent
+	Slots         int32                  `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`                    // jobs that it runs at a time, of each partition; at least 1
+	MaxJobs       int32                  `protobuf:"varint,5,opt,name=max_jobs,json=maxJobs,proto3" json:"max_jobs,omitempty"` // of a message, 1 to 1000; 0 for as many as slots
+	Policy        string                 `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"`                   // as in PollJobsRequest
+	DelayMs       int64                  `protobuf:"varint,7,opt,name=delay_ms,json=delayMs,proto3" json:"delay_ms,omitempty"`
+	WaitMs        int64                  `protobuf:"varint,8,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"` // 0 for 30000; at most what the process allows
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamJobsRequest) Reset() {
+	*x = StreamJobsRequest{}
+	mi := &file_jobservice_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamJobsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamJobsRequest) ProtoMessage() {}
+
+func (x *StreamJobsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_jobservice_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamJobsRequest.ProtoReflect.Descriptor instead.
+func (*StreamJobsRequest) Descriptor() ([]byte, []int) {
+	return file_jobservice_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *StreamJobsRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *StreamJobsRequest) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *StreamJobsRequest) GetHas() []string {
+	if x != nil {
+		return x.Has
+	}
+	return nil
+}
+
+func (x *StreamJobsRequest) GetSlots() int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
+func (x *StreamJobsRequest) GetMaxJobs() int32 {
+	if x != nil {
+		return x.MaxJobs
+	}
+	return 0
+}
+
+func (x *StreamJobsRequest) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *StreamJobsRequest) GetDelayMs() int64 {
+	if x != nil {
+		return x.DelayMs
+	}
+	return 0
+}
+
+func (x *StreamJobsRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+type StreamJobsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Jobs          []*StartedJob          `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamJobsResponse) Reset() {
+	*x = StreamJobsResponse{}
+	mi := &file_jobservice_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamJobsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamJobsResponse) ProtoMessage() {}
+
+func (x *StreamJobsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_jobservice_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamJobsResponse.ProtoReflect.Descriptor instead.
+func (*StreamJobsResponse) Descriptor() ([]byte, []int) {
+	return file_jobservice_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *StreamJobsResponse) GetJobs() []*StartedJob {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
 type EndPollsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
@@ -1110,7 +1254,7 @@ type EndPollsRequest struct {
 
 func (x *EndPollsRequest) Reset() {
 	*x = EndPollsRequest{}
-	mi := &file_jobservice_proto_msgTypes[13]
+	mi := &file_jobservice_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1122,7 +1266,7 @@ func (x *EndPollsRequest) String() string {
 func (*EndPollsRequest) ProtoMessage() {}
 
 func (x *EndPollsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[13]
+	mi := &file_jobservice_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1135,7 +1279,7 @@ func (x *EndPollsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndPollsRequest.ProtoReflect.Descriptor instead.
 func (*EndPollsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{13}
+	return file_jobservice_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *EndPollsRequest) GetQueue() string {
@@ -1181,7 +1325,7 @@ type EndPollsResponse struct {
 
 func (x *EndPollsResponse) Reset() {
 	*x = EndPollsResponse{}
-	mi := &file_jobservice_proto_msgTypes[14]
+	mi := &file_jobservice_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1193,7 +1337,7 @@ func (x *EndPollsResponse) String() string {
 func (*EndPollsResponse) ProtoMessage() {}
 
 func (x *EndPollsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[14]
+	mi := &file_jobservice_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1206,7 +1350,7 @@ func (x *EndPollsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndPollsResponse.ProtoReflect.Descriptor instead.
 func (*EndPollsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{14}
+	return file_jobservice_proto_rawDescGZIP(), []int{16}
 }
 
 type PollJobsResponse struct {
@@ -1218,7 +1362,7 @@ type PollJobsResponse struct {
 
 func (x *PollJobsResponse) Reset() {
 	*x = PollJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[15]
+	mi := &file_jobservice_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1374,7 @@ func (x *PollJobsResponse) String() string {
 func (*PollJobsResponse) ProtoMessage() {}
 
 func (x *PollJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[15]
+	mi := &file_jobservice_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1387,7 @@ func (x *PollJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollJobsResponse.ProtoReflect.Descriptor instead.
 func (*PollJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{15}
+	return file_jobservice_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PollJobsResponse) GetJobs() []*StartedJob {
@@ -1272,7 +1416,7 @@ type StartedJob struct {
 
 func (x *StartedJob) Reset() {
 	*x = StartedJob{}
-	mi := &file_jobservice_proto_msgTypes[16]
+	mi := &file_jobservice_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1428,7 @@ func (x *StartedJob) String() string {
 func (*StartedJob) ProtoMessage() {}
 
 func (x *StartedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[16]
+	mi := &file_jobservice_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1441,7 @@ func (x *StartedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartedJob.ProtoReflect.Descriptor instead.
 func (*StartedJob) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{16}
+	return file_jobservice_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StartedJob) GetId() string {
@@ -1381,7 +1525,7 @@ type JobAttempt struct {
 
 func (x *JobAttempt) Reset() {
 	*x = JobAttempt{}
-	mi := &file_jobservice_proto_msgTypes[17]
+	mi := &file_jobservice_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1537,7 @@ func (x *JobAttempt) String() string {
 func (*JobAttempt) ProtoMessage() {}
 
 func (x *JobAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[17]
+	mi := &file_jobservice_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1550,7 @@ func (x *JobAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobAttempt.ProtoReflect.Descriptor instead.
 func (*JobAttempt) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{17}
+	return file_jobservice_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *JobAttempt) GetId() string {
@@ -1435,7 +1579,7 @@ type HeartbeatJobsRequest struct {
 
 func (x *HeartbeatJobsRequest) Reset() {
 	*x = HeartbeatJobsRequest{}
-	mi := &file_jobservice_proto_msgTypes[18]
+	mi := &file_jobservice_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1591,7 @@ func (x *HeartbeatJobsRequest) String() string {
 func (*HeartbeatJobsRequest) ProtoMessage() {}
 
 func (x *HeartbeatJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[18]
+	mi := &file_jobservice_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1460,7 +1604,7 @@ func (x *HeartbeatJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatJobsRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{18}
+	return file_jobservice_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HeartbeatJobsRequest) GetQueue() string {
@@ -1501,7 +1645,7 @@ type HeartbeatJobsResponse struct {
 
 func (x *HeartbeatJobsResponse) Reset() {
 	*x = HeartbeatJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[19]
+	mi := &file_jobservice_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1513,7 +1657,7 @@ func (x *HeartbeatJobsResponse) String() string {
 func (*HeartbeatJobsResponse) ProtoMessage() {}
 
 func (x *HeartbeatJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[19]
+	mi := &file_jobservice_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,7 +1670,7 @@ func (x *HeartbeatJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatJobsResponse.ProtoReflect.Descriptor instead.
 func (*HeartbeatJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{19}
+	return file_jobservice_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HeartbeatJobsResponse) GetStop() []*JobAttempt {
@@ -1558,7 +1702,7 @@ type JobReport struct {
 
 func (x *JobReport) Reset() {
 	*x = JobReport{}
-	mi := &file_jobservice_proto_msgTypes[20]
+	mi := &file_jobservice_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1714,7 @@ func (x *JobReport) String() string {
 func (*JobReport) ProtoMessage() {}
 
 func (x *JobReport) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[20]
+	mi := &file_jobservice_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1727,7 @@ func (x *JobReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobReport.ProtoReflect.Descriptor instead.
 func (*JobReport) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{20}
+	return file_jobservice_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *JobReport) GetId() string {
@@ -1639,7 +1783,7 @@ type ReportJobsRequest struct {
 
 func (x *ReportJobsRequest) Reset() {
 	*x = ReportJobsRequest{}
-	mi := &file_jobservice_proto_msgTypes[21]
+	mi := &file_jobservice_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1795,7 @@ func (x *ReportJobsRequest) String() string {
 func (*ReportJobsRequest) ProtoMessage() {}
 
 func (x *ReportJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[21]
+	mi := &file_jobservice_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1808,7 @@ func (x *ReportJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportJobsRequest.ProtoReflect.Descriptor instead.
 func (*ReportJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{21}
+	return file_jobservice_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReportJobsRequest) GetQueue() string {
@@ -1697,7 +1841,7 @@ type ReportJobsResponse struct {
 
 func (x *ReportJobsResponse) Reset() {
 	*x = ReportJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[22]
+	mi := &file_jobservice_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1709,7 +1853,7 @@ func (x *ReportJobsResponse) String() string {
 func (*ReportJobsResponse) ProtoMessage() {}
 
 func (x *ReportJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[22]
+	mi := &file_jobservice_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1722,7 +1866,7 @@ func (x *ReportJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportJobsResponse.ProtoReflect.Descriptor instead.
 func (*ReportJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{22}
+	return file_jobservice_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReportJobsResponse) GetOutcomes() []*JobOutcome {
@@ -1744,7 +1888,7 @@ type JobOutcome struct {
 
 func (x *JobOutcome) Reset() {
 	*x = JobOutcome{}
-	mi := &file_jobservice_proto_msgTypes[23]
+	mi := &file_jobservice_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1900,7 @@ func (x *JobOutcome) String() string {
 func (*JobOutcome) ProtoMessage() {}
 
 func (x *JobOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[23]
+	mi := &file_jobservice_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1913,7 @@ func (x *JobOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobOutcome.ProtoReflect.Descriptor instead.
 func (*JobOutcome) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{23}
+	return file_jobservice_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *JobOutcome) GetId() string {
@@ -1803,7 +1947,7 @@ type GetJobsRequest struct {
 
 func (x *GetJobsRequest) Reset() {
 	*x = GetJobsRequest{}
-	mi := &file_jobservice_proto_msgTypes[24]
+	mi := &file_jobservice_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1815,7 +1959,7 @@ func (x *GetJobsRequest) String() string {
 func (*GetJobsRequest) ProtoMessage() {}
 
 func (x *GetJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[24]
+	mi := &file_jobservice_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1828,7 +1972,7 @@ func (x *GetJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobsRequest.ProtoReflect.Descriptor instead.
 func (*GetJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{24}
+	return file_jobservice_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetJobsRequest) GetQueue() string {
@@ -1854,7 +1998,7 @@ type GetJobsResponse struct {
 
 func (x *GetJobsResponse) Reset() {
 	*x = GetJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[25]
+	mi := &file_jobservice_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1866,7 +2010,7 @@ func (x *GetJobsResponse) String() string {
 func (*GetJobsResponse) ProtoMessage() {}
 
 func (x *GetJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[25]
+	mi := &file_jobservice_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1879,7 +2023,7 @@ func (x *GetJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobsResponse.ProtoReflect.Descriptor instead.
 func (*GetJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{25}
+	return file_jobservice_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetJobsResponse) GetJobs() []*Job {
@@ -1902,7 +2046,7 @@ type GetJobStatesRequest struct {
 
 func (x *GetJobStatesRequest) Reset() {
 	*x = GetJobStatesRequest{}
-	mi := &file_jobservice_proto_msgTypes[26]
+	mi := &file_jobservice_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +2058,7 @@ func (x *GetJobStatesRequest) String() string {
 func (*GetJobStatesRequest) ProtoMessage() {}
 
 func (x *GetJobStatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[26]
+	mi := &file_jobservice_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +2071,7 @@ func (x *GetJobStatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobStatesRequest.ProtoReflect.Descriptor instead.
 func (*GetJobStatesRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{26}
+	return file_jobservice_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetJobStatesRequest) GetQueue() string {
@@ -1960,7 +2104,7 @@ type GetJobStatesResponse struct {
 
 func (x *GetJobStatesResponse) Reset() {
 	*x = GetJobStatesResponse{}
-	mi := &file_jobservice_proto_msgTypes[27]
+	mi := &file_jobservice_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +2116,7 @@ func (x *GetJobStatesResponse) String() string {
 func (*GetJobStatesResponse) ProtoMessage() {}
 
 func (x *GetJobStatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[27]
+	mi := &file_jobservice_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +2129,7 @@ func (x *GetJobStatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobStatesResponse.ProtoReflect.Descriptor instead.
 func (*GetJobStatesResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{27}
+	return file_jobservice_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetJobStatesResponse) GetStates() []JobState {
@@ -2026,7 +2170,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_jobservice_proto_msgTypes[28]
+	mi := &file_jobservice_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2182,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[28]
+	mi := &file_jobservice_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2195,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{28}
+	return file_jobservice_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Job) GetId() string {
@@ -2210,7 +2354,7 @@ type ListJobsRequest struct {
 
 func (x *ListJobsRequest) Reset() {
 	*x = ListJobsRequest{}
-	mi := &file_jobservice_proto_msgTypes[29]
+	mi := &file_jobservice_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2222,7 +2366,7 @@ func (x *ListJobsRequest) String() string {
 func (*ListJobsRequest) ProtoMessage() {}
 
 func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[29]
+	mi := &file_jobservice_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2235,7 +2379,7 @@ func (x *ListJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsRequest.ProtoReflect.Descriptor instead.
 func (*ListJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{29}
+	return file_jobservice_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListJobsRequest) GetQueue() string {
@@ -2305,7 +2449,7 @@ type ListJobsResponse struct {
 
 func (x *ListJobsResponse) Reset() {
 	*x = ListJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[30]
+	mi := &file_jobservice_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2317,7 +2461,7 @@ func (x *ListJobsResponse) String() string {
 func (*ListJobsResponse) ProtoMessage() {}
 
 func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[30]
+	mi := &file_jobservice_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2330,7 +2474,7 @@ func (x *ListJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobsResponse.ProtoReflect.Descriptor instead.
 func (*ListJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{30}
+	return file_jobservice_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListJobsResponse) GetJobs() []*Job {
@@ -2365,7 +2509,7 @@ type ChangeJobsRequest struct {
 
 func (x *ChangeJobsRequest) Reset() {
 	*x = ChangeJobsRequest{}
-	mi := &file_jobservice_proto_msgTypes[31]
+	mi := &file_jobservice_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2377,7 +2521,7 @@ func (x *ChangeJobsRequest) String() string {
 func (*ChangeJobsRequest) ProtoMessage() {}
 
 func (x *ChangeJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[31]
+	mi := &file_jobservice_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2390,7 +2534,7 @@ func (x *ChangeJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeJobsRequest.ProtoReflect.Descriptor instead.
 func (*ChangeJobsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{31}
+	return file_jobservice_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ChangeJobsRequest) GetQueue() string {
@@ -2423,7 +2567,7 @@ type ChangeJobsResponse struct {
 
 func (x *ChangeJobsResponse) Reset() {
 	*x = ChangeJobsResponse{}
-	mi := &file_jobservice_proto_msgTypes[32]
+	mi := &file_jobservice_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2435,7 +2579,7 @@ func (x *ChangeJobsResponse) String() string {
 func (*ChangeJobsResponse) ProtoMessage() {}
 
 func (x *ChangeJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[32]
+	mi := &file_jobservice_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2448,7 +2592,7 @@ func (x *ChangeJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeJobsResponse.ProtoReflect.Descriptor instead.
 func (*ChangeJobsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{32}
+	return file_jobservice_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ChangeJobsResponse) GetOutcomes() []*JobOutcome {
@@ -2468,7 +2612,7 @@ type ExplainJobRequest struct {
 
 func (x *ExplainJobRequest) Reset() {
 	*x = ExplainJobRequest{}
-	mi := &file_jobservice_proto_msgTypes[33]
+	mi := &file_jobservice_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2624,7 @@ func (x *ExplainJobRequest) String() string {
 func (*ExplainJobRequest) ProtoMessage() {}
 
 func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[33]
+	mi := &file_jobservice_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2637,7 @@ func (x *ExplainJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobRequest.ProtoReflect.Descriptor instead.
 func (*ExplainJobRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{33}
+	return file_jobservice_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExplainJobRequest) GetQueue() string {
@@ -2520,7 +2664,7 @@ type ExplainJobResponse struct {
 
 func (x *ExplainJobResponse) Reset() {
 	*x = ExplainJobResponse{}
-	mi := &file_jobservice_proto_msgTypes[34]
+	mi := &file_jobservice_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2532,7 +2676,7 @@ func (x *ExplainJobResponse) String() string {
 func (*ExplainJobResponse) ProtoMessage() {}
 
 func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[34]
+	mi := &file_jobservice_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2545,7 +2689,7 @@ func (x *ExplainJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainJobResponse.ProtoReflect.Descriptor instead.
 func (*ExplainJobResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{34}
+	return file_jobservice_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExplainJobResponse) GetJob() *Job {
@@ -2572,7 +2716,7 @@ type GetSignalsRequest struct {
 
 func (x *GetSignalsRequest) Reset() {
 	*x = GetSignalsRequest{}
-	mi := &file_jobservice_proto_msgTypes[35]
+	mi := &file_jobservice_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2584,7 +2728,7 @@ func (x *GetSignalsRequest) String() string {
 func (*GetSignalsRequest) ProtoMessage() {}
 
 func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[35]
+	mi := &file_jobservice_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2597,7 +2741,7 @@ func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsRequest.ProtoReflect.Descriptor instead.
 func (*GetSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{35}
+	return file_jobservice_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetSignalsRequest) GetQueue() string {
@@ -2627,7 +2771,7 @@ type GetSignalsResponse struct {
 
 func (x *GetSignalsResponse) Reset() {
 	*x = GetSignalsResponse{}
-	mi := &file_jobservice_proto_msgTypes[36]
+	mi := &file_jobservice_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2639,7 +2783,7 @@ func (x *GetSignalsResponse) String() string {
 func (*GetSignalsResponse) ProtoMessage() {}
 
 func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[36]
+	mi := &file_jobservice_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2652,7 +2796,7 @@ func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsResponse.ProtoReflect.Descriptor instead.
 func (*GetSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{36}
+	return file_jobservice_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetSignalsResponse) GetClasses() []*JobClass {
@@ -2716,7 +2860,7 @@ type JobClass struct {
 
 func (x *JobClass) Reset() {
 	*x = JobClass{}
-	mi := &file_jobservice_proto_msgTypes[37]
+	mi := &file_jobservice_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2728,7 +2872,7 @@ func (x *JobClass) String() string {
 func (*JobClass) ProtoMessage() {}
 
 func (x *JobClass) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[37]
+	mi := &file_jobservice_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +2885,7 @@ func (x *JobClass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobClass.ProtoReflect.Descriptor instead.
 func (*JobClass) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{37}
+	return file_jobservice_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *JobClass) GetRequire() []string {
@@ -2850,7 +2994,7 @@ type QueueAlarm struct {
 
 func (x *QueueAlarm) Reset() {
 	*x = QueueAlarm{}
-	mi := &file_jobservice_proto_msgTypes[38]
+	mi := &file_jobservice_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2862,7 +3006,7 @@ func (x *QueueAlarm) String() string {
 func (*QueueAlarm) ProtoMessage() {}
 
 func (x *QueueAlarm) ProtoReflect() protoreflect.Message {
-	mi := &file_jobservice_proto_msgTypes[38]
+	mi := &file_jobservice_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2875,7 +3019,7 @@ func (x *QueueAlarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueAlarm.ProtoReflect.Descriptor instead.
 func (*QueueAlarm) Descriptor() ([]byte, []int) {
-	return file_jobservice_proto_rawDescGZIP(), []int{38}
+	return file_jobservice_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *QueueAlarm) GetPartition() int32 {
@@ -3016,7 +3160,18 @@ const file_jobservice_proto_rawDesc = "" +
 	" \x03(\x05R\x0emorePartitions\x12\x16\n" +
 	"\x06number\x18\v \x01(\x04R\x06numberB\f\n" +
 	"\n" +
-	"_partition\"\xa9\x01\n" +
+	"_partition\"\xce\x01\n" +
+	"\x11StreamJobsRequest\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
+	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x10\n" +
+	"\x03has\x18\x03 \x03(\tR\x03has\x12\x14\n" +
+	"\x05slots\x18\x04 \x01(\x05R\x05slots\x12\x19\n" +
+	"\bmax_jobs\x18\x05 \x01(\x05R\amaxJobs\x12\x16\n" +
+	"\x06policy\x18\x06 \x01(\tR\x06policy\x12\x19\n" +
+	"\bdelay_ms\x18\a \x01(\x03R\adelayMs\x12\x17\n" +
+	"\await_ms\x18\b \x01(\x03R\x06waitMs\"B\n" +
+	"\x12StreamJobsResponse\x12,\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x18.weir.jobs.v1.StartedJobR\x04jobs\"\xa9\x01\n" +
 	"\x0fEndPollsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x1e\n" +
@@ -3176,7 +3331,7 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x11JOB_STATE_RUNNING\x10\x04\x12\x12\n" +
 	"\x0eJOB_STATE_DONE\x10\x05\x12\x14\n" +
 	"\x10JOB_STATE_FAILED\x10\x06\x12\x16\n" +
-	"\x12JOB_STATE_CANCELED\x10\a2\xd5\t\n" +
+	"\x12JOB_STATE_CANCELED\x10\a2\xd9\t\n" +
 	"\n" +
 	"JobService\x12I\n" +
 	"\bSetQueue\x12\x1d.weir.jobs.v1.SetQueueRequest\x1a\x1e.weir.jobs.v1.SetQueueResponse\x12T\n" +
@@ -3187,9 +3342,9 @@ const file_jobservice_proto_rawDesc = "" +
 	"\n" +
 	"SubmitJobs\x12\x1f.weir.jobs.v1.SubmitJobsRequest\x1a .weir.jobs.v1.SubmitJobsResponse\x12I\n" +
 	"\bPollJobs\x12\x1d.weir.jobs.v1.PollJobsRequest\x1a\x1e.weir.jobs.v1.PollJobsResponse\x12I\n" +
-	"\bEndPolls\x12\x1d.weir.jobs.v1.EndPollsRequest\x1a\x1e.weir.jobs.v1.EndPollsResponse\x12M\n" +
+	"\bEndPolls\x12\x1d.weir.jobs.v1.EndPollsRequest\x1a\x1e.weir.jobs.v1.EndPollsResponse\x12Q\n" +
 	"\n" +
-	"StreamJobs\x12\x1d.weir.jobs.v1.PollJobsRequest\x1a\x1e.weir.jobs.v1.PollJobsResponse0\x01\x12X\n" +
+	"StreamJobs\x12\x1f.weir.jobs.v1.StreamJobsRequest\x1a .weir.jobs.v1.StreamJobsResponse0\x01\x12X\n" +
 	"\rHeartbeatJobs\x12\".weir.jobs.v1.HeartbeatJobsRequest\x1a#.weir.jobs.v1.HeartbeatJobsResponse\x12O\n" +
 	"\n" +
 	"ReportJobs\x12\x1f.weir.jobs.v1.ReportJobsRequest\x1a .weir.jobs.v1.ReportJobsResponse\x12K\n" +
@@ -3216,7 +3371,7 @@ func file_jobservice_proto_rawDescGZIP() []byte {
 }
 
 var file_jobservice_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_jobservice_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_jobservice_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_jobservice_proto_goTypes = []any{
 	(JobState)(0),                 // 0: weir.jobs.v1.JobState
 	(*QueueSettings)(nil),         // 1: weir.jobs.v1.QueueSettings
@@ -3232,32 +3387,34 @@ var file_jobservice_proto_goTypes = []any{
 	(*SubmitJobsRequest)(nil),     // 11: weir.jobs.v1.SubmitJobsRequest
 	(*SubmitJobsResponse)(nil),    // 12: weir.jobs.v1.SubmitJobsResponse
 	(*PollJobsRequest)(nil),       // 13: weir.jobs.v1.PollJobsRequest
-	(*EndPollsRequest)(nil),       // 14: weir.jobs.v1.EndPollsRequest
-	(*EndPollsResponse)(nil),      // 15: weir.jobs.v1.EndPollsResponse
-	(*PollJobsResponse)(nil),      // 16: weir.jobs.v1.PollJobsResponse
-	(*StartedJob)(nil),            // 17: weir.jobs.v1.StartedJob
-	(*JobAttempt)(nil),            // 18: weir.jobs.v1.JobAttempt
-	(*HeartbeatJobsRequest)(nil),  // 19: weir.jobs.v1.HeartbeatJobsRequest
-	(*HeartbeatJobsResponse)(nil), // 20: weir.jobs.v1.HeartbeatJobsResponse
-	(*JobReport)(nil),             // 21: weir.jobs.v1.JobReport
-	(*ReportJobsRequest)(nil),     // 22: weir.jobs.v1.ReportJobsRequest
-	(*ReportJobsResponse)(nil),    // 23: weir.jobs.v1.ReportJobsResponse
-	(*JobOutcome)(nil),            // 24: weir.jobs.v1.JobOutcome
-	(*GetJobsRequest)(nil),        // 25: weir.jobs.v1.GetJobsRequest
-	(*GetJobsResponse)(nil),       // 26: weir.jobs.v1.GetJobsResponse
-	(*GetJobStatesRequest)(nil),   // 27: weir.jobs.v1.GetJobStatesRequest
-	(*GetJobStatesResponse)(nil),  // 28: weir.jobs.v1.GetJobStatesResponse
-	(*Job)(nil),                   // 29: weir.jobs.v1.Job
-	(*ListJobsRequest)(nil),       // 30: weir.jobs.v1.ListJobsRequest
-	(*ListJobsResponse)(nil),      // 31: weir.jobs.v1.ListJobsResponse
-	(*ChangeJobsRequest)(nil),     // 32: weir.jobs.v1.ChangeJobsRequest
-	(*ChangeJobsResponse)(nil),    // 33: weir.jobs.v1.ChangeJobsResponse
-	(*ExplainJobRequest)(nil),     // 34: weir.jobs.v1.ExplainJobRequest
-	(*ExplainJobResponse)(nil),    // 35: weir.jobs.v1.ExplainJobResponse
-	(*GetSignalsRequest)(nil),     // 36: weir.jobs.v1.GetSignalsRequest
-	(*GetSignalsResponse)(nil),    // 37: weir.jobs.v1.GetSignalsResponse
-	(*JobClass)(nil),              // 38: weir.jobs.v1.JobClass
-	(*QueueAlarm)(nil),            // 39: weir.jobs.v1.QueueAlarm
+	(*StreamJobsRequest)(nil),     // 14: weir.jobs.v1.StreamJobsRequest
+	(*StreamJobsResponse)(nil),    // 15: weir.jobs.v1.StreamJobsResponse
+	(*EndPollsRequest)(nil),       // 16: weir.jobs.v1.EndPollsRequest
+	(*EndPollsResponse)(nil),      // 17: weir.jobs.v1.EndPollsResponse
+	(*PollJobsResponse)(nil),      // 18: weir.jobs.v1.PollJobsResponse
+	(*StartedJob)(nil),            // 19: weir.jobs.v1.StartedJob
+	(*JobAttempt)(nil),            // 20: weir.jobs.v1.JobAttempt
+	(*HeartbeatJobsRequest)(nil),  // 21: weir.jobs.v1.HeartbeatJobsRequest
+	(*HeartbeatJobsResponse)(nil), // 22: weir.jobs.v1.HeartbeatJobsResponse
+	(*JobReport)(nil),             // 23: weir.jobs.v1.JobReport
+	(*ReportJobsRequest)(nil),     // 24: weir.jobs.v1.ReportJobsRequest
+	(*ReportJobsResponse)(nil),    // 25: weir.jobs.v1.ReportJobsResponse
+	(*JobOutcome)(nil),            // 26: weir.jobs.v1.JobOutcome
+	(*GetJobsRequest)(nil),        // 27: weir.jobs.v1.GetJobsRequest
+	(*GetJobsResponse)(nil),       // 28: weir.jobs.v1.GetJobsResponse
+	(*GetJobStatesRequest)(nil),   // 29: weir.jobs.v1.GetJobStatesRequest
+	(*GetJobStatesResponse)(nil),  // 30: weir.jobs.v1.GetJobStatesResponse
+	(*Job)(nil),                   // 31: weir.jobs.v1.Job
+	(*ListJobsRequest)(nil),       // 32: weir.jobs.v1.ListJobsRequest
+	(*ListJobsResponse)(nil),      // 33: weir.jobs.v1.ListJobsResponse
+	(*ChangeJobsRequest)(nil),     // 34: weir.jobs.v1.ChangeJobsRequest
+	(*ChangeJobsResponse)(nil),    // 35: weir.jobs.v1.ChangeJobsResponse
+	(*ExplainJobRequest)(nil),     // 36: weir.jobs.v1.ExplainJobRequest
+	(*ExplainJobResponse)(nil),    // 37: weir.jobs.v1.ExplainJobResponse
+	(*GetSignalsRequest)(nil),     // 38: weir.jobs.v1.GetSignalsRequest
+	(*GetSignalsResponse)(nil),    // 39: weir.jobs.v1.GetSignalsResponse
+	(*JobClass)(nil),              // 40: weir.jobs.v1.JobClass
+	(*QueueAlarm)(nil),            // 41: weir.jobs.v1.QueueAlarm
 }
 var file_jobservice_proto_depIdxs = []int32{
 	1,  // 0: weir.jobs.v1.Queue.settings:type_name -> weir.jobs.v1.QueueSettings
@@ -3265,54 +3422,55 @@ var file_jobservice_proto_depIdxs = []int32{
 	1,  // 2: weir.jobs.v1.SetQueueRequest.settings:type_name -> weir.jobs.v1.QueueSettings
 	2,  // 3: weir.jobs.v1.ListQueuesResponse.queues:type_name -> weir.jobs.v1.Queue
 	10, // 4: weir.jobs.v1.SubmitJobsRequest.jobs:type_name -> weir.jobs.v1.NewJob
-	18, // 5: weir.jobs.v1.EndPollsRequest.release:type_name -> weir.jobs.v1.JobAttempt
-	17, // 6: weir.jobs.v1.PollJobsResponse.jobs:type_name -> weir.jobs.v1.StartedJob
-	18, // 7: weir.jobs.v1.HeartbeatJobsRequest.jobs:type_name -> weir.jobs.v1.JobAttempt
-	18, // 8: weir.jobs.v1.HeartbeatJobsResponse.stop:type_name -> weir.jobs.v1.JobAttempt
-	21, // 9: weir.jobs.v1.ReportJobsRequest.reports:type_name -> weir.jobs.v1.JobReport
-	24, // 10: weir.jobs.v1.ReportJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
-	29, // 11: weir.jobs.v1.GetJobsResponse.jobs:type_name -> weir.jobs.v1.Job
-	0,  // 12: weir.jobs.v1.GetJobStatesResponse.states:type_name -> weir.jobs.v1.JobState
-	29, // 13: weir.jobs.v1.ListJobsResponse.jobs:type_name -> weir.jobs.v1.Job
-	24, // 14: weir.jobs.v1.ChangeJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
-	29, // 15: weir.jobs.v1.ExplainJobResponse.job:type_name -> weir.jobs.v1.Job
-	38, // 16: weir.jobs.v1.GetSignalsResponse.classes:type_name -> weir.jobs.v1.JobClass
-	39, // 17: weir.jobs.v1.GetSignalsResponse.alarms:type_name -> weir.jobs.v1.QueueAlarm
-	4,  // 18: weir.jobs.v1.JobService.SetQueue:input_type -> weir.jobs.v1.SetQueueRequest
-	6,  // 19: weir.jobs.v1.JobService.ListQueues:input_type -> weir.jobs.v1.ListQueuesRequest
-	8,  // 20: weir.jobs.v1.JobService.PauseQueue:input_type -> weir.jobs.v1.PauseQueueRequest
-	11, // 21: weir.jobs.v1.JobService.SubmitJobs:input_type -> weir.jobs.v1.SubmitJobsRequest
-	13, // 22: weir.jobs.v1.JobService.PollJobs:input_type -> weir.jobs.v1.PollJobsRequest
-	14, // 23: weir.jobs.v1.JobService.EndPolls:input_type -> weir.jobs.v1.EndPollsRequest
-	13, // 24: weir.jobs.v1.JobService.StreamJobs:input_type -> weir.jobs.v1.PollJobsRequest
-	19, // 25: weir.jobs.v1.JobService.HeartbeatJobs:input_type -> weir.jobs.v1.HeartbeatJobsRequest
-	22, // 26: weir.jobs.v1.JobService.ReportJobs:input_type -> weir.jobs.v1.ReportJobsRequest
-	25, // 27: weir.jobs.v1.JobService.GetJobs:input_type -> weir.jobs.v1.GetJobsRequest
-	27, // 28: weir.jobs.v1.JobService.GetJobStates:input_type -> weir.jobs.v1.GetJobStatesRequest
-	30, // 29: weir.jobs.v1.JobService.ListJobs:input_type -> weir.jobs.v1.ListJobsRequest
-	32, // 30: weir.jobs.v1.JobService.ChangeJobs:input_type -> weir.jobs.v1.ChangeJobsRequest
-	36, // 31: weir.jobs.v1.JobService.GetSignals:input_type -> weir.jobs.v1.GetSignalsRequest
-	34, // 32: weir.jobs.v1.JobService.ExplainJob:input_type -> weir.jobs.v1.ExplainJobRequest
-	5,  // 33: weir.jobs.v1.JobService.SetQueue:output_type -> weir.jobs.v1.SetQueueResponse
-	7,  // 34: weir.jobs.v1.JobService.ListQueues:output_type -> weir.jobs.v1.ListQueuesResponse
-	9,  // 35: weir.jobs.v1.JobService.PauseQueue:output_type -> weir.jobs.v1.PauseQueueResponse
-	12, // 36: weir.jobs.v1.JobService.SubmitJobs:output_type -> weir.jobs.v1.SubmitJobsResponse
-	16, // 37: weir.jobs.v1.JobService.PollJobs:output_type -> weir.jobs.v1.PollJobsResponse
-	15, // 38: weir.jobs.v1.JobService.EndPolls:output_type -> weir.jobs.v1.EndPollsResponse
-	16, // 39: weir.jobs.v1.JobService.StreamJobs:output_type -> weir.jobs.v1.PollJobsResponse
-	20, // 40: weir.jobs.v1.JobService.HeartbeatJobs:output_type -> weir.jobs.v1.HeartbeatJobsResponse
-	23, // 41: weir.jobs.v1.JobService.ReportJobs:output_type -> weir.jobs.v1.ReportJobsResponse
-	26, // 42: weir.jobs.v1.JobService.GetJobs:output_type -> weir.jobs.v1.GetJobsResponse
-	28, // 43: weir.jobs.v1.JobService.GetJobStates:output_type -> weir.jobs.v1.GetJobStatesResponse
-	31, // 44: weir.jobs.v1.JobService.ListJobs:output_type -> weir.jobs.v1.ListJobsResponse
-	33, // 45: weir.jobs.v1.JobService.ChangeJobs:output_type -> weir.jobs.v1.ChangeJobsResponse
-	37, // 46: weir.jobs.v1.JobService.GetSignals:output_type -> weir.jobs.v1.GetSignalsResponse
-	35, // 47: weir.jobs.v1.JobService.ExplainJob:output_type -> weir.jobs.v1.ExplainJobResponse
-	33, // [33:48] is the sub-list for method output_type
-	18, // [18:33] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	19, // 5: weir.jobs.v1.StreamJobsResponse.jobs:type_name -> weir.jobs.v1.StartedJob
+	20, // 6: weir.jobs.v1.EndPollsRequest.release:type_name -> weir.jobs.v1.JobAttempt
+	19, // 7: weir.jobs.v1.PollJobsResponse.jobs:type_name -> weir.jobs.v1.StartedJob
+	20, // 8: weir.jobs.v1.HeartbeatJobsRequest.jobs:type_name -> weir.jobs.v1.JobAttempt
+	20, // 9: weir.jobs.v1.HeartbeatJobsResponse.stop:type_name -> weir.jobs.v1.JobAttempt
+	23, // 10: weir.jobs.v1.ReportJobsRequest.reports:type_name -> weir.jobs.v1.JobReport
+	26, // 11: weir.jobs.v1.ReportJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
+	31, // 12: weir.jobs.v1.GetJobsResponse.jobs:type_name -> weir.jobs.v1.Job
+	0,  // 13: weir.jobs.v1.GetJobStatesResponse.states:type_name -> weir.jobs.v1.JobState
+	31, // 14: weir.jobs.v1.ListJobsResponse.jobs:type_name -> weir.jobs.v1.Job
+	26, // 15: weir.jobs.v1.ChangeJobsResponse.outcomes:type_name -> weir.jobs.v1.JobOutcome
+	31, // 16: weir.jobs.v1.ExplainJobResponse.job:type_name -> weir.jobs.v1.Job
+	40, // 17: weir.jobs.v1.GetSignalsResponse.classes:type_name -> weir.jobs.v1.JobClass
+	41, // 18: weir.jobs.v1.GetSignalsResponse.alarms:type_name -> weir.jobs.v1.QueueAlarm
+	4,  // 19: weir.jobs.v1.JobService.SetQueue:input_type -> weir.jobs.v1.SetQueueRequest
+	6,  // 20: weir.jobs.v1.JobService.ListQueues:input_type -> weir.jobs.v1.ListQueuesRequest
+	8,  // 21: weir.jobs.v1.JobService.PauseQueue:input_type -> weir.jobs.v1.PauseQueueRequest
+	11, // 22: weir.jobs.v1.JobService.SubmitJobs:input_type -> weir.jobs.v1.SubmitJobsRequest
+	13, // 23: weir.jobs.v1.JobService.PollJobs:input_type -> weir.jobs.v1.PollJobsRequest
+	16, // 24: weir.jobs.v1.JobService.EndPolls:input_type -> weir.jobs.v1.EndPollsRequest
+	14, // 25: weir.jobs.v1.JobService.StreamJobs:input_type -> weir.jobs.v1.StreamJobsRequest
+	21, // 26: weir.jobs.v1.JobService.HeartbeatJobs:input_type -> weir.jobs.v1.HeartbeatJobsRequest
+	24, // 27: weir.jobs.v1.JobService.ReportJobs:input_type -> weir.jobs.v1.ReportJobsRequest
+	27, // 28: weir.jobs.v1.JobService.GetJobs:input_type -> weir.jobs.v1.GetJobsRequest
+	29, // 29: weir.jobs.v1.JobService.GetJobStates:input_type -> weir.jobs.v1.GetJobStatesRequest
+	32, // 30: weir.jobs.v1.JobService.ListJobs:input_type -> weir.jobs.v1.ListJobsRequest
+	34, // 31: weir.jobs.v1.JobService.ChangeJobs:input_type -> weir.jobs.v1.ChangeJobsRequest
+	38, // 32: weir.jobs.v1.JobService.GetSignals:input_type -> weir.jobs.v1.GetSignalsRequest
+	36, // 33: weir.jobs.v1.JobService.ExplainJob:input_type -> weir.jobs.v1.ExplainJobRequest
+	5,  // 34: weir.jobs.v1.JobService.SetQueue:output_type -> weir.jobs.v1.SetQueueResponse
+	7,  // 35: weir.jobs.v1.JobService.ListQueues:output_type -> weir.jobs.v1.ListQueuesResponse
+	9,  // 36: weir.jobs.v1.JobService.PauseQueue:output_type -> weir.jobs.v1.PauseQueueResponse
+	12, // 37: weir.jobs.v1.JobService.SubmitJobs:output_type -> weir.jobs.v1.SubmitJobsResponse
+	18, // 38: weir.jobs.v1.JobService.PollJobs:output_type -> weir.jobs.v1.PollJobsResponse
+	17, // 39: weir.jobs.v1.JobService.EndPolls:output_type -> weir.jobs.v1.EndPollsResponse
+	15, // 40: weir.jobs.v1.JobService.StreamJobs:output_type -> weir.jobs.v1.StreamJobsResponse
+	22, // 41: weir.jobs.v1.JobService.HeartbeatJobs:output_type -> weir.jobs.v1.HeartbeatJobsResponse
+	25, // 42: weir.jobs.v1.JobService.ReportJobs:output_type -> weir.jobs.v1.ReportJobsResponse
+	28, // 43: weir.jobs.v1.JobService.GetJobs:output_type -> weir.jobs.v1.GetJobsResponse
+	30, // 44: weir.jobs.v1.JobService.GetJobStates:output_type -> weir.jobs.v1.GetJobStatesResponse
+	33, // 45: weir.jobs.v1.JobService.ListJobs:output_type -> weir.jobs.v1.ListJobsResponse
+	35, // 46: weir.jobs.v1.JobService.ChangeJobs:output_type -> weir.jobs.v1.ChangeJobsResponse
+	39, // 47: weir.jobs.v1.JobService.GetSignals:output_type -> weir.jobs.v1.GetSignalsResponse
+	37, // 48: weir.jobs.v1.JobService.ExplainJob:output_type -> weir.jobs.v1.ExplainJobResponse
+	34, // [34:49] is the sub-list for method output_type
+	19, // [19:34] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_jobservice_proto_init() }
@@ -3324,16 +3482,16 @@ func file_jobservice_proto_init() {
 	file_jobservice_proto_msgTypes[5].OneofWrappers = []any{}
 	file_jobservice_proto_msgTypes[7].OneofWrappers = []any{}
 	file_jobservice_proto_msgTypes[12].OneofWrappers = []any{}
-	file_jobservice_proto_msgTypes[18].OneofWrappers = []any{}
-	file_jobservice_proto_msgTypes[29].OneofWrappers = []any{}
-	file_jobservice_proto_msgTypes[35].OneofWrappers = []any{}
+	file_jobservice_proto_msgTypes[20].OneofWrappers = []any{}
+	file_jobservice_proto_msgTypes[31].OneofWrappers = []any{}
+	file_jobservice_proto_msgTypes[37].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobservice_proto_rawDesc), len(file_jobservice_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   39,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

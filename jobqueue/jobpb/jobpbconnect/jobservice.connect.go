@@ -93,7 +93,7 @@ type JobServiceClient interface {
 	// StreamJobs is a long poll with many answers: it sends jobs as soon as the agent has a free slot
 	// for them, until wait_ms has passed. Then open the next one. slots is at least 1; in a queue of
 	// several partitions the agent gets as many jobs of each.
-	StreamJobs(context.Context, *connect.Request[jobpb.PollJobsRequest]) (*connect.ServerStreamForClient[jobpb.PollJobsResponse], error)
+	StreamJobs(context.Context, *connect.Request[jobpb.StreamJobsRequest]) (*connect.ServerStreamForClient[jobpb.StreamJobsResponse], error)
 	// HeartbeatJobs renews the leases of jobs, and returns the jobs that the agent has to stop.
 	HeartbeatJobs(context.Context, *connect.Request[jobpb.HeartbeatJobsRequest]) (*connect.Response[jobpb.HeartbeatJobsResponse], error)
 	// ReportJobs reports how attempts ended. Each report succeeds or is refused alone. A repeated
@@ -164,7 +164,7 @@ func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(jobServiceMethods.ByName("EndPolls")),
 			connect.WithClientOptions(opts...),
 		),
-		streamJobs: connect.NewClient[jobpb.PollJobsRequest, jobpb.PollJobsResponse](
+		streamJobs: connect.NewClient[jobpb.StreamJobsRequest, jobpb.StreamJobsResponse](
 			httpClient,
 			baseURL+JobServiceStreamJobsProcedure,
 			connect.WithSchema(jobServiceMethods.ByName("StreamJobs")),
@@ -234,7 +234,7 @@ type jobServiceClient struct {
 	submitJobs    *connect.Client[jobpb.SubmitJobsRequest, jobpb.SubmitJobsResponse]
 	pollJobs      *connect.Client[jobpb.PollJobsRequest, jobpb.PollJobsResponse]
 	endPolls      *connect.Client[jobpb.EndPollsRequest, jobpb.EndPollsResponse]
-	streamJobs    *connect.Client[jobpb.PollJobsRequest, jobpb.PollJobsResponse]
+	streamJobs    *connect.Client[jobpb.StreamJobsRequest, jobpb.StreamJobsResponse]
 	heartbeatJobs *connect.Client[jobpb.HeartbeatJobsRequest, jobpb.HeartbeatJobsResponse]
 	reportJobs    *connect.Client[jobpb.ReportJobsRequest, jobpb.ReportJobsResponse]
 	getJobs       *connect.Client[jobpb.GetJobsRequest, jobpb.GetJobsResponse]
@@ -276,7 +276,7 @@ func (c *jobServiceClient) EndPolls(ctx context.Context, req *connect.Request[jo
 }
 
 // StreamJobs calls weir.jobs.v1.JobService.StreamJobs.
-func (c *jobServiceClient) StreamJobs(ctx context.Context, req *connect.Request[jobpb.PollJobsRequest]) (*connect.ServerStreamForClient[jobpb.PollJobsResponse], error) {
+func (c *jobServiceClient) StreamJobs(ctx context.Context, req *connect.Request[jobpb.StreamJobsRequest]) (*connect.ServerStreamForClient[jobpb.StreamJobsResponse], error) {
 	return c.streamJobs.CallServerStream(ctx, req)
 }
 
@@ -344,7 +344,7 @@ type JobServiceHandler interface {
 	// StreamJobs is a long poll with many answers: it sends jobs as soon as the agent has a free slot
 	// for them, until wait_ms has passed. Then open the next one. slots is at least 1; in a queue of
 	// several partitions the agent gets as many jobs of each.
-	StreamJobs(context.Context, *connect.Request[jobpb.PollJobsRequest], *connect.ServerStream[jobpb.PollJobsResponse]) error
+	StreamJobs(context.Context, *connect.Request[jobpb.StreamJobsRequest], *connect.ServerStream[jobpb.StreamJobsResponse]) error
 	// HeartbeatJobs renews the leases of jobs, and returns the jobs that the agent has to stop.
 	HeartbeatJobs(context.Context, *connect.Request[jobpb.HeartbeatJobsRequest]) (*connect.Response[jobpb.HeartbeatJobsResponse], error)
 	// ReportJobs reports how attempts ended. Each report succeeds or is refused alone. A repeated
@@ -535,7 +535,7 @@ func (UnimplementedJobServiceHandler) EndPolls(context.Context, *connect.Request
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("weir.jobs.v1.JobService.EndPolls is not implemented"))
 }
 
-func (UnimplementedJobServiceHandler) StreamJobs(context.Context, *connect.Request[jobpb.PollJobsRequest], *connect.ServerStream[jobpb.PollJobsResponse]) error {
+func (UnimplementedJobServiceHandler) StreamJobs(context.Context, *connect.Request[jobpb.StreamJobsRequest], *connect.ServerStream[jobpb.StreamJobsResponse]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("weir.jobs.v1.JobService.StreamJobs is not implemented"))
 }
 
