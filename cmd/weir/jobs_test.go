@@ -95,7 +95,7 @@ func TestJobs(t *testing.T) {
 		expect(t, b, 0, "ok", "job", "report", "images", gpu, "2", "--agent", "gpu-1", "--result", "done")
 	}
 	expect(t, a, 0, `"result": "done"`, "job", "show", "images", gpu, "-o", "json", "--wait", "1m")
-	expect(t, b, cli.ExitFailed, "1 of 2 jobs are not done", "job", "show", "images", gpu, gpu+"999", "--wait", "10ms")
+	expect(t, b, cli.ExitFailed, "1 of 2 have another state", "job", "show", "images", gpu, gpu[:2]+"99999", "--wait", "10ms")
 	expect(t, a, cli.ExitFailed, "aborted", "job", "report", "images", gpu, "1", "--agent", "gpu-1", "--result", "late")
 	expect(t, a, cli.ExitFailed, "the state of the job does not permit this", "job", "cancel", "images", gpu)
 

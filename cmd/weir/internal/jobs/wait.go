@@ -46,7 +46,7 @@ func (r request) await(ctx context.Context, ids []string, wait time.Duration) er
 		}
 	}
 	if not > 0 {
-		return cli.Fail(cli.ExitFailed, fmt.Sprintf("%d of %d jobs are not done", not, len(list)), nil,
+		return cli.Fail(cli.ExitFailed, "not all jobs are done", fmt.Errorf("%d of %d have another state", not, len(list)),
 			"`weir job why QUEUE JOB` explains why a job does not run")
 	}
 	return nil
