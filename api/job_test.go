@@ -527,6 +527,68 @@ func TestHeartbeatReachesAll(t *testing.T) {
 	})
 }
 
+// TestProgress: the progress of a heartbeat is that of the attempt until it is over.
+func TestProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeShards(t)
+		s := newJobService(t, f, 1)
+		id := submitTo(t, s, 1)[partitionsOfQ(1)[0]]
+		start := func(attempt uint32) {
+			t.Helper()
+			res, err := s.PollJobs(t.Context(), connect.NewRequest(&jobpb.PollJobsRequest{Queue: "q", Agent: "a", WaitMs: 1}))
+			if err != nil || len(res.Msg.GetJobs()) != 1 || res.Msg.GetJobs()[0].GetAttempt() != attempt {
+				t.Fatalf("%v, %v", res, err)
+			}
+		}
+		beat := func(attempt uint32, text string) error {
+			_, err := s.HeartbeatJobs(t.Context(), connect.NewRequest(&jobpb.HeartbeatJobsRequest{
+				Queue: "q", Agent: "a", Jobs: []*jobpb.JobAttempt{{Id: id, Attempt: attempt, Progress: text}},
+			}))
+			return err
+		}
+		want := func(text string) {
+			t.Helper()
+			res, err := s.GetJobs(t.Context(), connect.NewRequest(&jobpb.GetJobsRequest{Queue: "q", Ids: []string{id}}))
+			if err != nil || res.Msg.GetJobs()[0].GetProgress() != text {
+				t.Errorf("%v, %v, want %q", res, err, text)
+			}
+		}
+		start(1)
+		want("")
+		for _, x := range []struct {
+			attempt    uint32
+			text, want string
+		}{{1, "page 1", "page 1"}, {1, "", "page 1"}, {1, "page 2", "page 2"}, {9, "late", "page 2"}} {
+			if err := beat(x.attempt, x.text); err != nil {
+				t.Fatal(err)
+			}
+			want(x.want)
+		}
+		if err := beat(1, string(make([]byte, queues.MaxProgress+1))); connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Errorf("a long text: %v", err)
+		}
+		want("page 2")
+		report := &jobpb.JobReport{Id: id, Attempt: 1, Error: "failed"}
+		if _, err := s.ReportJobs(t.Context(), connect.NewRequest(&jobpb.ReportJobsRequest{Queue: "q", Agent: "a", Reports: []*jobpb.JobReport{report}})); err != nil {
+			t.Fatal(err)
+		}
+		want("")
+		<-time.After(time.Hour)
+		f.commit()
+		f.commit()
+		shown, err := f.Shown(partitionsOfQ(1)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		number, _ := ParseJobID(id)
+		if got := shown.Progress("q", number.Number, 1); got != "" {
+			t.Errorf("the progress %q is remembered after the end of the attempt", got)
+		}
+		start(2)
+		want("")
+	})
+}
+
 // TestUnknownJobs: a queue that does not exist, and partitions that a queue does not have, are
 // refused.
 func TestUnknownJobs(t *testing.T) {

@@ -26,6 +26,10 @@ func (s *jobService) jobs(ctx context.Context, queue string, ids []JobID) ([]*jo
 		return nil, err
 	}
 	list := make([]*jobpb.Job, len(ids))
+	shown, err := s.source.Shown(ids[0].Partition)
+	if err != nil {
+		return nil, err
+	}
 	var ended []int // without rows
 	for i, id := range ids {
 		list[i] = &jobpb.Job{Id: id.String(), State: jobqueue.None.String()}
@@ -33,6 +37,9 @@ func (s *jobService) jobs(ctx context.Context, queue string, ids []JobID) ([]*jo
 			ended = append(ended, i)
 		} else if err := readJob(list[i], id, status, stored, result); err != nil {
 			return nil, err
+		}
+		if list[i].GetState() == jobqueue.Running.String() {
+			list[i].Progress = shown.Progress(queue, id.Number, uint8(list[i].GetAttempt()))
 		}
 	}
 	return list, s.ended(ctx, queue, chosen(list, ended), chosen(ids, ended))

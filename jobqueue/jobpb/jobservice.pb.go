@@ -1519,6 +1519,7 @@ type JobAttempt struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Attempt       uint32                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Progress      string                 `protobuf:"bytes,3,opt,name=progress,proto3" json:"progress,omitempty"` // of a heartbeat: what the job does, for people, at most 200 bytes; empty: as before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1565,6 +1566,13 @@ func (x *JobAttempt) GetAttempt() uint32 {
 		return x.Attempt
 	}
 	return 0
+}
+
+func (x *JobAttempt) GetProgress() string {
+	if x != nil {
+		return x.Progress
+	}
+	return ""
 }
 
 type HeartbeatJobsRequest struct {
@@ -2164,6 +2172,7 @@ type Job struct {
 	Priority      uint32   `protobuf:"varint,18,opt,name=priority,proto3" json:"priority,omitempty"`
 	Key           string   `protobuf:"bytes,19,opt,name=key,proto3" json:"key,omitempty"`
 	Group         string   `protobuf:"bytes,20,opt,name=group,proto3" json:"group,omitempty"`
+	Progress      string   `protobuf:"bytes,21,opt,name=progress,proto3" json:"progress,omitempty"` // of a running job: of the last heartbeat that had one since the partition moved
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2334,6 +2343,13 @@ func (x *Job) GetKey() string {
 func (x *Job) GetGroup() string {
 	if x != nil {
 		return x.Group
+	}
+	return ""
+}
+
+func (x *Job) GetProgress() string {
+	if x != nil {
+		return x.Progress
 	}
 	return ""
 }
@@ -3195,11 +3211,12 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x03key\x18\b \x01(\tR\x03key\x12\x14\n" +
 	"\x05group\x18\t \x01(\tR\x05group\x12\x19\n" +
 	"\blease_ms\x18\n" +
-	" \x01(\x03R\aleaseMs\"6\n" +
+	" \x01(\x03R\aleaseMs\"R\n" +
 	"\n" +
 	"JobAttempt\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aattempt\x18\x02 \x01(\rR\aattempt\"\xa1\x01\n" +
+	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x1a\n" +
+	"\bprogress\x18\x03 \x01(\tR\bprogress\"\xa1\x01\n" +
 	"\x14HeartbeatJobsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12,\n" +
@@ -3238,7 +3255,7 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x03ids\x18\x02 \x03(\tR\x03ids\x12\x17\n" +
 	"\await_ms\x18\x03 \x01(\x03R\x06waitMs\"F\n" +
 	"\x14GetJobStatesResponse\x12.\n" +
-	"\x06states\x18\x01 \x03(\x0e2\x16.weir.jobs.v1.JobStateR\x06states\"\xe7\x03\n" +
+	"\x06states\x18\x01 \x03(\x0e2\x16.weir.jobs.v1.JobStateR\x06states\"\x83\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x18\n" +
@@ -3260,7 +3277,8 @@ const file_jobservice_proto_rawDesc = "" +
 	"\x06prefer\x18\x11 \x03(\tR\x06prefer\x12\x1a\n" +
 	"\bpriority\x18\x12 \x01(\rR\bpriority\x12\x10\n" +
 	"\x03key\x18\x13 \x01(\tR\x03key\x12\x14\n" +
-	"\x05group\x18\x14 \x01(\tR\x05group\"\xeb\x01\n" +
+	"\x05group\x18\x14 \x01(\tR\x05group\x12\x1a\n" +
+	"\bprogress\x18\x15 \x01(\tR\bprogress\"\xeb\x01\n" +
 	"\x0fListJobsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x14\n" +

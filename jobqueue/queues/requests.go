@@ -16,6 +16,8 @@ import (
 const (
 	MaxResult = 4 << 10
 	MaxError  = 4 << 10
+	// MaxProgress is the bound of what the agent reports while the attempt runs.
+	MaxProgress = 200
 )
 
 // Attempt is an attempt of a job, as an agent knows it.
@@ -145,6 +147,19 @@ func (s *Shard) Heartbeat(name, agent string, jobs []jobqueue.Held) (stop []jobq
 	q.see(agent, now)
 	_, stop = q.core.Heartbeat(nil, now, agent, jobs)
 	return stop, nil
+}
+
+// Progress sets the progress of an attempt, which the agent has by its last heartbeat, until the
+// attempt is over or the partition moves.
+func (s *Shard) Progress(a *Attempt, text string) error {
+	q, err := s.queue(a.Queue)
+	if err != nil {
+		return err
+	}
+	if q.core.State(a.ID) == jobqueue.Running {
+		q.shown.progress.Store(a.ID, progress{a.Attempt, text})
+	}
+	return nil
 }
 
 // Cancel cancels a job that has not succeeded. Repeated, it changes nothing.

@@ -184,6 +184,12 @@ func (s *Shard) dropQuiet(q *queue, now int64) error {
 		return nil
 	}
 	q.looked = now
+	q.shown.progress.Range(func(id, _ any) bool {
+		if q.core.State(id.(jobqueue.ID)) != jobqueue.Running {
+			q.shown.progress.Delete(id)
+		}
+		return true
+	})
 	for _, p := range q.parked {
 		if p.waits() {
 			q.see(p.Agent, now)

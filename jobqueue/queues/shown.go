@@ -71,6 +71,14 @@ type shownQueue struct {
 	states  *jobqueue.States
 	now     atomic.Pointer[Queue] // as of the last transaction that has committed; Watched is empty
 	watched atomic.Pointer[Watched]
+	// progress has the progress of running jobs, by id. It is in memory only: agents repeat it.
+	progress sync.Map
+}
+
+// progress is what an attempt has reported about itself.
+type progress struct {
+	attempt uint8
+	text    string
 }
 
 // Queue is a queue of a shard.
@@ -103,6 +111,16 @@ func (v *Shown) States(name string) (*jobqueue.States, error) {
 		return q.states, nil
 	}
 	return nil, fmt.Errorf("queue %q: %w in partition %d", name, ErrQueue, v.partition)
+}
+
+// Progress returns the progress of an attempt, empty if none is known.
+func (v *Shown) Progress(name string, id jobqueue.ID, attempt uint8) string {
+	if q := v.queues[name]; q != nil {
+		if x, ok := q.progress.Load(id); ok && x.(progress).attempt == attempt {
+			return x.(progress).text
+		}
+	}
+	return ""
 }
 
 // Queues returns the queues, ascending by name.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/weirhq/weir/jobqueue/jobpb"
@@ -19,6 +20,18 @@ type Job struct {
 	Key       string
 	Group     string
 	Submitted time.Time
+
+	progress atomic.Pointer[string]
+}
+
+// maxProgress is the greatest length of the progress that the queue takes, in bytes.
+const maxProgress = 200
+
+// Progress sets what people see of the job while it runs, such as "page 7 of 90": the next
+// heartbeats have it, each after a third of the lease. The queue takes the first 200 bytes.
+func (j *Job) Progress(text string) {
+	text = strings.ToValidUTF8(text[:min(len(text), maxProgress)], "")
+	j.progress.Store(&text)
 }
 
 func newJob(m *jobpb.StartedJob) *Job {

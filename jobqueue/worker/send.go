@@ -147,7 +147,11 @@ func (w *Worker) heartbeat(ctx context.Context, interval time.Duration) {
 	}
 	req := &jobpb.HeartbeatJobsRequest{Queue: w.cfg.Queue, Agent: w.cfg.Agent}
 	for _, r := range jobs {
-		req.Jobs = append(req.Jobs, &jobpb.JobAttempt{Id: r.ID, Attempt: uint32(r.Attempt)})
+		x := &jobpb.JobAttempt{Id: r.ID, Attempt: uint32(r.Attempt)}
+		if text := r.progress.Load(); text != nil {
+			x.Progress = *text
+		}
+		req.Jobs = append(req.Jobs, x)
 	}
 	limited, cancel := context.WithTimeout(ctx, min(requestLimit, interval))
 	defer cancel()

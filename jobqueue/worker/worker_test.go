@@ -33,7 +33,8 @@ type fakeService struct {
 	down     bool              // all requests fail
 	lose     int               // answers to reports that are lost
 	requests map[string]int
-	most     int // jobs that ran at a time
+	most     int               // jobs that ran at a time
+	progress map[string]string // by id
 }
 
 const lease = 30 * time.Second
@@ -43,7 +44,7 @@ func newFakeService(t *testing.T) *fakeService {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fakeService{q: q, lease: lease, results: map[string]string{}, requests: map[string]int{}}
+	return &fakeService{q: q, lease: lease, results: map[string]string{}, requests: map[string]int{}, progress: map[string]string{}}
 }
 
 func (f *fakeService) submit(n int) {
@@ -117,6 +118,7 @@ func (f *fakeService) HeartbeatJobs(_ context.Context, req *connect.Request[jobp
 	var held []jobqueue.Held
 	for _, j := range req.Msg.GetJobs() {
 		held = append(held, jobqueue.Held{ID: number(j.GetId()), Attempt: uint8(j.GetAttempt())})
+		f.progress[j.GetId()] = j.GetProgress()
 	}
 	f.most = max(f.most, len(held))
 	res := &jobpb.HeartbeatJobsResponse{}
@@ -288,6 +290,34 @@ func TestHeartbeats(t *testing.T) {
 		if s := x.w.Stats(); s != (Stats{Started: 6, Done: 6}) {
 			t.Errorf("%+v", s)
 		}
+	})
+}
+
+// TestProgress: heartbeats have what a job has reported last, cut to what the queue takes.
+func TestProgress(t *testing.T) {
+	run := func(_ context.Context, j *Job) ([]byte, error) {
+		<-time.After(lease)
+		j.Progress("half")
+		<-time.After(lease)
+		j.Progress(strings.Repeat("\u00e9", maxProgress))
+		<-time.After(lease)
+		return nil, nil
+	}
+	inBubble(t, run, func(x *test) {
+		x.submit(1)
+		x.pass(lease / 2)
+		for _, want := range []string{"", "half", strings.Repeat("\u00e9", maxProgress/2)} {
+			if want != "" {
+				x.pass(lease)
+			}
+			x.mu.Lock()
+			if got, ok := x.progress["0"]; !ok || got != want {
+				t.Errorf("the progress is %q, want %q", got, want)
+			}
+			x.mu.Unlock()
+		}
+		x.pass(lease)
+		x.want(0, jobqueue.Done)
 	})
 }
 

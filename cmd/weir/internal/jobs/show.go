@@ -35,6 +35,7 @@ type jobRow struct {
 	Evicted   bool   `json:"evicted" table:"wide"`
 	Reason    string `json:"reason" table:"wide"` // refused: code
 	First     string `json:"first" table:"wide"`  // refused as a duplicate: the job with the same key
+	Progress  string `json:"progress" table:"wide"`
 }
 
 func jobRows(list []*jobpb.Job) (rows []jobRow) {
@@ -44,7 +45,7 @@ func jobRows(list []*jobpb.Job) (rows []jobRow) {
 			Require: strings.Join(j.GetRequire(), " "), Prefer: strings.Join(j.GetPrefer(), " "), Priority: j.GetPriority(),
 			Group: j.GetGroup(), Key: j.GetKey(), After: strings.Join(j.GetAfter(), " "), Submitted: utc(j.GetSubmittedMs()),
 			Ended: utc(j.GetEndedMs()), Result: string(j.GetResult()), Error: j.GetError(), Tries: j.GetTries(), Evicted: j.GetEvicted(),
-			Reason: j.GetReason(), First: j.GetFirst(),
+			Reason: j.GetReason(), First: j.GetFirst(), Progress: j.GetProgress(),
 		})
 	}
 	return rows
