@@ -103,7 +103,8 @@ func (s *jobService) heartbeat(ctx context.Context, m *jobpb.HeartbeatJobsReques
 					delete(texts, h)
 				}
 				for h, text := range texts {
-					err = errors.Join(err, q.Progress(&queues.Attempt{Queue: m.GetQueue(), Agent: m.GetAgent(), ID: h.ID, Attempt: h.Attempt}, text))
+					a := &queues.Attempt{Queue: m.GetQueue(), Agent: m.GetAgent(), ID: h.ID, Attempt: h.Attempt}
+					err = errors.Join(err, q.Progress(a, text))
 				}
 				return err
 			})
