@@ -115,36 +115,19 @@ func (a *access) handlerOptions() []connect.HandlerOption {
 		return connect.NewError(connect.CodeInternal, errPanic)
 	}
 	return []connect.HandlerOption{
-		connect.WithInterceptors(noteOutcome{}), // outside of rescue, to see its error
+		connect.WithInterceptors(interceptor(noteOutcome)), // outside of rescue, to see its error
 		connect.WithRecover(rescue),
 		connect.WithReadMaxBytes(maxBodyBytes),
 		connect.WithCompressMinBytes(1024),
 	}
 }
 
-// noteOutcome is the interceptor that records how a handler ended.
-type noteOutcome struct{}
-
-func (noteOutcome) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-		res, err := next(ctx, req)
-		o := outcomeOf(ctx)
-		o.reached, o.err = true, err
-		return res, err
-	}
-}
-
-func (noteOutcome) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return next
-}
-
-func (noteOutcome) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		err := next(ctx, conn)
-		o := outcomeOf(ctx)
-		o.reached, o.err = true, err
-		return err
-	}
+// noteOutcome is an interceptor that records how a handler ended.
+func noteOutcome(ctx context.Context, _ http.Header, next func(context.Context) error) error {
+	err := next(ctx)
+	o := outcomeOf(ctx)
+	o.reached, o.err = true, err
+	return err
 }
 
 // statusWriter records the status and the size of an answer.

@@ -33,14 +33,10 @@ func newDeadLetters(s *Server) *deadLetters {
 // that nothing has been read.
 func (d *deadLetters) each(ctx context.Context, fn func(page.Rejected)) {
 	for i, m := range d.samples {
-		if m == nil {
-			continue
+		if r, last, ok := m.get(ctx, d.server.samples); ok {
+			r.App, r.Sampled = d.server.apps.list[i].Name, last
+			fn(r)
 		}
-		r, at, err := m.get(ctx, d.server.samples)
-		if r.App, r.At = d.server.apps.list[i].Name, at; err != nil {
-			r.Err = err.Error()
-		}
-		fn(r)
 	}
 }
 

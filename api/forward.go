@@ -58,41 +58,17 @@ func withRequestMeta(ctx context.Context, h http.Header) context.Context {
 		requestMeta{forwarded: h.Get(ForwardedHeader) != "", authorization: h.Get("Authorization")})
 }
 
-// receive is the interceptor that reads the headers of a request to the process with these instance
-// names: a process may have a name of its own in each application.
-type receive []string
-
-func (r receive) context(ctx context.Context, h http.Header) (context.Context, error) {
-	meant := h.Get(ForwardedHeader)
-	if meant != "" && !slices.Contains(r, meant) {
-		return nil, errorf(connect.CodeUnavailable,
-			"this process is %s, but the request is for %.100q: two processes advertise the same address: "+
-				"give each process an address of its own", strings.Join(r, ", "), meant)
-	}
-	return withRequestMeta(ctx, h), nil
-}
-
-func (r receive) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
-	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-		ctx, err := r.context(ctx, req.Header())
-		if err != nil {
-			return nil, err
+// receive returns an interceptor that reads the headers of a request to the process with these
+// instance names: a process may have a name of its own in each application.
+func receive(names []string) interceptor {
+	return func(ctx context.Context, h http.Header, next func(context.Context) error) error {
+		meant := h.Get(ForwardedHeader)
+		if meant != "" && !slices.Contains(names, meant) {
+			return errorf(connect.CodeUnavailable,
+				"this process is %s, but the request is for %.100q: two processes advertise the same address: "+
+					"give each process an address of its own", strings.Join(names, ", "), meant)
 		}
-		return next(ctx, req)
-	}
-}
-
-func (receive) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
-	return next
-}
-
-func (r receive) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
-	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
-		ctx, err := r.context(ctx, conn.RequestHeader())
-		if err != nil {
-			return err
-		}
-		return next(ctx, conn)
+		return next(withRequestMeta(ctx, h))
 	}
 }
 

@@ -13,9 +13,6 @@ import (
 	"github.com/weirhq/weir/jobqueue/queues"
 )
 
-// releaseLimit is the time limit for taking back jobs that the caller does not get.
-const releaseLimit = 5 * time.Second
-
 // PollJobs returns jobs for an agent. weir.proto lists its errors.
 func (s *jobService) PollJobs(ctx context.Context,
 	req *connect.Request[jobpb.PollJobsRequest],
@@ -24,41 +21,48 @@ func (s *jobService) PollJobs(ctx context.Context,
 		return nil, err
 	}
 	m := proto.CloneOf(req.Msg)
-	policy, err := policyOf(m.GetPolicy())
-	if err != nil {
-		return nil, err
-	}
 	m.MaxJobs = max(m.GetMaxJobs(), 1)
-	end, err := pollEnd(m.GetWaitMs(), s.waitLimit)
+	p, err := s.newJobPoll(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	p := jobPoll{m, policy, append([]int32{m.GetPartition()}, m.GetMorePartitions()...), end}
-	poll := s.pollHere
-	if m.Partition == nil {
-		poll = s.pollAll
-		if p.partitions, err = s.partitionsOf(ctx, m.GetQueue()); err != nil {
-			return nil, err
-		}
-	} else if err := forwardedOnly(ctx); err != nil {
-		return nil, err
-	}
-	leave, err := s.parking.enter(ctx)
+	ctx, done, err := s.parking.park(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
-	ctx, cancel := s.parking.untilStop(ctx)
-	defer cancel()
+	defer done()
+	poll := s.pollAll
+	if m.Partition != nil {
+		poll = s.pollHere
+	}
 	res, err := poll(ctx, p)
 	if err != nil {
-		err = whyEnded(ctx, jobError(err, fmt.Sprintf("a poll of queue %.100q for agent %.100q", m.GetQueue(), m.GetAgent())))
-		if connect.CodeOf(err) == connect.CodeUnavailable {
-			err = retryLater(err)
-		}
-		return nil, err
+		return nil, p.failed(ctx, err)
 	}
 	return connect.NewResponse(res), nil
+}
+
+// newJobPoll returns the poll of a request.
+func (s *jobService) newJobPoll(ctx context.Context, m *jobpb.PollJobsRequest) (p jobPoll, err error) {
+	p.m = m
+	if p.policy, err = policyOf(m.GetPolicy()); err != nil {
+		return p, err
+	}
+	if p.end, err = pollEnd(m.GetWaitMs(), s.waitLimit); err != nil {
+		return p, err
+	}
+	if m.Partition == nil {
+		p.partitions, err = s.partitionsOf(ctx, m.GetQueue())
+		return p, err
+	}
+	p.partitions = append([]int32{m.GetPartition()}, m.GetMorePartitions()...)
+	return p, forwardedOnly(ctx)
+}
+
+// failed returns the error for the caller of a poll.
+func (p *jobPoll) failed(ctx context.Context, err error) error {
+	what := fmt.Sprintf("a poll of queue %.100q for agent %.100q", p.m.GetQueue(), p.m.GetAgent())
+	return parkedError(ctx, jobError(err, what))
 }
 
 func policyOf(name string) (jobqueue.Policy, error) {

@@ -22,6 +22,8 @@ const (
 	// endLimit is the time limit for ending a poll at another process. What the process starts for
 	// it later is taken back there.
 	endLimit = 300 * time.Millisecond
+	// releaseLimit is the time limit for taking back jobs that the caller does not get.
+	releaseLimit = 5 * time.Second
 )
 
 // jobPoll is a poll of an agent.

@@ -36,14 +36,11 @@ func (s *jobService) GetJobStates(ctx context.Context,
 		if end, err = pollEnd(m.GetWaitMs(), s.waitLimit); err != nil {
 			return nil, err
 		}
-		leave, err := s.parking.enter(ctx)
-		if err != nil {
+		var done func()
+		if ctx, done, err = s.parking.park(ctx); err != nil {
 			return nil, err
 		}
-		defer leave()
-		var cancel context.CancelFunc
-		ctx, cancel = s.parking.untilStop(ctx)
-		defer cancel()
+		defer done()
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -69,7 +66,7 @@ func (s *jobService) GetJobStates(ctx context.Context,
 	})
 	if len(failed) > 0 {
 		err := jobError(context.Cause(ctx), fmt.Sprintf("jobs of queue %q", m.GetQueue()))
-		return nil, whyEnded(ctx, err)
+		return nil, parkedError(ctx, err)
 	}
 	return connect.NewResponse(&jobpb.GetJobStatesResponse{States: states}), nil
 }

@@ -17,16 +17,16 @@ const signalsAtOnce = 4
 
 // pageJobs returns the job queues for the page: those with alarms first, then those in which most
 // jobs wait.
-func (s *jobService) pageJobs(ctx context.Context) (*page.Jobs, error) {
+func (s *jobService) pageJobs(ctx context.Context) (out page.Jobs, err error) {
 	res, err := s.ListQueues(ctx, connect.NewRequest(&jobpb.ListQueuesRequest{}))
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	list := res.Msg.GetQueues()
 	slices.SortStableFunc(list, func(a, b *jobpb.Queue) int {
 		return cmp.Or(cmp.Compare(b.GetAlarms(), a.GetAlarms()), cmp.Compare(b.GetJobs().GetPending(), a.GetJobs().GetPending()))
 	})
-	out := &page.Jobs{Unread: res.Msg.GetUnread(), Hidden: max(0, len(list)-page.MaxQueues)}
+	out = page.Jobs{Unread: res.Msg.GetUnread(), Hidden: max(0, len(list)-page.MaxQueues)}
 	out.Queues = make([]page.Queue, min(len(list), page.MaxQueues))
 	var g errgroup.Group
 	g.SetLimit(signalsAtOnce)

@@ -40,7 +40,7 @@ type pages struct {
 	html   *page.Pages
 	leases *sample[page.Leases]
 	pacing *sample[*weirpb.GetPacingStatusResponse] // nil: the process does not pace
-	jobs   *sample[*page.Jobs]                      // nil: the process has no job queues
+	jobs   *sample[page.Jobs]                       // nil: the process has no job queues
 }
 
 // addPages adds the pages and their files to mux.
@@ -53,7 +53,7 @@ func (s *Server) addPages(mux *http.ServeMux, jobs *jobService) {
 		p.pacing = &sample[*weirpb.GetPacingStatusResponse]{read: p.pacingStatus, every: pacingEvery, panicked: p.panicked}
 	}
 	if jobs.available() == nil {
-		p.jobs = &sample[*page.Jobs]{read: jobs.pageJobs, every: jobsEvery, panicked: p.panicked}
+		p.jobs = &sample[page.Jobs]{read: jobs.pageJobs, every: jobsEvery, panicked: p.panicked}
 	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		p.write(w, r, http.StatusOK, p.overview(withRequestMeta(r.Context(), r.Header), r))
@@ -191,29 +191,16 @@ func (s *Server) panicked(v any) {
 
 // sampled adds the parts that are read in the background.
 func (p *pages) sampled(ctx context.Context, o *page.Overview) {
-	if p.leases != nil {
-		leases, at, err := p.leases.get(ctx, p.samples)
-		if leases.At = at; err != nil {
-			leases.Err = err.Error()
-		}
+	if leases, last, ok := p.leases.get(ctx, p.samples); ok {
+		leases.Sampled = last
 		o.Leases = &leases
 	}
-	if p.pacing != nil {
-		status, at, err := p.pacing.get(ctx, p.samples)
-		o.Pacing = &page.PacingStatus{At: at, Status: status}
-		if err != nil {
-			o.Pacing.Err = message(err)
-		}
+	if status, last, ok := p.pacing.get(ctx, p.samples); ok {
+		o.Pacing = &page.PacingStatus{Sampled: last, Status: status}
 	}
-	if p.jobs != nil {
-		jobs, at, err := p.jobs.get(ctx, p.samples)
-		o.Jobs = &page.Jobs{}
-		if jobs != nil {
-			*o.Jobs = *jobs
-		}
-		if o.Jobs.At = at; err != nil {
-			o.Jobs.Err = message(err)
-		}
+	if jobs, last, ok := p.jobs.get(ctx, p.samples); ok {
+		jobs.Sampled = last
+		o.Jobs = &jobs
 	}
 	p.deadLetters.each(ctx, func(r page.Rejected) { o.Rejected = append(o.Rejected, r) })
 }

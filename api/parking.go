@@ -27,7 +27,17 @@ func newParking(cfg *Config, l *inflightLimiter, m *metrics) *parking {
 	}
 }
 
-// enter parks the request of ctx until leave is called.
+// park parks the request of ctx until done is called. The context that it returns also ends when
+// the server stops: parkedError returns the error of a request with it.
+func (p *parking) park(ctx context.Context) (parked context.Context, done func(), err error) {
+	leave, err := p.enter(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	parked, cancel := p.untilStop(ctx)
+	return parked, func() { cancel(); leave() }, nil
+}
+
 func (p *parking) enter(ctx context.Context) (leave func(), err error) {
 	o, begin := outcomeOf(ctx), time.Now()
 	client := o.client
@@ -64,10 +74,10 @@ func (p *parking) add(client string) error {
 	}
 }
 
-// stop ends the contexts of untilStop.
+// stop ends the contexts of parked requests.
 func (p *parking) stop() { p.once.Do(func() { close(p.stopping) }) }
 
-// errStopping is the cause of the end of a context of untilStop.
+// errStopping is the cause of the end of these contexts.
 var errStopping = errors.New("the server stops")
 
 // untilStop returns a context that also ends when the server stops.
@@ -87,12 +97,15 @@ func (p *parking) untilStop(ctx context.Context) (context.Context, context.Cance
 	}
 }
 
-// whyEnded returns the error of a request whose context, of untilStop, has ended because the server
-// stops, or else err.
-func whyEnded(ctx context.Context, err error) error {
-	if err != nil && errors.Is(context.Cause(ctx), errStopping) {
-		return errorf(connect.CodeUnavailable,
+// parkedError returns the error of a request that was parked with ctx: err, unless the server
+// stops. The caller of one that another process could answer sends it again after Retry-After.
+func parkedError(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errStopping) {
+		err = errorf(connect.CodeUnavailable,
 			"this process is stopping, and the request waited for a commit: send it again, to another process")
+	}
+	if connect.CodeOf(err) == connect.CodeUnavailable {
+		err = retryLater(err)
 	}
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/weirhq/weir/api/page"
 )
 
 // Bounds of the reads for samples.
@@ -63,21 +65,22 @@ type sample[T any] struct {
 
 	mu    sync.Mutex
 	value T
-	err   error
-	at    time.Time     // of value and err; zero: nothing was read yet
+	last  page.Sampled  // of value
 	next  time.Time     // no read begins before
 	done  chan struct{} // not nil: a read is in progress; closed at its end
 }
 
-// get returns the last value and the time at which it was read, and starts a read if the value is
-// old. While nothing has been read it waits for firstWait at most. A zero time means that nothing
-// has been read.
-func (m *sample[T]) get(ctx context.Context, s *samples) (T, time.Time, error) {
+// get returns the last value and how it was read, and starts a read if the value is old. While
+// nothing has been read it waits for firstWait at most. Without a sample ok is false.
+func (m *sample[T]) get(ctx context.Context, s *samples) (value T, last page.Sampled, ok bool) {
+	if m == nil {
+		return value, last, false
+	}
 	m.mu.Lock()
 	if m.done == nil && !time.Now().Before(m.next) && s.start(m.refresh) {
 		m.done = make(chan struct{}) // before refresh can lock m
 	}
-	done, none := m.done, m.at.IsZero()
+	done, none := m.done, m.last.At.IsZero()
 	m.mu.Unlock()
 	if none && done != nil {
 		timer := time.NewTimer(firstWait)
@@ -90,7 +93,7 @@ func (m *sample[T]) get(ctx context.Context, s *samples) (T, time.Time, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.value, m.at, m.err
+	return m.value, m.last, true
 }
 
 func (m *sample[T]) refresh(ctx context.Context) {
@@ -100,8 +103,11 @@ func (m *sample[T]) refresh(ctx context.Context) {
 	value, err := m.safely(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.value, m.err, m.at = value, err, time.Now()
-	m.next = m.at.Add(max(m.every, restShare*m.at.Sub(began)))
+	m.value, m.last = value, page.Sampled{At: time.Now()}
+	if err != nil {
+		m.last.Err = message(err)
+	}
+	m.next = m.last.At.Add(max(m.every, restShare*m.last.At.Sub(began)))
 	close(m.done)
 	m.done = nil
 }

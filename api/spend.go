@@ -71,11 +71,11 @@ func (s *spendService) campaign(ctx context.Context, q spendQuery) (*weirpb.GetS
 // wait waits at most for the server's limit, whatever the caller allows, so that a caller without a
 // deadline does not occupy one of the limited requests for ever. The request is parked.
 func (s *spendService) wait(ctx context.Context, account, what string) error {
-	leave, err := s.parking.enter(ctx)
+	ctx, done, err := s.parking.park(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer done()
 	bounded, cancel := context.WithTimeout(ctx, s.waitLimit)
 	defer cancel()
 	err = s.spend.WaitProduced(bounded, account)
@@ -84,7 +84,7 @@ func (s *spendService) wait(ctx context.Context, account, what string) error {
 			"look at the lag of the partitions and send the request again, or omit wait to read what is committed: %w", s.waitLimit, err)
 	}
 	if err != nil {
-		return sourceError(err, what)
+		return parkedError(ctx, sourceError(err, what))
 	}
 	return nil
 }

@@ -59,20 +59,14 @@ func (s *spendService) PollSpend(ctx context.Context,
 	if s.router == nil {
 		return nil, errNoRouter()
 	}
-	leave, err := s.parking.enter(ctx)
+	ctx, done, err := s.parking.park(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
-	ctx, cancel := s.parking.untilStop(ctx)
-	defer cancel()
+	defer done()
 	res, err := s.parkedPoll(ctx, p, req.Msg)
 	if err != nil {
-		err = whyEnded(ctx, sourceError(err, "spend of "+p.subject()))
-		if connect.CodeOf(err) == connect.CodeUnavailable {
-			err = retryLater(err)
-		}
-		return nil, err
+		return nil, parkedError(ctx, sourceError(err, "spend of "+p.subject()))
 	}
 	return connect.NewResponse(res), nil
 }

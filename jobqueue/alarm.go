@@ -72,12 +72,13 @@ func (q *Queue) Sample(nowMs int64) Signals {
 		}
 		m.waiting(c, s, kind, now)
 	}
-	return Signals{Classes: list, Alarms: m.active()}
+	return Signals{Classes: list, Alarms: m.active(classes)}
 }
 
-// active returns the alarms that are not over, oldest first.
-func (m *monitor) active() (list []Alarm) {
-	for _, c := range m.sorted() {
+// active returns the alarms that are not over, oldest first, and of the same age in the order of
+// the classes.
+func (m *monitor) active(classes []*class) (list []Alarm) {
+	for _, c := range classes {
 		if c.waits != nil {
 			list = append(list, *c.waits)
 		}

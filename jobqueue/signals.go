@@ -41,7 +41,8 @@ func (q *Queue) Signals(nowMs int64) Signals {
 	if m == nil {
 		return Signals{}
 	}
-	return Signals{Classes: q.classSignals(m.sorted(), q.at(nowMs)), Alarms: m.active()}
+	classes := m.sorted()
+	return Signals{Classes: q.classSignals(classes, q.at(nowMs)), Alarms: m.active(classes)}
 }
 
 // WaitTargets returns Config.WaitTarget, and the time in which a backlog is to be gone.

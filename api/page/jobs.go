@@ -14,8 +14,8 @@ const (
 
 // Jobs are the job queues: the first MaxQueues of them, those with alarms first.
 type Jobs struct {
-	At     time.Time // when they were read; zero: not yet
-	Err    string    // why they could not be read
+	Sampled
+
 	Queues []Queue
 	Hidden int     // number of further queues
 	Unread []int32 // partitions that could not be read

@@ -13,7 +13,7 @@ import (
 func jobQueues(name, alarm string) *Jobs {
 	now := healthy().Now
 	return &Jobs{
-		At: now, Hidden: 1200, Unread: []int32{3},
+		Sampled: Sampled{At: now}, Hidden: 1200, Unread: []int32{3},
 		Queues: []Queue{
 			{
 				Queue: &jobpb.Queue{
@@ -53,7 +53,7 @@ func TestJobs(t *testing.T) {
 		t.Errorf("31 alarms: %s", text)
 	}
 	for want, j := range map[string]*Jobs{
-		"There is no queue yet": {At: o.Now}, "The queues are being read": {}, "no owner": {Err: "no owner"},
+		"There is no queue yet": {Sampled: Sampled{At: o.Now}}, "The queues are being read": {}, "no owner": {Sampled: Sampled{Err: "no owner"}},
 	} {
 		o.Jobs = j
 		if text := section(t, htmlOf(t, o), "jobs"); !strings.Contains(text, want) {

@@ -16,11 +16,11 @@ const (
 
 // Leases are the pools and the decisions of the lease loop.
 type Leases struct {
+	Sampled
+
 	Headroom []*eventspb.LeaseHeadroom     // by client, pool and region
 	Journal  []*eventspb.LeaseJournalEntry // oldest first
 	Since    time.Duration                 // maximum age of Journal
-	At       time.Time                     // when they were read; zero: not yet
-	Err      string
 }
 
 // PoolRow is a pool in a region.

@@ -55,11 +55,17 @@ type Charge struct {
 
 // Rejected are the unresolved dead letters of an application.
 type Rejected struct {
+	Sampled
+
 	App     string
-	Reasons []Reason  // the most frequent first
-	Unread  int64     // greater than 0: the topic has so many records, which were not read
-	At      time.Time // when they were read; zero: not yet
-	Err     string
+	Reasons []Reason // the most frequent first
+	Unread  int64    // greater than 0: the topic has so many records, which were not read
+}
+
+// Sampled is about a part of a page that is read in the background.
+type Sampled struct {
+	At  time.Time // when it was read; zero: not yet
+	Err string    // why it could not be read
 }
 
 // Reason is the number of dead letters with a reason.

@@ -58,7 +58,7 @@ func pacingStatus(owner, reason string) *PacingStatus {
 	counts := func(campaigns, open int64, reasons map[string]int64) *weirpb.PacingCounts {
 		return &weirpb.PacingCounts{Campaigns: campaigns, Open: open, Reasons: reasons}
 	}
-	return &PacingStatus{At: healthy().Now, Status: &weirpb.GetPacingStatusResponse{
+	return &PacingStatus{Sampled: Sampled{At: healthy().Now}, Status: &weirpb.GetPacingStatusResponse{
 		Shards: []*weirpb.PacingShard{
 			{
 				Accounts: 1200, Counts: counts(12_000, 11_000, map[string]int64{"behind_plan": 6000, "ahead_of_plan": 5000, "budget_spent": 1000}),
@@ -92,8 +92,8 @@ func TestPacingStatus(t *testing.T) {
 	if text := section(t, htmlOf(t, o), "pacing"); strings.Count(text, `class="problem"`) != maxProblems || !strings.Contains(text, "11 more shards") {
 		t.Error(text)
 	}
-	for want, p := range map[string]*PacingStatus{"are being read": {}, "no broker": {At: o.Now, Err: "no broker"}, "No account has budgets": {
-		At: o.Now, Status: &weirpb.GetPacingStatusResponse{},
+	for want, p := range map[string]*PacingStatus{"are being read": {}, "no broker": {Sampled: Sampled{At: o.Now, Err: "no broker"}}, "No account has budgets": {
+		Sampled: Sampled{At: o.Now}, Status: &weirpb.GetPacingStatusResponse{},
 	}} {
 		o.Pacing = p
 		if text := section(t, htmlOf(t, o), "pacing"); !strings.Contains(text, want) {

@@ -12,8 +12,8 @@ import (
 
 // PacingStatus is how the accounts of all partitions are paced.
 type PacingStatus struct {
-	At     time.Time // when it was read; zero: not yet
-	Err    string    // why it could not be read
+	Sampled
+
 	Status *weirpb.GetPacingStatusResponse
 }
 

@@ -42,7 +42,7 @@ func healthy() *Overview {
 			{Shard: 0, ApproxCount: 600, CumulativeCount: 1_000_000}, {Shard: 1, ApproxCount: 135, CumulativeCount: 234_575},
 		}},
 		Leases: &Leases{
-			At: now, Since: 10 * time.Minute,
+			Sampled: Sampled{At: now}, Since: 10 * time.Minute,
 			Headroom: []*eventspb.LeaseHeadroom{
 				{Client: "acme", Pool: "numbers", Region: "eu", Free: 12_000, Leased: 3_000, Need: 100},
 				{Client: "acme", Pool: "numbers", Region: "us", Free: 5, Outbound: 1, InTransit: 2, Returning: 3, Leased: 9_000, Need: 40, State: "active"},
@@ -52,7 +52,10 @@ func healthy() *Overview {
 				{AtMs: now.Add(-24 * time.Hour).UnixMilli(), Kind: "pull", Pool: "numbers", Text: "an old one"},
 			},
 		},
-		Rejected: []Rejected{{App: "spendcounter", At: now, Reasons: []Reason{{"negative_price", 1200}, {"too_old", 3}}}, {App: "lease-balancer", At: now}},
+		Rejected: []Rejected{
+			{App: "spendcounter", Sampled: Sampled{At: now}, Reasons: []Reason{{"negative_price", 1200}, {"too_old", 3}}},
+			{App: "lease-balancer", Sampled: Sampled{At: now}},
+		},
 	}
 	for p := range int32(3) {
 		o.Partitions.Partitions = append(o.Partitions.Partitions, &weirpb.Partition{App: "spendcounter", Partition: p, State: "running", Instance: "weir-0", Lag: new(int64(p) * 600)})

@@ -14,6 +14,8 @@ import (
 // jobReader reads the rows of jobs at a takeover. Most jobs of a queue have one of few
 // specifications, so it decodes each of these once.
 type jobReader struct {
+	shard  *Shard
+	queue  string
 	specs  map[string]*jobqueue.Spec // by their bytes
 	status eventspb.JobStatus
 }
@@ -21,8 +23,30 @@ type jobReader struct {
 // maxSpecs limits the specifications that a jobReader remembers.
 const maxSpecs = 100_000
 
+// open sends the jobs of each open segment to lists, in a list of free. It ends early when free is
+// closed.
+func (r *jobReader) open(segments []jobqueue.SegmentRow, free <-chan []jobqueue.JobRow, lists chan<- []jobqueue.JobRow) error {
+	for i := range segments {
+		if segments[i].Closed {
+			continue
+		}
+		list, ok := <-free
+		if !ok {
+			return nil
+		}
+		list, err := r.segment(segments[i].First, list[:0])
+		if err != nil {
+			return err
+		}
+		lists <- list
+	}
+	return nil
+}
+
 // segment appends the jobs of a segment to list.
-func (r *jobReader) segment(scan func(byte, func(key, value []byte) error) error, list []jobqueue.JobRow) ([]jobqueue.JobRow, error) {
+func (r *jobReader) segment(first jobqueue.ID, list []jobqueue.JobRow) ([]jobqueue.JobRow, error) {
+	from, to := NumberKey(nil, r.queue, first), NumberKey(nil, r.queue, first+jobqueue.SegmentSize)
+	scan := func(table byte, fn func(key, value []byte) error) error { return r.shard.Range(table, from, to, fn) }
 	err := scan(TableStatus, func(key, value []byte) error {
 		if err := proto.Unmarshal(value, &r.status); err != nil {
 			return fmt.Errorf("table %d: %w", TableStatus, err)

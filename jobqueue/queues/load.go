@@ -114,41 +114,28 @@ const segmentsAhead = 2
 // jobs calls add for the jobs in open segments. A goroutine reads one segment after the other, and
 // it is the only one that reads.
 func (s *Shard) jobs(q *queue, rows *jobqueue.Snapshot, add func(*jobqueue.JobRow) error) error {
-	segments, free, stop := make(chan []jobqueue.JobRow), make(chan []jobqueue.JobRow, segmentsAhead), make(chan struct{})
+	r := jobReader{shard: s, queue: q.name, specs: map[string]*jobqueue.Spec{}}
+	lists, free := make(chan []jobqueue.JobRow), make(chan []jobqueue.JobRow, segmentsAhead)
 	for range segmentsAhead {
 		free <- nil
 	}
 	var failed error
 	go func() {
-		defer close(segments)
-		r := jobReader{specs: map[string]*jobqueue.Spec{}}
-		for i := range rows.Segments {
-			first := rows.Segments[i].First
-			if rows.Segments[i].Closed {
-				continue
-			}
-			var list []jobqueue.JobRow
-			select {
-			case list = <-free:
-			case <-stop:
-				return
-			}
-			from, to := NumberKey(nil, q.name, first), NumberKey(nil, q.name, first+jobqueue.SegmentSize)
-			scan := func(table byte, fn func(key, value []byte) error) error { return s.Range(table, from, to, fn) }
-			if list, failed = r.segment(scan, list[:0]); failed != nil {
-				return
-			}
-			segments <- list
-		}
+		defer close(lists)
+		failed = r.open(rows.Segments, free, lists)
 	}()
 	var err error
-	for list := range segments {
+	for list := range lists {
 		for i := 0; i < len(list) && err == nil; i++ {
-			if err = add(&list[i]); err != nil {
-				close(stop)
-			}
+			err = add(&list[i])
+		}
+		if err != nil {
+			close(free) // ends the reader
+			break
 		}
 		free <- list
+	}
+	for range lists { // until the reader has ended
 	}
 	return errors.Join(err, failed)
 }

@@ -30,13 +30,6 @@ type Ticket struct {
 	won *Poll // has jobs, or had them when its partition moved
 }
 
-// Won reports whether one of the polls has got jobs.
-func (t *Ticket) Won() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.won != nil
-}
-
 // Poll is the request of an agent for jobs of one partition. It is parked until there is one, and
 // answered when the start of its jobs has committed.
 type Poll struct {

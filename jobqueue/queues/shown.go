@@ -68,17 +68,10 @@ func (c *commits) Applied() jobqueue.ID { return jobqueue.ID(c.applied.Load()) }
 
 // shownQueue is a queue for readers.
 type shownQueue struct {
-	states  *jobqueue.States
-	now     atomic.Pointer[Queue] // as of the last transaction that has committed; Watched is empty
-	watched atomic.Pointer[Watched]
-	// progress has the progress of running jobs, by id. It is in memory only: agents repeat it.
-	progress sync.Map
-}
-
-// progress is what an attempt has reported about itself.
-type progress struct {
-	attempt uint8
-	text    string
+	states   *jobqueue.States
+	now      atomic.Pointer[Queue] // as of the last transaction that has committed; Watched is empty
+	watched  atomic.Pointer[Watched]
+	progress progressTable
 }
 
 // Queue is a queue of a shard.
@@ -116,9 +109,7 @@ func (v *Shown) States(name string) (*jobqueue.States, error) {
 // Progress returns the progress of an attempt, empty if none is known.
 func (v *Shown) Progress(name string, id jobqueue.ID, attempt uint8) string {
 	if q := v.queues[name]; q != nil {
-		if x, ok := q.progress.Load(id); ok && x.(progress).attempt == attempt {
-			return x.(progress).text
-		}
+		return q.progress.get(id, attempt)
 	}
 	return ""
 }

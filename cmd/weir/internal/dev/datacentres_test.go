@@ -231,7 +231,8 @@ func TestDevDatacentres(t *testing.T) {
 		`^fault: the spend counter of us is connected again$`,
 	}
 	var lines []string
-	text := devOutput(t, 2*time.Minute, "--dcs", "eu,us", "--rate", "400", "--latency", "5ms", "--fault", "spend=us@15s+10s") // each has events of the other by then
+	// After 15 s each datacentre has events of the other.
+	text := devOutput(t, 2*time.Minute, "--dcs", "eu,us", "--rate", "400", "--latency", "5ms", "--fault", "spend=us@15s+10s")
 	for len(want) > 0 && text.Scan() {
 		lines = append(lines, text.Text())
 		if regexp.MustCompile(want[0]).MatchString(text.Text()) {

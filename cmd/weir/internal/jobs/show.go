@@ -64,7 +64,11 @@ func newShowCmd(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withQueue(a, args[0], func(r request) error {
 				if wait > 0 {
-					return r.await(cmd.Context(), args[1:], wait)
+					list, err := r.await(cmd.Context(), args[1:], wait)
+					if err != nil {
+						return err
+					}
+					return printAwaited(a, list)
 				}
 				res, err := r.client.GetJobs(cmd.Context(), &jobpb.GetJobsRequest{Queue: r.queue, Ids: args[1:]})
 				if err != nil {

@@ -108,9 +108,9 @@ func (r request) submit(ctx context.Context, list []*jobpb.NewJob, wait time.Dur
 		return failed
 	}
 	if wait > 0 && failed == nil {
-		var explained *cli.Failure
-		if failed = r.await(ctx, ids, wait); failed == nil || errors.As(failed, &explained) { // the jobs are printed
-			return failed
+		var ended []*jobpb.Job
+		if ended, failed = r.await(ctx, ids, wait); failed == nil {
+			return printAwaited(r.App, ended)
 		}
 	}
 	return errors.Join(cli.PrintRows(r.App, rows), failed)

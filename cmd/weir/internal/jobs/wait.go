@@ -20,23 +20,27 @@ const (
 	waitAgain = time.Second      // after an answer that came early, or an error that may pass
 )
 
-// await waits until jobs have ended, prints them, and returns an error unless all are done.
-func (r request) await(ctx context.Context, ids []string, wait time.Duration) error {
+// await returns jobs when they have ended, or after a time.
+func (r request) await(ctx context.Context, ids []string, wait time.Duration) (list []*jobpb.Job, err error) {
 	end := time.Now().Add(wait)
 	for some := range slices.Chunk(ids, api.MaxJobStates) {
 		if err := r.awaitSome(ctx, some, end); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	var list []*jobpb.Job
 	for some := range slices.Chunk(ids, api.MaxJobs) {
 		res, err := r.client.GetJobs(ctx, &jobpb.GetJobsRequest{Queue: r.queue, Ids: some})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		list = append(list, res.GetJobs()...)
 	}
-	if err := cli.PrintRows(r.App, jobRows(list)); err != nil {
+	return list, nil
+}
+
+// printAwaited prints the jobs of await, and returns an error unless all are done.
+func printAwaited(a *cli.App, list []*jobpb.Job) error {
+	if err := cli.PrintRows(a, jobRows(list)); err != nil {
 		return err
 	}
 	not := 0
