@@ -284,7 +284,7 @@ func settingsRecord(m *jobpb.QueueSettings) *eventspb.JobQueueSettings {
 		Partitions: max(1, m.GetPartitions()), LeaseMs: m.GetLeaseMs(), MaxAttempts: m.GetMaxAttempts(), BackoffMs: m.GetBackoffMs(),
 		MaxBackoffMs: m.GetMaxBackoffMs(), MaxPendingMs: m.GetMaxPendingMs(), AvoidMs: m.GetAvoidMs(), Associations: m.GetAssociations(),
 		MaxResources: m.GetMaxResources(), FastestFirst: m.GetFastestFirst(), RetentionMs: m.GetRetentionMs(), MaxJobs: m.GetMaxJobs(),
-		WaitTargetMs: m.GetWaitTargetMs(),
+		WaitTargetMs: m.GetWaitTargetMs(), Events: m.GetEvents(),
 	}
 }
 
@@ -293,7 +293,7 @@ func settingsOf(m *eventspb.JobQueueSettings) *jobpb.QueueSettings {
 		Partitions: m.GetPartitions(), LeaseMs: m.GetLeaseMs(), MaxAttempts: m.GetMaxAttempts(), BackoffMs: m.GetBackoffMs(),
 		MaxBackoffMs: m.GetMaxBackoffMs(), MaxPendingMs: m.GetMaxPendingMs(), AvoidMs: m.GetAvoidMs(), Associations: m.GetAssociations(),
 		MaxResources: m.GetMaxResources(), FastestFirst: m.GetFastestFirst(), RetentionMs: m.GetRetentionMs(), MaxJobs: m.GetMaxJobs(),
-		WaitTargetMs: m.GetWaitTargetMs(),
+		WaitTargetMs: m.GetWaitTargetMs(), Events: m.GetEvents(),
 	}
 }
 

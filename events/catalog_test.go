@@ -43,7 +43,7 @@ func TestCatalogNames(t *testing.T) {
 		"ads.budgets", "ads.insertions.sums", "ads.budgets.from.us-east-1", "pacing.by.eu-west-1", "pacing.alerts", "pacing.signals",
 		"pacing.overrides", "pacing.dlq",
 		"spend.from.us-east-1", "push.us-east-1.eu-west-1.state", "push.us-east-1.eu-west-1.control", "push.us-east-1.eu-west-1.dlq",
-		"jobs.submits", "jobs.changelog", "jobs.dlq", "jobs.alarms",
+		"jobs.submits", "jobs.changelog", "jobs.dlq", "jobs.alarms", "jobs.events",
 	} {
 		if !seen[name] {
 			t.Errorf("the catalog lacks %s", name)

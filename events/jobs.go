@@ -13,6 +13,7 @@ const (
 	JobsChangelogTopic = "jobs.changelog" // the state
 	JobsDLQTopic       = "jobs.dlq"       // rejected records
 	JobAlarmsTopic     = "jobs.alarms"    // an output
+	JobEventsTopic     = "jobs.events"    // an output
 )
 
 // JobsCatalog returns the topics of job queues.
@@ -31,6 +32,10 @@ func JobsCatalog(l Layout) []stream.Topic {
 		{
 			Name: l.Name(JobAlarmsTopic), Key: "queue", Partitions: l.Partitions(), Cleanup: stream.CleanupDelete, Retention: 7 * day,
 			Doc: "JobAlarm: attempts fail, or jobs wait for too long; or that it is over",
+		},
+		{
+			Name: l.Name(JobEventsTopic), Key: "job", Partitions: l.Partitions(), Cleanup: stream.CleanupDelete, Retention: 7 * day,
+			Doc: "JobEvent: a change of a job, an agent or a queue, of queues with events; in the partition of the job",
 		},
 	}
 	for i := range topics {

@@ -19,6 +19,7 @@ func (q *Queue) Apply(d *Decision) error {
 		return nil
 	}
 	q.now = q.at(d.At)
+	q.record(d)
 	q.changed.decision(d)
 	switch d.Kind {
 	case Submitted:

@@ -182,6 +182,18 @@ func (o *oracle) pick(now int64, p *Poll) (ID, bool) {
 	return 0, false
 }
 
+// journaled returns a decision as Decisions has it.
+func (o *oracle) journaled(d Decision) Decision {
+	if j := o.jobs[d.ID]; j != nil && j.state == Running {
+		switch d.Kind {
+		case Completed, Retried, Exhausted, Returned, CanceledBy:
+			d.Agent, d.Attempt = j.agent, uint8(j.attempt)
+		default:
+		}
+	}
+	return d
+}
+
 // check returns an error if the oracle would not decide d.
 func (o *oracle) check(op string, d *Decision) error {
 	j := o.jobs[d.ID]

@@ -38,6 +38,8 @@ type Queue struct {
 	over    []head   // scratch of pick
 	cand    vector   // scratch of pick
 	own     Decision // last one of apply
+
+	recorded []Decision // for Decisions; nil: not recorded
 }
 
 // run is a running attempt.

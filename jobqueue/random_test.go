@@ -38,6 +38,7 @@ func newHistory(choose func(int) int) (*history, error) {
 	}
 	q.Track()
 	q.Watch()
+	q.Journal(true)
 	return &history{choose: choose, cfg: cfg, q: q, o: newOracle(q.cfg), now: 1_000_000, store: newRowStore(), seen: map[string]int{}}, nil
 }
 
@@ -84,10 +85,14 @@ func (h *history) holder(id ID) string {
 // did applies decisions to the oracle and the copies, and compares all.
 func (h *history) did(op string, ds ...Decision) error {
 	h.seen[op]++
+	var journal []Decision
 	for i := range ds {
 		d := &ds[i]
 		if d.Kind == Nothing {
 			continue
+		}
+		if d.Kind != Renewed {
+			journal = append(journal, h.o.journaled(*d))
 		}
 		h.log = append(h.log, *d)
 		if err := h.o.check(op, d); err != nil {
@@ -101,6 +106,9 @@ func (h *history) did(op string, ds ...Decision) error {
 				return fmt.Errorf("the restored queue refuses %+v: %w", d, err)
 			}
 		}
+	}
+	if got := h.q.Decisions(); !reflect.DeepEqual(got, journal) {
+		return fmt.Errorf("after %s %+v the journal has %+v, want %+v", op, ds, got, journal)
 	}
 	if err := h.o.compare(h.q); err != nil {
 		return fmt.Errorf("after %s %+v: %w", op, ds, err)

@@ -16,6 +16,7 @@ import (
 // the queues. The zero value of Rate, Steady, Parked and Readers leaves their measurement out.
 type JobsBench struct {
 	Partitions int           // of the queue
+	Events     bool          // of the queue
 	Submitters int           // each sends one request at a time
 	Agents     int           // each polls, reports what it got, and polls again
 	Batch      int           // jobs of a request, at most 1,000

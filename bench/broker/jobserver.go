@@ -69,7 +69,7 @@ func (s *jobServer) start(ctx context.Context, e *Env, b *JobsBench) error {
 		return err
 	}
 	_, err = s.client.SetQueue(ctx, &jobpb.SetQueueRequest{
-		Queue: benchQueue, Settings: &jobpb.QueueSettings{Partitions: int32(b.Partitions)},
+		Queue: benchQueue, Settings: &jobpb.QueueSettings{Partitions: int32(b.Partitions), Events: b.Events},
 	})
 	return err
 }

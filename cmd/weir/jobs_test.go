@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
@@ -66,7 +69,7 @@ func TestJobs(t *testing.T) {
 	}, "lag")
 	eventually(t, a, "there is no queue yet", "queue", "list")
 	expect(t, a, cli.ExitFailed, `there is no queue "images"`, "job", "submit", "images")
-	expect(t, a, 0, "queue images is created", "queue", "set", "images", "--lease", "30s", "--attempts", "2", "--avoid", "-1s")
+	expect(t, a, 0, "queue images is created", "queue", "set", "images", "--lease", "30s", "--attempts", "2", "--avoid", "-1s", "--events")
 	expect(t, b, cli.ExitUsage, "a queue of -1 partitions", "queue", "set", "images", "--partitions", "-1")
 	expect(t, b, 0, "", "queue", "set", "images", "--partitions", "2", "--backoff", "10ms")
 	expect(t, a, cli.ExitFailed, "it cannot shrink", "queue", "set", "images", "--partitions", "1")
@@ -96,6 +99,18 @@ func TestJobs(t *testing.T) {
 	}
 	expect(t, a, 0, `"result": "done"`, "job", "show", "images", gpu, "-o", "json", "--wait", "1m")
 	expect(t, b, cli.ExitFailed, "1 of 2 have another state", "job", "show", "images", gpu, gpu[:2]+"99999", "--wait", "10ms")
+	past := rows(t, brokers, func(list []map[string]any) bool { return len(list) > 5 }, "queue", "events", "images", "--job", gpu)
+	var kinds []string
+	for _, e := range past {
+		kinds = append(kinds, fmt.Sprint(e["event"], " ", e["attempt"], " ", e["agent"], " ", e["error"], e["result"]))
+	}
+	if want := []string{
+		"submitted 0  ", "started 1 gpu-1 ", "retrying 1 gpu-1 out of memory", "due 0  ", "started 2 gpu-1 ", "done 2 gpu-1 done",
+	}; !slices.Equal(kinds, want) {
+		t.Errorf("the events of the job: %q, want %q", kinds, want)
+	}
+	expect(t, brokers, cli.ExitUsage, "-o json has an end, and --watch has none", "queue", "events", "images", "--watch", "-o", "json")
+	expect(t, brokers, 0, "queue other has no events", "queue", "events", "other")
 	expect(t, a, cli.ExitFailed, "aborted", "job", "report", "images", gpu, "1", "--agent", "gpu-1", "--result", "late")
 	expect(t, a, cli.ExitFailed, "the state of the job does not permit this", "job", "cancel", "images", gpu)
 
@@ -153,6 +168,7 @@ func TestJobs(t *testing.T) {
 	expect(t, brokers, 0, "", "queue", "alarms", "other", "--since", "1h")
 	expect(t, brokers, cli.ExitUsage, "--since -1s is out of range", "queue", "alarms", "images", "--since", "-1s")
 
+	t.Run("events", func(t *testing.T) { testWatchEvents(t, a, brokers) })
 	t.Run("python", func(t *testing.T) { testPythonWorker(t, a) })
 	for text, args := range map[string][]string{
 		`"x" is not the id of a job`:          {"job", "show", "images", "x"},
@@ -199,4 +215,22 @@ func testPythonWorker(t *testing.T, environ []string) {
 		eventually(t, environ, want, "job", "show", "python", ids[i], "-o", "json")
 	}
 	expect(t, environ, 0, `"agent": "python-1"`, "job", "show", "python", ids[0], "-o", "json")
+}
+
+// testWatchEvents: weir queue events --watch shows what happens from then on.
+func testWatchEvents(t *testing.T, a, brokers []string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var submits sync.WaitGroup
+	submits.Go(func() {
+		for ctx.Err() == nil {
+			weir(t, a, "job", "submit", "images", "--require", "watched") //nolint:contextcheck // as all commands of the tests
+		}
+	})
+	line := background(t, brokers, `{"at":`, "queue", "events", "images", "--watch", "--since", "0s", "-o", "jsonl")
+	stop()
+	submits.Wait()
+	if !strings.Contains(line, `"event":"submitted"`) || !strings.Contains(line, `"require":["watched"]`) {
+		t.Errorf("the first event is %s", line)
+	}
 }

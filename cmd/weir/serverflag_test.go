@@ -71,6 +71,7 @@ func arguments() map[string]string {
 		"pool list":                "--client demo",
 		"pool update":              "demo --client demo",
 		"queue alarms":             "q",
+		"queue events":             "q",
 		"queue notify":             "http://127.0.0.1:1",
 		"queue pause":              "q",
 		"queue resume":             "q",

@@ -89,6 +89,95 @@ func (JobState) EnumDescriptor() ([]byte, []int) {
 	return file_jobs_proto_rawDescGZIP(), []int{0}
 }
 
+// JobEventKind is the kind of a JobEvent.
+type JobEventKind int32
+
+const (
+	JobEventKind_JOB_EVENT_KIND_UNSPECIFIED JobEventKind = 0
+	JobEventKind_JOB_EVENT_KIND_SUBMITTED   JobEventKind = 1
+	JobEventKind_JOB_EVENT_KIND_REFUSED     JobEventKind = 2 // the submission is not a job
+	JobEventKind_JOB_EVENT_KIND_DUE         JobEventKind = 3 // the delay or the backoff is over: the job is pending
+	JobEventKind_JOB_EVENT_KIND_STARTED     JobEventKind = 4
+	JobEventKind_JOB_EVENT_KIND_DONE        JobEventKind = 5
+	JobEventKind_JOB_EVENT_KIND_RETRYING    JobEventKind = 6 // the attempt failed, and another one follows
+	JobEventKind_JOB_EVENT_KIND_FAILED      JobEventKind = 7 // the attempt failed, and it was the last one
+	JobEventKind_JOB_EVENT_KIND_RETURNED    JobEventKind = 8 // the attempt ended without a result, and is not charged
+	JobEventKind_JOB_EVENT_KIND_CANCELED    JobEventKind = 9
+	JobEventKind_JOB_EVENT_KIND_REDONE      JobEventKind = 10 // the job is pending again, by a request
+	JobEventKind_JOB_EVENT_KIND_AGENT_UP    JobEventKind = 11 // or its resources have changed
+	JobEventKind_JOB_EVENT_KIND_AGENT_DOWN  JobEventKind = 12
+	JobEventKind_JOB_EVENT_KIND_PAUSED      JobEventKind = 13 // the queue
+	JobEventKind_JOB_EVENT_KIND_RESUMED     JobEventKind = 14
+	JobEventKind_JOB_EVENT_KIND_EVICTED     JobEventKind = 15 // jobs with lower numbers keep only their final state
+)
+
+// Enum value maps for JobEventKind.
+var (
+	JobEventKind_name = map[int32]string{
+		0:  "JOB_EVENT_KIND_UNSPECIFIED",
+		1:  "JOB_EVENT_KIND_SUBMITTED",
+		2:  "JOB_EVENT_KIND_REFUSED",
+		3:  "JOB_EVENT_KIND_DUE",
+		4:  "JOB_EVENT_KIND_STARTED",
+		5:  "JOB_EVENT_KIND_DONE",
+		6:  "JOB_EVENT_KIND_RETRYING",
+		7:  "JOB_EVENT_KIND_FAILED",
+		8:  "JOB_EVENT_KIND_RETURNED",
+		9:  "JOB_EVENT_KIND_CANCELED",
+		10: "JOB_EVENT_KIND_REDONE",
+		11: "JOB_EVENT_KIND_AGENT_UP",
+		12: "JOB_EVENT_KIND_AGENT_DOWN",
+		13: "JOB_EVENT_KIND_PAUSED",
+		14: "JOB_EVENT_KIND_RESUMED",
+		15: "JOB_EVENT_KIND_EVICTED",
+	}
+	JobEventKind_value = map[string]int32{
+		"JOB_EVENT_KIND_UNSPECIFIED": 0,
+		"JOB_EVENT_KIND_SUBMITTED":   1,
+		"JOB_EVENT_KIND_REFUSED":     2,
+		"JOB_EVENT_KIND_DUE":         3,
+		"JOB_EVENT_KIND_STARTED":     4,
+		"JOB_EVENT_KIND_DONE":        5,
+		"JOB_EVENT_KIND_RETRYING":    6,
+		"JOB_EVENT_KIND_FAILED":      7,
+		"JOB_EVENT_KIND_RETURNED":    8,
+		"JOB_EVENT_KIND_CANCELED":    9,
+		"JOB_EVENT_KIND_REDONE":      10,
+		"JOB_EVENT_KIND_AGENT_UP":    11,
+		"JOB_EVENT_KIND_AGENT_DOWN":  12,
+		"JOB_EVENT_KIND_PAUSED":      13,
+		"JOB_EVENT_KIND_RESUMED":     14,
+		"JOB_EVENT_KIND_EVICTED":     15,
+	}
+)
+
+func (x JobEventKind) Enum() *JobEventKind {
+	p := new(JobEventKind)
+	*p = x
+	return p
+}
+
+func (x JobEventKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (JobEventKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_jobs_proto_enumTypes[1].Descriptor()
+}
+
+func (JobEventKind) Type() protoreflect.EnumType {
+	return &file_jobs_proto_enumTypes[1]
+}
+
+func (x JobEventKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use JobEventKind.Descriptor instead.
+func (JobEventKind) EnumDescriptor() ([]byte, []int) {
+	return file_jobs_proto_rawDescGZIP(), []int{1}
+}
+
 // JobSubmission submits a job. Topic jobs.submits.
 type JobSubmission struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -260,6 +349,7 @@ type JobQueueSettings struct {
 	RetentionMs   int64                  `protobuf:"varint,12,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`      // how long jobs that ended are kept
 	MaxJobs       int64                  `protobuf:"varint,13,opt,name=max_jobs,json=maxJobs,proto3" json:"max_jobs,omitempty"`                  // that have not ended; further ones are refused
 	WaitTargetMs  int64                  `protobuf:"varint,14,opt,name=wait_target_ms,json=waitTargetMs,proto3" json:"wait_target_ms,omitempty"` // how long a job should wait at most: for alarms and advice
+	Events        bool                   `protobuf:"varint,15,opt,name=events,proto3" json:"events,omitempty"`                                   // its changes are records of jobs.events
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -390,6 +480,13 @@ func (x *JobQueueSettings) GetWaitTargetMs() int64 {
 		return x.WaitTargetMs
 	}
 	return 0
+}
+
+func (x *JobQueueSettings) GetEvents() bool {
+	if x != nil {
+		return x.Events
+	}
+	return false
 }
 
 // JobQueueState is the state of a queue in a partition, beside its rows.
@@ -1045,6 +1142,149 @@ func (x *JobMean) GetMs() int64 {
 	return 0
 }
 
+// JobEvent is a change of a job, an agent or a queue. Topic jobs.events, of queues with
+// JobQueueSettings.events, in the partition of the job. Heartbeats are left out, and a job that
+// waits for others has no event when the last of them is done.
+type JobEvent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Kind          JobEventKind           `protobuf:"varint,2,opt,name=kind,proto3,enum=weir.events.v1.JobEventKind" json:"kind,omitempty"`
+	Job           string                 `protobuf:"bytes,3,opt,name=job,proto3" json:"job,omitempty"` // id; empty: the event is about an agent or the queue
+	AtMs          int64                  `protobuf:"varint,4,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`
+	Attempt       uint32                 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"` // started, and how the attempt ended
+	Agent         string                 `protobuf:"bytes,6,opt,name=agent,proto3" json:"agent,omitempty"`
+	UntilMs       int64                  `protobuf:"varint,7,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"` // started: end of the lease; retrying: when the job is pending again
+	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`                   // why an attempt ended: reported, expired, agent_lost or pullback; refused: a code
+	Error         string                 `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`                     // that the agent reported; refused: the reason in words
+	Result        []byte                 `protobuf:"bytes,10,opt,name=result,proto3" json:"result,omitempty"`                  // done: that the agent reported
+	Spec          *JobSpec               `protobuf:"bytes,11,opt,name=spec,proto3" json:"spec,omitempty"`                      // submitted
+	Has           []string               `protobuf:"bytes,12,rep,name=has,proto3" json:"has,omitempty"`                        // agent_up: resources
+	Slots         int32                  `protobuf:"varint,13,opt,name=slots,proto3" json:"slots,omitempty"`                   // agent_up: jobs at a time; 0: any number
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobEvent) Reset() {
+	*x = JobEvent{}
+	mi := &file_jobs_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobEvent) ProtoMessage() {}
+
+func (x *JobEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_jobs_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
+func (*JobEvent) Descriptor() ([]byte, []int) {
+	return file_jobs_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *JobEvent) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *JobEvent) GetKind() JobEventKind {
+	if x != nil {
+		return x.Kind
+	}
+	return JobEventKind_JOB_EVENT_KIND_UNSPECIFIED
+}
+
+func (x *JobEvent) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *JobEvent) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *JobEvent) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *JobEvent) GetAgent() string {
+	if x != nil {
+		return x.Agent
+	}
+	return ""
+}
+
+func (x *JobEvent) GetUntilMs() int64 {
+	if x != nil {
+		return x.UntilMs
+	}
+	return 0
+}
+
+func (x *JobEvent) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *JobEvent) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *JobEvent) GetResult() []byte {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *JobEvent) GetSpec() *JobSpec {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *JobEvent) GetHas() []string {
+	if x != nil {
+		return x.Has
+	}
+	return nil
+}
+
+func (x *JobEvent) GetSlots() int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
 // JobAlarm is news of a queue in a partition: something that a person or an automatic system has to
 // look at, or that it is over. Topic jobs.alarms. When a partition moves, its alarms are over, and
 // the new owner raises those again whose cause lasts.
@@ -1068,7 +1308,7 @@ type JobAlarm struct {
 
 func (x *JobAlarm) Reset() {
 	*x = JobAlarm{}
-	mi := &file_jobs_proto_msgTypes[12]
+	mi := &file_jobs_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1080,7 +1320,7 @@ func (x *JobAlarm) String() string {
 func (*JobAlarm) ProtoMessage() {}
 
 func (x *JobAlarm) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[12]
+	mi := &file_jobs_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1093,7 +1333,7 @@ func (x *JobAlarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobAlarm.ProtoReflect.Descriptor instead.
 func (*JobAlarm) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{12}
+	return file_jobs_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *JobAlarm) GetQueue() string {
@@ -1196,7 +1436,7 @@ type JobFactor struct {
 
 func (x *JobFactor) Reset() {
 	*x = JobFactor{}
-	mi := &file_jobs_proto_msgTypes[13]
+	mi := &file_jobs_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1448,7 @@ func (x *JobFactor) String() string {
 func (*JobFactor) ProtoMessage() {}
 
 func (x *JobFactor) ProtoReflect() protoreflect.Message {
-	mi := &file_jobs_proto_msgTypes[13]
+	mi := &file_jobs_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1461,7 @@ func (x *JobFactor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobFactor.ProtoReflect.Descriptor instead.
 func (*JobFactor) Descriptor() ([]byte, []int) {
-	return file_jobs_proto_rawDescGZIP(), []int{13}
+	return file_jobs_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *JobFactor) GetKind() string {
@@ -1290,7 +1530,7 @@ const file_jobs_proto_rawDesc = "" +
 	"\rnot_before_ms\x18\x04 \x01(\x03R\vnotBeforeMs\x12\x14\n" +
 	"\x05after\x18\x05 \x03(\x04R\x05after\x12\x10\n" +
 	"\x03key\x18\x06 \x01(\tR\x03key\x12\x14\n" +
-	"\x05group\x18\a \x01(\tR\x05group\"\xe2\x03\n" +
+	"\x05group\x18\a \x01(\tR\x05group\"\xfa\x03\n" +
 	"\x10JobQueueSettings\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x1e\n" +
 	"\n" +
@@ -1309,7 +1549,8 @@ const file_jobs_proto_rawDesc = "" +
 	"\rfastest_first\x18\v \x01(\bR\ffastestFirst\x12!\n" +
 	"\fretention_ms\x18\f \x01(\x03R\vretentionMs\x12\x19\n" +
 	"\bmax_jobs\x18\r \x01(\x03R\amaxJobs\x12$\n" +
-	"\x0ewait_target_ms\x18\x0e \x01(\x03R\fwaitTargetMs\"\x8f\x01\n" +
+	"\x0ewait_target_ms\x18\x0e \x01(\x03R\fwaitTargetMs\x12\x16\n" +
+	"\x06events\x18\x0f \x01(\bR\x06events\"\x8f\x01\n" +
 	"\rJobQueueState\x12\x15\n" +
 	"\x06now_ms\x18\x01 \x01(\x03R\x05nowMs\x12\x16\n" +
 	"\x06paused\x18\x02 \x01(\bR\x06paused\x12\x16\n" +
@@ -1361,7 +1602,22 @@ const file_jobs_proto_rawDesc = "" +
 	"\aJobMean\x12\x18\n" +
 	"\arequire\x18\x01 \x03(\tR\arequire\x12\x16\n" +
 	"\x06prefer\x18\x02 \x03(\tR\x06prefer\x12\x0e\n" +
-	"\x02ms\x18\x03 \x01(\x03R\x02ms\"\xc1\x02\n" +
+	"\x02ms\x18\x03 \x01(\x03R\x02ms\"\xdf\x02\n" +
+	"\bJobEvent\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x120\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x1c.weir.events.v1.JobEventKindR\x04kind\x12\x10\n" +
+	"\x03job\x18\x03 \x01(\tR\x03job\x12\x13\n" +
+	"\x05at_ms\x18\x04 \x01(\x03R\x04atMs\x12\x18\n" +
+	"\aattempt\x18\x05 \x01(\rR\aattempt\x12\x14\n" +
+	"\x05agent\x18\x06 \x01(\tR\x05agent\x12\x19\n" +
+	"\buntil_ms\x18\a \x01(\x03R\auntilMs\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\x12\x14\n" +
+	"\x05error\x18\t \x01(\tR\x05error\x12\x16\n" +
+	"\x06result\x18\n" +
+	" \x01(\fR\x06result\x12+\n" +
+	"\x04spec\x18\v \x01(\v2\x17.weir.events.v1.JobSpecR\x04spec\x12\x10\n" +
+	"\x03has\x18\f \x03(\tR\x03has\x12\x14\n" +
+	"\x05slots\x18\r \x01(\x05R\x05slots\"\xc1\x02\n" +
 	"\bJobAlarm\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x12\n" +
@@ -1393,7 +1649,25 @@ const file_jobs_proto_rawDesc = "" +
 	"\x11JOB_STATE_RUNNING\x10\x04\x12\x12\n" +
 	"\x0eJOB_STATE_DONE\x10\x05\x12\x14\n" +
 	"\x10JOB_STATE_FAILED\x10\x06\x12\x16\n" +
-	"\x12JOB_STATE_CANCELED\x10\aB(Z&github.com/weirhq/weir/events/eventspbb\x06proto3"
+	"\x12JOB_STATE_CANCELED\x10\a*\xd1\x03\n" +
+	"\fJobEventKind\x12\x1e\n" +
+	"\x1aJOB_EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18JOB_EVENT_KIND_SUBMITTED\x10\x01\x12\x1a\n" +
+	"\x16JOB_EVENT_KIND_REFUSED\x10\x02\x12\x16\n" +
+	"\x12JOB_EVENT_KIND_DUE\x10\x03\x12\x1a\n" +
+	"\x16JOB_EVENT_KIND_STARTED\x10\x04\x12\x17\n" +
+	"\x13JOB_EVENT_KIND_DONE\x10\x05\x12\x1b\n" +
+	"\x17JOB_EVENT_KIND_RETRYING\x10\x06\x12\x19\n" +
+	"\x15JOB_EVENT_KIND_FAILED\x10\a\x12\x1b\n" +
+	"\x17JOB_EVENT_KIND_RETURNED\x10\b\x12\x1b\n" +
+	"\x17JOB_EVENT_KIND_CANCELED\x10\t\x12\x19\n" +
+	"\x15JOB_EVENT_KIND_REDONE\x10\n" +
+	"\x12\x1b\n" +
+	"\x17JOB_EVENT_KIND_AGENT_UP\x10\v\x12\x1d\n" +
+	"\x19JOB_EVENT_KIND_AGENT_DOWN\x10\f\x12\x19\n" +
+	"\x15JOB_EVENT_KIND_PAUSED\x10\r\x12\x1a\n" +
+	"\x16JOB_EVENT_KIND_RESUMED\x10\x0e\x12\x1a\n" +
+	"\x16JOB_EVENT_KIND_EVICTED\x10\x0fB(Z&github.com/weirhq/weir/events/eventspbb\x06proto3"
 
 var (
 	file_jobs_proto_rawDescOnce sync.Once
@@ -1407,36 +1681,40 @@ func file_jobs_proto_rawDescGZIP() []byte {
 	return file_jobs_proto_rawDescData
 }
 
-var file_jobs_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_jobs_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_jobs_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_jobs_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_jobs_proto_goTypes = []any{
 	(JobState)(0),            // 0: weir.events.v1.JobState
-	(*JobSubmission)(nil),    // 1: weir.events.v1.JobSubmission
-	(*JobSpec)(nil),          // 2: weir.events.v1.JobSpec
-	(*JobQueueSettings)(nil), // 3: weir.events.v1.JobQueueSettings
-	(*JobQueueState)(nil),    // 4: weir.events.v1.JobQueueState
-	(*StoredJob)(nil),        // 5: weir.events.v1.StoredJob
-	(*JobStatus)(nil),        // 6: weir.events.v1.JobStatus
-	(*JobResult)(nil),        // 7: weir.events.v1.JobResult
-	(*JobRefusal)(nil),       // 8: weir.events.v1.JobRefusal
-	(*JobSegment)(nil),       // 9: weir.events.v1.JobSegment
-	(*JobAgent)(nil),         // 10: weir.events.v1.JobAgent
-	(*JobAvoid)(nil),         // 11: weir.events.v1.JobAvoid
-	(*JobMean)(nil),          // 12: weir.events.v1.JobMean
-	(*JobAlarm)(nil),         // 13: weir.events.v1.JobAlarm
-	(*JobFactor)(nil),        // 14: weir.events.v1.JobFactor
+	(JobEventKind)(0),        // 1: weir.events.v1.JobEventKind
+	(*JobSubmission)(nil),    // 2: weir.events.v1.JobSubmission
+	(*JobSpec)(nil),          // 3: weir.events.v1.JobSpec
+	(*JobQueueSettings)(nil), // 4: weir.events.v1.JobQueueSettings
+	(*JobQueueState)(nil),    // 5: weir.events.v1.JobQueueState
+	(*StoredJob)(nil),        // 6: weir.events.v1.StoredJob
+	(*JobStatus)(nil),        // 7: weir.events.v1.JobStatus
+	(*JobResult)(nil),        // 8: weir.events.v1.JobResult
+	(*JobRefusal)(nil),       // 9: weir.events.v1.JobRefusal
+	(*JobSegment)(nil),       // 10: weir.events.v1.JobSegment
+	(*JobAgent)(nil),         // 11: weir.events.v1.JobAgent
+	(*JobAvoid)(nil),         // 12: weir.events.v1.JobAvoid
+	(*JobMean)(nil),          // 13: weir.events.v1.JobMean
+	(*JobEvent)(nil),         // 14: weir.events.v1.JobEvent
+	(*JobAlarm)(nil),         // 15: weir.events.v1.JobAlarm
+	(*JobFactor)(nil),        // 16: weir.events.v1.JobFactor
 }
 var file_jobs_proto_depIdxs = []int32{
-	2,  // 0: weir.events.v1.JobSubmission.spec:type_name -> weir.events.v1.JobSpec
-	2,  // 1: weir.events.v1.StoredJob.spec:type_name -> weir.events.v1.JobSpec
+	3,  // 0: weir.events.v1.JobSubmission.spec:type_name -> weir.events.v1.JobSpec
+	3,  // 1: weir.events.v1.StoredJob.spec:type_name -> weir.events.v1.JobSpec
 	0,  // 2: weir.events.v1.JobStatus.state:type_name -> weir.events.v1.JobState
-	11, // 3: weir.events.v1.JobAgent.avoid:type_name -> weir.events.v1.JobAvoid
-	14, // 4: weir.events.v1.JobAlarm.factors:type_name -> weir.events.v1.JobFactor
-	5,  // [5:5] is the sub-list for method output_type
-	5,  // [5:5] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	12, // 3: weir.events.v1.JobAgent.avoid:type_name -> weir.events.v1.JobAvoid
+	1,  // 4: weir.events.v1.JobEvent.kind:type_name -> weir.events.v1.JobEventKind
+	3,  // 5: weir.events.v1.JobEvent.spec:type_name -> weir.events.v1.JobSpec
+	16, // 6: weir.events.v1.JobAlarm.factors:type_name -> weir.events.v1.JobFactor
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_jobs_proto_init() }
@@ -1449,8 +1727,8 @@ func file_jobs_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_jobs_proto_rawDesc), len(file_jobs_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   14,
+			NumEnums:      2,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

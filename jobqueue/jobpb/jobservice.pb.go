@@ -108,6 +108,7 @@ type QueueSettings struct {
 	RetentionMs   int64 `protobuf:"varint,11,opt,name=retention_ms,json=retentionMs,proto3" json:"retention_ms,omitempty"`      // how long jobs that ended are kept, at least [86400000]
 	MaxJobs       int64 `protobuf:"varint,12,opt,name=max_jobs,json=maxJobs,proto3" json:"max_jobs,omitempty"`                  // of a partition that have not ended; further ones are refused [10000000]
 	WaitTargetMs  int64 `protobuf:"varint,13,opt,name=wait_target_ms,json=waitTargetMs,proto3" json:"wait_target_ms,omitempty"` // how long a job should wait at most: for alarms and advice [60000]
+	Events        bool  `protobuf:"varint,14,opt,name=events,proto3" json:"events,omitempty"`                                   // changes of jobs, agents and the queue are records of the topic jobs.events
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -231,6 +232,13 @@ func (x *QueueSettings) GetWaitTargetMs() int64 {
 		return x.WaitTargetMs
 	}
 	return 0
+}
+
+func (x *QueueSettings) GetEvents() bool {
+	if x != nil {
+		return x.Events
+	}
+	return false
 }
 
 // Queue is a queue.
@@ -3084,7 +3092,7 @@ var File_jobservice_proto protoreflect.FileDescriptor
 
 const file_jobservice_proto_rawDesc = "" +
 	"\n" +
-	"\x10jobservice.proto\x12\fweir.jobs.v1\"\xc5\x03\n" +
+	"\x10jobservice.proto\x12\fweir.jobs.v1\"\xdd\x03\n" +
 	"\rQueueSettings\x12\x1e\n" +
 	"\n" +
 	"partitions\x18\x01 \x01(\x05R\n" +
@@ -3102,7 +3110,8 @@ const file_jobservice_proto_rawDesc = "" +
 	" \x01(\bR\ffastestFirst\x12!\n" +
 	"\fretention_ms\x18\v \x01(\x03R\vretentionMs\x12\x19\n" +
 	"\bmax_jobs\x18\f \x01(\x03R\amaxJobs\x12$\n" +
-	"\x0ewait_target_ms\x18\r \x01(\x03R\fwaitTargetMs\"\x98\x02\n" +
+	"\x0ewait_target_ms\x18\r \x01(\x03R\fwaitTargetMs\x12\x16\n" +
+	"\x06events\x18\x0e \x01(\bR\x06events\"\x98\x02\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x127\n" +

@@ -5,23 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/weirhq/weir/events/eventspb"
 )
 
 // news returns the records of jobs.alarms since the last call.
-func (r *run) news() (list []*eventspb.JobAlarm) {
+func (r *run) news() []*eventspb.JobAlarm {
 	r.t.Helper()
-	for _, c := range r.TakeOutputs() {
-		m := &eventspb.JobAlarm{}
-		if err := proto.Unmarshal(c.Value, m); err != nil {
-			r.t.Fatal(err)
+	list, records := taken[eventspb.JobAlarm](r, alarmsOutput)
+	for i, m := range list {
+		if string(records[i].Key) != m.GetQueue() {
+			r.t.Errorf("the key of an alarm of queue %q is %q", m.GetQueue(), records[i].Key)
 		}
-		if string(c.Key) != m.GetQueue() {
-			r.t.Errorf("the key of an alarm of queue %q is %q", m.GetQueue(), c.Key)
-		}
-		list = append(list, m)
 	}
 	return list
 }

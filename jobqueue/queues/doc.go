@@ -3,8 +3,8 @@
 //
 //	jobs.submits ─▶ Fold ─────▶┐           ┌ rows of the queue: state, changelog
 //	                           ├─ jobqueue ┼ Committed ─▶ the jobs, to the agents that polled
-//	agents: poll, complete ───▶┘ decisions └ jobs.alarms: attempts fail, jobs wait for too long
-//	(processors.Ask)           ▲
+//	agents: poll, complete ───▶┘ decisions ├ jobs.alarms: attempts fail, jobs wait for too long
+//	(processors.Ask)           ▲           └ jobs.events: the decisions, of queues with events
 //	                           └ Flush: leases that ended, jobs that are due, agents that are gone
 //
 // A Shard is the task of one partition. It has queues, each with its jobs. The number of a job is
@@ -27,6 +27,8 @@
 //     that a later owner has replaced is refused.
 //   - JOB-12: Shard.States has the states of the last committed transaction: readers never see the
 //     state of an open one.
+//   - JOB-13: With events, jobs.events has each committed decision once, in the order of the
+//     partition: the events of a job lead from its submission to its state.
 //   - JOB-10: A submission is a job, or has a row with the reason why not, until the retention has
 //     passed. A record that names no queue of the partition is a dead letter.
 //

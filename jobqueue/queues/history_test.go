@@ -26,6 +26,7 @@ type history struct {
 	bug    func(s *Shard, commit bool) // is called after each step, and with commit before each commit
 	seen   map[string]int
 	states []jobqueue.State // of the jobs, as of the last commit
+	events followed         // of the transactions that have committed
 }
 
 // testAgent is an agent with its jobs.
@@ -228,6 +229,13 @@ func (h *history) commitAll() error {
 		}
 		return nil
 	})
+	list, _ := taken[eventspb.JobEvent](h.run, eventsOutput)
+	if err := h.events.take(list); err != nil {
+		return err
+	}
+	if err := h.events.compare(h.states); err != nil {
+		return err
+	}
 	return h.compare()
 }
 
@@ -313,11 +321,12 @@ func (h *history) finish() error {
 func execute(t *testing.T, seed uint64, bug func(s *Shard, commit bool), seen map[string]int) (err error) {
 	settings := &eventspb.JobQueueSettings{
 		Version: 1, LeaseMs: 9000, BackoffMs: 1000, MaxBackoffMs: 4000, MaxAttempts: 3, AvoidMs: 5000, MaxPendingMs: 30_000, Associations: 2,
+		Events: true,
 	}
 	inBubble(t, settings, func(r *run) {
 		h := &history{
 			run: r, rng: rand.New(rand.NewPCG(seed, 1)), agents: map[string]*testAgent{}, given: map[string]string{},
-			bug: bug, seen: seen,
+			bug: bug, seen: seen, events: followed{map[string]*followedJob{}},
 		}
 		for _, name := range names() {
 			h.agents[name] = &testAgent{name: name, has: h.some("x", "y", "p", "q")}
@@ -336,7 +345,8 @@ func execute(t *testing.T, seed uint64, bug func(s *Shard, commit bool), seen ma
 
 // TestHistories: in random histories with aborted transactions and crashes, each attempt is given
 // to one agent, its payload is that of the submission, a new owner has the state of the one before,
-// readers see the states of the last commit, and every job ends: JOB-8, JOB-9, JOB-12.
+// readers see the states of the last commit, the events of a job lead to its state, and every job
+// ends: JOB-8, JOB-9, JOB-12, JOB-13.
 func TestHistories(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(40) {
@@ -366,6 +376,7 @@ func TestHistoriesCatch(t *testing.T) {
 			q := s.queues["q"]
 			q.submitted = q.submitted[:max(0, len(q.submitted)-1)]
 		}),
+		"decisions have no events":                 before(func(s *Shard) { s.queues["q"].core.Decisions() }),
 		"a change is not written":                  before(func(s *Shard) { s.queues["q"].core.Delta() }),
 		"readers do not see a commit":              before(func(s *Shard) { s.queues["q"].shown.states = &jobqueue.States{} }),
 		"readers see states before they committed": func(s *Shard, _ bool) { s.queues["q"].shown.states = s.queues["q"].core.States() },

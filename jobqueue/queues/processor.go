@@ -6,8 +6,8 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
-// Processor returns the processor. Input: jobs.submits. Output: jobs.alarms. alarm is called with
-// each record of it, before that has committed; nil: nothing is called.
+// Processor returns the processor. Input: jobs.submits. Outputs: jobs.alarms and jobs.events. alarm
+// is called with each record of jobs.alarms, before that has committed; nil: nothing is called.
 func Processor(l events.Layout, alarm func(*eventspb.JobAlarm)) stream.Processor {
 	if alarm == nil {
 		alarm = func(*eventspb.JobAlarm) {}
@@ -16,8 +16,10 @@ func Processor(l events.Layout, alarm func(*eventspb.JobAlarm)) stream.Processor
 	return stream.Processor{
 		App: l.Name(events.JobsApp), Partitions: l.Partitions(), Inputs: []string{l.Name(events.JobSubmitsTopic)},
 		Changelog: l.Name(events.JobsChangelogTopic), DLQ: l.Name(events.JobsDLQTopic),
-		Outputs: []stream.Output{{Name: alarmsOutput, Topic: l.Name(events.JobAlarmsTopic)}}, New: stream.FromSource(0, open),
-		Tables: newTables().infos(),
+		Outputs: []stream.Output{
+			{Name: alarmsOutput, Topic: l.Name(events.JobAlarmsTopic)}, {Name: eventsOutput, Topic: l.Name(events.JobEventsTopic)},
+		},
+		New: stream.FromSource(0, open), Tables: newTables().infos(),
 		// Polls of agents are not records, so that a replay of the submissions gives other rows.
 		Canonical: func(byte, []byte, []byte) []byte { return nil },
 	}

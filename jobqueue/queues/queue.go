@@ -58,6 +58,7 @@ func newQueue(name string, settings *eventspb.JobQueueSettings) *queue {
 func (q *queue) begin() {
 	q.core.Track()
 	q.core.Watch()
+	q.core.Journal(q.settings.GetEvents())
 	q.shown.states = q.core.States()
 }
 

@@ -59,6 +59,9 @@ func (s *Shard) Set(name string, m *eventspb.JobQueueSettings) error {
 		if err := q.core.Configure(cfg); err != nil {
 			return err
 		}
+		if m.GetEvents() != q.settings.GetEvents() {
+			q.core.Journal(m.GetEvents())
+		}
 		q.settings, q.work = m, true
 	}
 	q.set = true
@@ -157,7 +160,7 @@ func (s *Shard) Progress(a *Attempt, text string) error {
 		return err
 	}
 	if q.core.State(a.ID) == jobqueue.Running {
-		q.shown.progress.Store(a.ID, progress{a.Attempt, text})
+		q.shown.progress.set(a.ID, progress{a.Attempt, text})
 	}
 	return nil
 }

@@ -91,6 +91,9 @@ func (s *Shard) Flush(c stream.Commit, ch *stream.Changes) error {
 			return err
 		}
 		due = min(due, at)
+		if err := s.writeEvents(q, ch); err != nil {
+			return err
+		}
 		if err := s.write(q, now, ch); err != nil {
 			return err
 		}
@@ -184,12 +187,7 @@ func (s *Shard) dropQuiet(q *queue, now int64) error {
 		return nil
 	}
 	q.looked = now
-	q.shown.progress.Range(func(id, _ any) bool {
-		if q.core.State(id.(jobqueue.ID)) != jobqueue.Running {
-			q.shown.progress.Delete(id)
-		}
-		return true
-	})
+	q.shown.progress.drop(func(id jobqueue.ID) bool { return q.core.State(id) == jobqueue.Running })
 	for _, p := range q.parked {
 		if p.waits() {
 			q.see(p.Agent, now)

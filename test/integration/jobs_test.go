@@ -5,22 +5,29 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/api"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/internal/testlimit"
 	"github.com/weirhq/weir/jobqueue/jobpb"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/stream"
 )
 
 // TestJobs: two processes run a queue of two partitions, and are killed or stopped in turn, while
 // submitters and agents send requests to both. No job is lost, no attempt is given to two agents,
-// and one attempt of each job counts.
+// and one attempt of each job counts. The events of a job are what happened to it, each once.
 func TestJobs(t *testing.T) {
 	c := empty(t)
 	settings := []string{
@@ -43,7 +50,7 @@ func TestJobs(t *testing.T) {
 	}
 	l.try("create the queue", func(ctx context.Context, client *api.Client) error {
 		_, err := client.SetQueue(ctx, &jobpb.SetQueueRequest{Queue: l.queue, Settings: &jobpb.QueueSettings{
-			Partitions: 2, LeaseMs: 3000, BackoffMs: 10, AvoidMs: -1, MaxAttempts: 200,
+			Partitions: 2, LeaseMs: 3000, BackoffMs: 10, AvoidMs: -1, MaxAttempts: 200, Events: true,
 		}})
 		return err
 	})
@@ -92,6 +99,7 @@ func TestJobs(t *testing.T) {
 	t.Logf("%d jobs, the last of them done %v after the last process was killed and started again; %d attempts, %d answers were errors",
 		len(l.ids), time.Since(begun).Round(time.Millisecond), len(l.given), l.errors)
 	l.check()
+	l.checkEvents(c)
 }
 
 // jobLedger is what submitters and agents have seen.
@@ -263,5 +271,63 @@ func (l *jobLedger) check() {
 			}
 			return err
 		})
+	}
+}
+
+// checkEvents compares the events of all jobs with the ledger. Each attempt has one start and one
+// end, and each job one submission and one end that counts.
+func (l *jobLedger) checkEvents(c *cluster) {
+	type counts struct{ submitted, done, started, ended int }
+	jobs := map[string]*counts{}
+	seen := map[string]bool{} // by job, attempt, and whether it is the start
+	err := kafkaadmin.ReadTopic(testlimit.Context(l.t), kafka.Cluster{Brokers: c.addrs()}, events.JobEventsTopic, time.Time{},
+		func(p int32, r stream.Record) error {
+			m := &eventspb.JobEvent{}
+			if err := proto.Unmarshal(r.Value, m); err != nil {
+				return err
+			}
+			id := m.GetJob()
+			if id == "" {
+				return nil
+			}
+			if jobs[id] == nil {
+				jobs[id] = &counts{}
+			}
+			n := jobs[id]
+			attempt := fmt.Sprint(id, " ", m.GetAttempt())
+			switch m.GetKind() {
+			case eventspb.JobEventKind_JOB_EVENT_KIND_SUBMITTED:
+				n.submitted++
+				return nil
+			case eventspb.JobEventKind_JOB_EVENT_KIND_STARTED:
+				n.started++
+			case eventspb.JobEventKind_JOB_EVENT_KIND_DONE:
+				n.done++
+				n.ended++
+				if l.done[id] != 0 && l.done[id] != m.GetAttempt() || string(m.GetResult()) != l.given[attempt] {
+					l.t.Errorf("event %v, and attempt %d of %q counts", m, l.done[id], l.given[attempt])
+				}
+			case eventspb.JobEventKind_JOB_EVENT_KIND_DUE:
+				return nil
+			default:
+				n.ended++
+			}
+			if agent := l.given[attempt]; agent != "" && agent != m.GetAgent() {
+				l.t.Errorf("event %v, and the attempt was given to %s", m, agent)
+			}
+			key := fmt.Sprint(attempt, m.GetKind() == eventspb.JobEventKind_JOB_EVENT_KIND_STARTED)
+			if seen[key] || !strings.HasPrefix(id, fmt.Sprint(p, "-")) {
+				l.t.Errorf("event %v comes twice, or is in partition %d", m, p)
+			}
+			seen[key] = true
+			return nil
+		})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, id := range l.ids {
+		if n := jobs[id]; n == nil || n.submitted != 1 || n.done != 1 || n.started != n.ended || n.started < int(l.done[id]) {
+			l.t.Errorf("job %s, of which attempt %d counts, has events %+v", id, l.done[id], n)
+		}
 	}
 }

@@ -71,7 +71,7 @@ func (j *jobDemo) run(ctx context.Context, faults []fault) error {
 	defer j.client.Close()
 	settings := &jobpb.QueueSettings{
 		WaitTargetMs: demoWaitTarget.Milliseconds(), MaxAttempts: 3, AvoidMs: demoAvoid.Milliseconds(),
-		RetentionMs: time.Hour.Milliseconds(),
+		RetentionMs: time.Hour.Milliseconds(), Events: true,
 	}
 	if _, err := j.client.SetQueue(ctx, &jobpb.SetQueueRequest{Queue: demoQueue, Settings: settings}); err != nil {
 		if ctx.Err() == nil {

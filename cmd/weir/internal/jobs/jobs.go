@@ -23,7 +23,7 @@ func Commands(a *cli.App) []*cobra.Command {
 			"Agents declare the resources that they have, and get the jobs that require no others. docs/jobs.md\n" +
 			"describes queues, jobs and agents.",
 	}
-	q.AddCommand(newSetCmd(a), newQueueListCmd(a), newPauseCmd(a), newResumeCmd(a), newSignalsCmd(a), newAlarmsCmd(a),
+	q.AddCommand(newSetCmd(a), newQueueListCmd(a), newPauseCmd(a), newResumeCmd(a), newSignalsCmd(a), newAlarmsCmd(a), newEventsCmd(a),
 		notify.Command(a, "queue", alarmTopic()))
 	j := &cobra.Command{
 		Use:   "job",

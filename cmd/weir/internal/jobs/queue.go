@@ -20,7 +20,7 @@ type queueFlags struct {
 	maxJobs                                       int64
 	lease, backoff, maxBackoff, maxWait, avoid    time.Duration
 	retention, waitTarget                         time.Duration
-	fastest                                       bool
+	fastest, events                               bool
 }
 
 func newSetCmd(a *cli.App) *cobra.Command {
@@ -48,6 +48,7 @@ func newSetCmd(a *cli.App) *cobra.Command {
 	f.Int32Var(&x.associations, "associations", 16, "resources that an agent is associated with, beside those that it declares")
 	f.Int32Var(&x.resources, "resources", 10_000, "different names of resources")
 	f.BoolVar(&x.fastest, "fastest-first", false, "jobs with a short mean run time come before others of the same priority")
+	f.BoolVar(&x.events, "events", false, "changes of jobs, agents and the queue are records of the topic jobs.events")
 	f.DurationVar(&x.retention, "retention", 24*time.Hour, "how long jobs that ended are kept, at least")
 	f.DurationVar(&x.waitTarget, "wait-target", time.Minute,
 		"how long a job should wait at most: for alarms and advice, see weir queue signals")
@@ -102,6 +103,9 @@ func (x *queueFlags) apply(m *jobpb.QueueSettings, changed func(flag string) boo
 	duration("wait-target", &m.WaitTargetMs, x.waitTarget)
 	if changed("fastest-first") {
 		m.FastestFirst = x.fastest
+	}
+	if changed("events") {
+		m.Events = x.events
 	}
 	if changed("max-jobs") {
 		m.MaxJobs = x.maxJobs

@@ -59,7 +59,7 @@ func checkBench(flags *pflag.FlagSet) (err error) {
 		switch f.Name {
 		case "events", "keys", "campaigns", "rounds", "partitions", "submitters", "agents":
 			number(1, math.MaxInt64, "use 1 or more")
-		case "rate", "parked", "readers":
+		case "rate", "steady", "parked", "readers":
 			number(0, math.MaxInt64, "use 1 or more, or 0 to leave this measurement out")
 		case "batch":
 			number(1, api.MaxJobs, fmt.Sprintf("use 1 to %d", api.MaxJobs))

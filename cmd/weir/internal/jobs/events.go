@@ -1,0 +1,227 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/weirhq/weir/cmd/weir/internal/cli"
+	"github.com/weirhq/weir/cmd/weir/internal/connect"
+	"github.com/weirhq/weir/events"
+	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/kafkaadmin"
+	"github.com/weirhq/weir/processors/logreader"
+	"github.com/weirhq/weir/stream"
+)
+
+// eventFlags choose events.
+type eventFlags struct {
+	since time.Duration
+	watch bool
+	jobs  []string
+}
+
+func newEventsCmd(a *cli.App) *cobra.Command {
+	var x eventFlags
+	c := &cobra.Command{
+		Use:   "events QUEUE",
+		Short: "Show what happened to jobs, agents and the queue",
+		Long: "Show what happened to jobs, agents and the queue, from the topic jobs.events. A queue has events\n" +
+			"after `weir queue set QUEUE --events`.\n\n" +
+			"With --watch new events follow until the command is interrupted, a line for each.",
+		Example: "  weir queue events images\n  weir queue events images --job 3-4711 --since 24h\n  weir queue events images --watch -o jsonl",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case x.since < 0:
+				return cli.UsageError(fmt.Sprintf("--since %s is out of range", x.since), "use a time from 0 on, such as 24h")
+			case x.watch && a.Structured() && a.Format != cli.FormatJSONL:
+				return cli.UsageError(fmt.Sprintf("-o %s has an end, and --watch has none", a.Format), "use -o jsonl, or omit -o")
+			}
+			_, k, err := connect.Cluster(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			r := eventReader{App: a, eventFlags: x, kafka: k, topic: events.JobEventsTopic, queue: args[0]}
+			return r.run(cmd.Context())
+		},
+	}
+	f := c.Flags()
+	f.DurationVar(&x.since, "since", time.Hour, "age of the oldest event")
+	f.BoolVarP(&x.watch, "watch", "w", false, "show new events until interrupted")
+	f.StringSliceVar(&x.jobs, "job", nil, "only events of these jobs")
+	return c
+}
+
+// eventRow is an event.
+type eventRow struct {
+	At       string   `json:"at"`
+	Queue    string   `json:"queue" table:"-"`
+	Job      string   `json:"job"`
+	Event    string   `json:"event"`
+	Attempt  uint32   `json:"attempt"`
+	Agent    string   `json:"agent"`
+	Reason   string   `json:"reason"`
+	Error    string   `json:"error"`
+	Until    string   `json:"until" table:"wide"`
+	Result   string   `json:"result" table:"wide"`
+	Require  []string `json:"require,omitempty" table:"-"`
+	Prefer   []string `json:"prefer,omitempty" table:"-"`
+	Priority uint32   `json:"priority,omitempty" table:"-"`
+	Group    string   `json:"group,omitempty" table:"-"`
+	Key      string   `json:"key,omitempty" table:"-"`
+	Has      []string `json:"has,omitempty" table:"-"`
+	Slots    int32    `json:"slots,omitempty" table:"-"`
+}
+
+// decodeEvent returns the event of a record of jobs.events.
+func decodeEvent(value []byte) (*eventRow, error) {
+	m := &eventspb.JobEvent{}
+	if err := proto.Unmarshal(value, m); err != nil {
+		return nil, fmt.Errorf("not a JobEvent: %w", err)
+	}
+	spec := m.GetSpec()
+	return &eventRow{
+		At: utc(m.GetAtMs()), Queue: m.GetQueue(), Job: m.GetJob(), Attempt: m.GetAttempt(), Agent: m.GetAgent(),
+		Event:  strings.ToLower(strings.TrimPrefix(m.GetKind().String(), "JOB_EVENT_KIND_")),
+		Reason: m.GetReason(), Error: m.GetError(), Until: utc(m.GetUntilMs()), Result: string(m.GetResult()),
+		Require: spec.GetRequire(), Prefer: spec.GetPrefer(), Priority: spec.GetPriority(), Group: spec.GetGroup(), Key: spec.GetKey(),
+		Has: m.GetHas(), Slots: m.GetSlots(),
+	}, nil
+}
+
+// eventReader reads the events of a queue.
+type eventReader struct {
+	*cli.App
+	eventFlags
+
+	kafka kafka.Cluster
+	topic string
+	queue string
+}
+
+func (r *eventReader) run(ctx context.Context) error {
+	ends, err := logreader.DescribeExtent(ctx, r.kafka, r.topic)
+	if err != nil {
+		return eventsFailure(err)
+	}
+	var rows []eventRow
+	err = kafkaadmin.ReadTopic(ctx, r.kafka, r.topic, time.Now().Add(-r.since), func(p int32, x stream.Record) error {
+		if int(p) < len(ends.Partitions) && x.Offset < ends.Partitions[p].End { // later ones are for watch
+			rows = r.add(rows, p, x.Offset, x.Value)
+		}
+		return nil
+	})
+	if err != nil {
+		return eventsFailure(err)
+	}
+	slices.SortStableFunc(rows, func(x, y eventRow) int { return strings.Compare(x.At, y.At) })
+	if !r.watch {
+		if len(rows) == 0 {
+			r.Notef("queue %s has no events of the last %s: `weir queue set %s --events` turns them on", r.queue, r.since, r.queue)
+		}
+		return cli.PrintRows(r.App, rows)
+	}
+	if err := r.lines(rows); err != nil {
+		return err
+	}
+	return r.follow(ctx, ends)
+}
+
+// add appends the event of a record, if it is one of those that are asked for.
+func (r *eventReader) add(rows []eventRow, partition int32, offset int64, value []byte) []eventRow {
+	row, err := decodeEvent(value)
+	switch {
+	case err != nil:
+		r.Notef("the record at offset %d of partition %d is left out: %v", offset, partition, err)
+	case row.Queue == r.queue && (len(r.jobs) == 0 || slices.Contains(r.jobs, row.Job)):
+		return append(rows, *row)
+	}
+	return rows
+}
+
+// lines prints events as they come.
+func (r *eventReader) lines(rows []eventRow) error {
+	if r.Structured() {
+		return cli.PrintRows(r.App, rows)
+	}
+	return r.Print(func(w io.Writer) error {
+		for i := range rows {
+			x := &rows[i]
+			attempt := ""
+			if x.Attempt > 0 {
+				attempt = fmt.Sprint(x.Attempt)
+			}
+			line := fmt.Sprintf("%s  %-12s  %-10s  %2s  %-16s  %s  %s", x.At, x.Job, x.Event, attempt, x.Agent, x.Reason, x.Error)
+			if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// follow prints the events from the ends of the partitions on.
+func (r *eventReader) follow(ctx context.Context, ends logreader.Extents) error {
+	reader := logreader.New(logreader.Config{Kafka: r.kafka, Partitions: len(ends.Partitions)})
+	found := make(chan []eventRow)
+	g, limited := errgroup.WithContext(ctx)
+	for p := range ends.Partitions {
+		g.Go(func() error {
+			at := logreader.Position{Topic: ends.Topic, Next: ends.Partitions[p].End, Epoch: -1}
+			part, err := reader.Open(r.topic, int32(p), at) //nolint:contextcheck // Close ends the reading
+			if err != nil {
+				return err
+			}
+			defer part.Close()
+			return r.followPartition(limited, part, int32(p), found)
+		})
+	}
+	g.Go(func() error {
+		for {
+			select {
+			case rows := <-found:
+				if err := r.lines(rows); err != nil {
+					return err
+				}
+			case <-limited.Done():
+				return limited.Err()
+			}
+		}
+	})
+	if err := g.Wait(); ctx.Err() == nil {
+		return eventsFailure(err)
+	}
+	return nil
+}
+
+func (r *eventReader) followPartition(ctx context.Context, part *logreader.Partition, n int32, found chan<- []eventRow) error {
+	var b logreader.Batch
+	for {
+		if err := part.Next(ctx, &b, 1<<20); err != nil {
+			return err
+		}
+		var rows []eventRow
+		for i := range b.Records {
+			rows = r.add(rows, n, b.Records[i].Offset, b.Records[i].Value)
+		}
+		select {
+		case found <- rows:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func eventsFailure(err error) error {
+	return cli.Fail(cli.ExitUnavailable, "cannot read the events", err,
+		"check kafka.brokers; `weir topics apply --for jobs` creates the topic of events")
+}
