@@ -21,7 +21,6 @@ func (s *jobService) PollJobs(ctx context.Context,
 		return nil, err
 	}
 	m := proto.CloneOf(req.Msg)
-	m.MaxJobs = max(m.GetMaxJobs(), 1)
 	p, err := s.newJobPoll(ctx, m)
 	if err != nil {
 		return nil, err
@@ -42,9 +41,10 @@ func (s *jobService) PollJobs(ctx context.Context,
 	return connect.NewResponse(res), nil
 }
 
-// newJobPoll returns the poll of a request.
+// newJobPoll returns the poll of a request, which it changes.
 func (s *jobService) newJobPoll(ctx context.Context, m *jobpb.PollJobsRequest) (p jobPoll, err error) {
 	p.m = m
+	m.MaxJobs = max(m.GetMaxJobs(), 1)
 	if p.policy, err = policyOf(m.GetPolicy()); err != nil {
 		return p, err
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -57,11 +56,6 @@ func (s *jobService) HeartbeatJobs(ctx context.Context,
 // heard returns the partitions that get a heartbeat: all of the queue, because the agent is down in
 // a partition that has not heard of it for two leases.
 func (s *jobService) heard(ctx context.Context, m *jobpb.HeartbeatJobsRequest) (parts byPartition, err error) {
-	for _, j := range m.GetJobs() {
-		if n := len(j.GetProgress()); n > queues.MaxProgress {
-			return parts, invalid("the progress of job %.40q has %d bytes: use at most %d", j.GetId(), n, queues.MaxProgress)
-		}
-	}
 	if m.Partition != nil && len(m.GetJobs()) == 0 {
 		return byPartition{partitions: []int32{m.GetPartition()}}, nil
 	}
@@ -87,24 +81,16 @@ func (s *jobService) heartbeat(ctx context.Context, m *jobpb.HeartbeatJobsReques
 		partition: p,
 		local: func(ctx context.Context) (*jobpb.HeartbeatJobsResponse, error) {
 			var held []jobqueue.Held
-			texts := map[jobqueue.Held]string{} // progress
+			var progress []string
 			for _, i := range at {
-				h := jobqueue.Held{ID: parts.ids[i].Number, Attempt: attempt(m.GetJobs()[i].GetAttempt())}
-				held = append(held, h)
-				if text := m.GetJobs()[i].GetProgress(); text != "" {
-					texts[h] = text
-				}
+				held = append(held, jobqueue.Held{ID: parts.ids[i].Number, Attempt: attempt(m.GetJobs()[i].GetAttempt())})
+				progress = append(progress, m.GetJobs()[i].GetProgress())
 			}
 			r := &jobpb.HeartbeatJobsResponse{}
 			err := s.source.Ask(ctx, p, false, func(q *queues.Shard) error {
-				stop, err := q.Heartbeat(m.GetQueue(), m.GetAgent(), held)
+				stop, err := q.Heartbeat(m.GetQueue(), m.GetAgent(), held, progress)
 				for _, h := range stop {
 					r.Stop = append(r.Stop, &jobpb.JobAttempt{Id: JobID{p, h.ID}.String(), Attempt: uint32(h.Attempt)})
-					delete(texts, h)
-				}
-				for h, text := range texts {
-					a := &queues.Attempt{Queue: m.GetQueue(), Agent: m.GetAgent(), ID: h.ID, Attempt: h.Attempt}
-					err = errors.Join(err, q.Progress(a, text))
 				}
 				return err
 			})

@@ -26,10 +26,6 @@ func (s *jobService) jobs(ctx context.Context, queue string, ids []JobID) ([]*jo
 		return nil, err
 	}
 	list := make([]*jobpb.Job, len(ids))
-	shown, err := s.source.Shown(ids[0].Partition)
-	if err != nil {
-		return nil, err
-	}
 	var ended []int // without rows
 	for i, id := range ids {
 		list[i] = &jobpb.Job{Id: id.String(), State: jobqueue.None.String()}
@@ -39,7 +35,9 @@ func (s *jobService) jobs(ctx context.Context, queue string, ids []JobID) ([]*jo
 			return nil, err
 		}
 		if list[i].GetState() == jobqueue.Running.String() {
-			list[i].Progress = shown.Progress(queue, id.Number, uint8(list[i].GetAttempt()))
+			if shown, err := s.source.Shown(id.Partition); err == nil { // otherwise no progress is known now
+				list[i].Progress = shown.Progress(queue, id.Number, uint8(list[i].GetAttempt()))
+			}
 		}
 	}
 	return list, s.ended(ctx, queue, chosen(list, ended), chosen(ids, ended))

@@ -122,6 +122,7 @@ func TestGetPacing(t *testing.T) {
 	first, second := pack("acme", 0, 2, 5*time.Second, twin, experiment), pack("acme", 1, 2, 40*time.Second, tiny, raised, above)
 	first.Shared = []*eventspb.PacedNode{node("all", "behind_plan", 1), node("brand", "ahead_of_plan", 0.25)}
 	second.SpendAgeMs, second.OtherCurrencies, second.OtherDays, second.Unread = 9000, []string{"USD"}, []int32{2026_11_28}, true
+	first.PlanShape = &eventspb.PlanShape{Now: &eventspb.LearntShape{Days: 4.5}}
 	f := newPackState(t, first, second, pack("acme2", 0, 1, 0, node("b", "first_tick", 0.1)))
 	s := mustNew(t, pacingConfig(f, &fakeBudgets{}))
 	run(t, s)
@@ -148,11 +149,14 @@ func TestGetPacing(t *testing.T) {
 	}
 	if all.AgeMs < 40_000 || all.AgeMs > 140_000 || all.TickMs != second.AtMs || all.SpendAgeMs != 9000 || !all.Unread || all.OtherCurrencies[0] != "USD" ||
 		!slices.Equal(all.OtherDays, []string{"2026-11-28"}) ||
-		all.BudgetDay != "2026-11-27" || all.WriterDc != "us" || all.BudgetVersion != 3 || all.Dataset != "eu" || all.PlannedShare != 0.375 {
+		all.BudgetDay != "2026-11-27" || all.WriterDc != "us" || all.BudgetVersion != 3 || all.Dataset != "eu" || all.PlannedShare != 0.375 || all.PlanDays != 4.5 {
 		t.Errorf("all: %v", all)
 	}
 	if n := all.Counts; n.Campaigns != 5 || n.Open != 5 || n.Limited != 1 || n.Reasons["behind_plan"] != 3 || n.Reasons["no_own_budget"] != 1 {
 		t.Errorf("counts: %v", n)
+	}
+	if p := get("tiny"); p.PlanDays != 4.5 { // of another part
+		t.Errorf("tiny: %v", p)
 	}
 	one := get("b")
 	if b := one.Campaigns[0]; len(one.Campaigns) != 1 || !b.Budgeted || b.PlannedMicros != 37_500_000 || b.SpentMicros != 41_200_000 ||

@@ -30,9 +30,13 @@ func newAccountPacing(list packs, campaign string, nowMs int64) *weirpb.AccountP
 	head := list[0] // the part with the campaign, or the oldest one
 	counts := &weirpb.PacingCounts{}
 	var campaigns []*weirpb.PacedBudget
+	days := 0.0
 	for _, m := range list {
 		if campaign == "" && m.GetAtMs() < head.GetAtMs() {
 			head = m
+		}
+		if s := m.GetPlanShape(); s != nil && !s.GetEven() {
+			days = s.GetNow().GetDays()
 		}
 		for _, n := range m.GetCampaigns() {
 			count(counts, n)
@@ -50,6 +54,7 @@ func newAccountPacing(list packs, campaign string, nowMs int64) *weirpb.AccountP
 		TickMs: head.GetAtMs(), AgeMs: max(0, nowMs-head.GetAtMs()), // the clock of the owner may be ahead
 		Dataset: head.GetDataset(), SpendAgeMs: head.GetSpendAgeMs(), PlannedShare: head.GetPlanned(),
 		OtherCurrencies: head.GetOtherCurrencies(), Counts: counts, Campaigns: campaigns, Unread: head.GetUnread(),
+		PlanDays: days,
 	}
 	for _, day := range head.GetOtherDays() {
 		out.OtherDays = append(out.OtherDays, dayText(day))

@@ -9,8 +9,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// parking counts and bounds the parked requests: those that wait for a commit. A parked request
-// does not count as one that is worked on.
+// parking counts and bounds the parked requests: those that wait for a commit, and streams of jobs.
+// A parked request does not count as one that is worked on.
 type parking struct {
 	limiter *inflightLimiter // that the requests have entered
 	metrics *metrics
@@ -100,6 +100,9 @@ func (p *parking) untilStop(ctx context.Context) (context.Context, context.Cance
 // parkedError returns the error of a request that was parked with ctx: err, unless the server
 // stops. The caller of one that another process could answer sends it again after Retry-After.
 func parkedError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	if errors.Is(context.Cause(ctx), errStopping) {
 		err = errorf(connect.CodeUnavailable,
 			"this process is stopping, and the request waited for a commit: send it again, to another process")

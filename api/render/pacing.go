@@ -48,6 +48,7 @@ type PacingRow struct {
 	Explanation   string  `json:"explanation"`
 	Controller    string  `json:"controller"`  // empty: it has no budget of its own
 	RunsOutMs     *int64  `json:"runs_out_ms"` // nil: a day after the tick or later, or not known
+	PlanDays      float64 `json:"plan_days"`   // from which the plan of the day is learnt; 0: it is even
 }
 
 // PacingRows returns a row for each campaign, arm and shared budget: an arm behind its campaign,
@@ -82,7 +83,7 @@ func pacingRow(t pacedText) PacingRow {
 		Allowance: r.AllowanceMicros, NoBudget: r.GetNoBudget(), NextFlight: r.GetNextFlight(), BudgetDay: p.GetBudgetDay(),
 		BudgetVersion: p.GetBudgetVersion(), PlannedShare: p.GetPlannedShare(), WriterDC: p.GetWriterDc(), TickMs: p.GetTickMs(),
 		AgeMs: p.GetAgeMs(), Dataset: p.GetDataset(), SpendAgeMs: p.GetSpendAgeMs(), Unread: p.GetUnread(),
-		Explanation: strings.Join(t.sentences(), " "), Controller: r.GetController(), RunsOutMs: r.RunsOutMs,
+		Explanation: strings.Join(t.sentences(), " "), Controller: r.GetController(), RunsOutMs: r.RunsOutMs, PlanDays: p.GetPlanDays(),
 	}
 	if f := r.GetInFlight(); f != nil {
 		row.InFlight, row.ChargeDelayMs = new(f.GetMicros()), new(f.GetDelayMs())

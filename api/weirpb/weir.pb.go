@@ -1585,7 +1585,8 @@ type AccountPacing struct {
 	// Later days with spend, YYYY-MM-DD, which is not counted on the budget day: ad servers stamp
 	// another day than that of the account's time zone. In order, at most 7.
 	OtherDays     []string `protobuf:"bytes,18,rep,name=other_days,json=otherDays,proto3" json:"other_days,omitempty"`
-	Unread        bool     `protobuf:"varint,17,opt,name=unread,proto3" json:"unread,omitempty"` // the spend was never read: spend_age_ms is 0, and campaigns with a budget wait for the spend
+	Unread        bool     `protobuf:"varint,17,opt,name=unread,proto3" json:"unread,omitempty"`                      // the spend was never read: spend_age_ms is 0, and campaigns with a budget wait for the spend
+	PlanDays      float64  `protobuf:"fixed64,19,opt,name=plan_days,json=planDays,proto3" json:"plan_days,omitempty"` // days from which the plan of the day is learnt; 0: it is even
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1744,6 +1745,13 @@ func (x *AccountPacing) GetUnread() bool {
 		return x.Unread
 	}
 	return false
+}
+
+func (x *AccountPacing) GetPlanDays() float64 {
+	if x != nil {
+		return x.PlanDays
+	}
+	return 0
 }
 
 // PacedBudget is a campaign, an arm of one, or a shared budget.
@@ -7164,7 +7172,7 @@ const file_weir_proto_rawDesc = "" +
 	"\x10max_staleness_ms\x18\x03 \x01(\x03R\x0emaxStalenessMs\"g\n" +
 	"\x11GetPacingResponse\x12.\n" +
 	"\x06pacing\x18\x01 \x01(\v2\x16.weir.v1.AccountPacingR\x06pacing\x12\"\n" +
-	"\x05as_of\x18\x02 \x01(\v2\r.weir.v1.AsOfR\x04asOf\"\xde\x04\n" +
+	"\x05as_of\x18\x02 \x01(\v2\r.weir.v1.AsOfR\x04asOf\"\xfb\x04\n" +
 	"\rAccountPacing\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
 	"\twriter_dc\x18\x02 \x01(\tR\bwriterDc\x12%\n" +
@@ -7187,7 +7195,8 @@ const file_weir_proto_rawDesc = "" +
 	"\x06shared\x18\x10 \x03(\v2\x14.weir.v1.PacedBudgetR\x06shared\x12\x1d\n" +
 	"\n" +
 	"other_days\x18\x12 \x03(\tR\totherDays\x12\x16\n" +
-	"\x06unread\x18\x11 \x01(\bR\x06unread\"\xc6\x05\n" +
+	"\x06unread\x18\x11 \x01(\bR\x06unread\x12\x1b\n" +
+	"\tplan_days\x18\x13 \x01(\x01R\bplanDays\"\xc6\x05\n" +
 	"\vPacedBudget\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +

@@ -111,6 +111,8 @@ func TestJobs(t *testing.T) {
 	}
 	expect(t, brokers, cli.ExitUsage, "-o json has an end, and --watch has none", "queue", "events", "images", "--watch", "-o", "json")
 	expect(t, brokers, 0, "queue other has no events", "queue", "events", "other")
+	rows(t, brokers, func(list []map[string]any) bool { return len(list) == 2 && list[1]["event"] == "done" }, "queue", "events", "images", "--job", gpu, "--limit", "2")
+	expect(t, brokers, 0, "--limit shows more than the newest 1", "queue", "events", "images", "--limit", "1")
 	expect(t, a, cli.ExitFailed, "aborted", "job", "report", "images", gpu, "1", "--agent", "gpu-1", "--result", "late")
 	expect(t, a, cli.ExitFailed, "the state of the job does not permit this", "job", "cancel", "images", gpu)
 
@@ -220,17 +222,18 @@ func testPythonWorker(t *testing.T, environ []string) {
 // testWatchEvents: weir queue events --watch shows what happens from then on.
 func testWatchEvents(t *testing.T, a, brokers []string) {
 	t.Helper()
+	expect(t, a, 0, "queue watched is created", "queue", "set", "watched", "--events")
 	ctx, stop := context.WithCancel(t.Context())
 	var submits sync.WaitGroup
 	submits.Go(func() {
 		for ctx.Err() == nil {
-			weir(t, a, "job", "submit", "images", "--require", "watched") //nolint:contextcheck // as all commands of the tests
+			weir(t, a, "job", "submit", "watched", "--require", "gpu") //nolint:contextcheck // as all commands of the tests
 		}
 	})
-	line := background(t, brokers, `{"at":`, "queue", "events", "images", "--watch", "--since", "0s", "-o", "jsonl")
+	line := background(t, brokers, `{"at":`, "queue", "events", "watched", "--watch", "-o", "jsonl")
 	stop()
 	submits.Wait()
-	if !strings.Contains(line, `"event":"submitted"`) || !strings.Contains(line, `"require":["watched"]`) {
+	if !strings.Contains(line, `"event":"submitted"`) || !strings.Contains(line, `"require":["gpu"]`) {
 		t.Errorf("the first event is %s", line)
 	}
 }

@@ -1467,6 +1467,7 @@ type AccountBudgets struct {
 	EffectiveFromMs int64                  `protobuf:"varint,5,opt,name=effective_from_ms,json=effectiveFromMs,proto3" json:"effective_from_ms,omitempty"` // this version holds from here on; 0: at once
 	Shared          []*SharedBudget        `protobuf:"bytes,6,rep,name=shared,proto3" json:"shared,omitempty"`                                             // ordered by id
 	Campaigns       []*CampaignBudget      `protobuf:"bytes,7,rep,name=campaigns,proto3" json:"campaigns,omitempty"`                                       // ordered by campaign
+	Plan            string                 `protobuf:"bytes,8,opt,name=plan,proto3" json:"plan,omitempty"`                                                 // of a day: learnt or even; empty: learnt
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1548,6 +1549,13 @@ func (x *AccountBudgets) GetCampaigns() []*CampaignBudget {
 		return x.Campaigns
 	}
 	return nil
+}
+
+func (x *AccountBudgets) GetPlan() string {
+	if x != nil {
+		return x.Plan
+	}
+	return ""
 }
 
 // BudgetLimit is a budget: an amount, and the flights in which it can be spent.
@@ -2012,7 +2020,7 @@ const file_ads_proto_rawDesc = "" +
 	"\n" +
 	"offset_sum\x18\x06 \x01(\x03R\toffsetSum\x12\x12\n" +
 	"\x04lost\x18\a \x01(\x04R\x04lost\x12\x1a\n" +
-	"\brejected\x18\b \x01(\x04R\brejected\"\x9d\x02\n" +
+	"\brejected\x18\b \x01(\x04R\brejected\"\xb1\x02\n" +
 	"\x0eAccountBudgets\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x1b\n" +
@@ -2020,7 +2028,8 @@ const file_ads_proto_rawDesc = "" +
 	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12*\n" +
 	"\x11effective_from_ms\x18\x05 \x01(\x03R\x0feffectiveFromMs\x124\n" +
 	"\x06shared\x18\x06 \x03(\v2\x1c.weir.events.v1.SharedBudgetR\x06shared\x12<\n" +
-	"\tcampaigns\x18\a \x03(\v2\x1e.weir.events.v1.CampaignBudgetR\tcampaigns\"\xc0\x01\n" +
+	"\tcampaigns\x18\a \x03(\v2\x1e.weir.events.v1.CampaignBudgetR\tcampaigns\x12\x12\n" +
+	"\x04plan\x18\b \x01(\tR\x04plan\"\xc0\x01\n" +
 	"\vBudgetLimit\x12.\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1a.weir.events.v1.BudgetKindR\x04kind\x12\x16\n" +
 	"\x06micros\x18\x02 \x01(\x03R\x06micros\x12\x17\n" +

@@ -108,7 +108,7 @@ const (
 	JobEventKind_JOB_EVENT_KIND_AGENT_DOWN  JobEventKind = 12
 	JobEventKind_JOB_EVENT_KIND_PAUSED      JobEventKind = 13 // the queue
 	JobEventKind_JOB_EVENT_KIND_RESUMED     JobEventKind = 14
-	JobEventKind_JOB_EVENT_KIND_EVICTED     JobEventKind = 15 // jobs with lower numbers keep only their final state
+	JobEventKind_JOB_EVENT_KIND_EVICTED     JobEventKind = 15
 )
 
 // Enum value maps for JobEventKind.
@@ -1142,9 +1142,9 @@ func (x *JobMean) GetMs() int64 {
 	return 0
 }
 
-// JobEvent is a change of a job, an agent or a queue. Topic jobs.events, of queues with
-// JobQueueSettings.events, in the partition of the job. Heartbeats are left out, and a job that
-// waits for others has no event when the last of them is done.
+// JobEvent is a change of a job, or of an agent or a queue in a partition. Topic jobs.events, of
+// queues with JobQueueSettings.events, in the partition of the job. Heartbeats and settings are
+// left out, and a job that waits for others has no event when the last of them is done.
 type JobEvent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Queue         string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
@@ -1160,6 +1160,8 @@ type JobEvent struct {
 	Spec          *JobSpec               `protobuf:"bytes,11,opt,name=spec,proto3" json:"spec,omitempty"`                      // submitted
 	Has           []string               `protobuf:"bytes,12,rep,name=has,proto3" json:"has,omitempty"`                        // agent_up: resources
 	Slots         int32                  `protobuf:"varint,13,opt,name=slots,proto3" json:"slots,omitempty"`                   // agent_up: jobs at a time; 0: any number
+	Partition     int32                  `protobuf:"varint,14,opt,name=partition,proto3" json:"partition,omitempty"`
+	EvictedBelow  uint64                 `protobuf:"varint,15,opt,name=evicted_below,json=evictedBelow,proto3" json:"evicted_below,omitempty"` // evicted: jobs of the partition with lower numbers keep only their final state
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1281,6 +1283,20 @@ func (x *JobEvent) GetHas() []string {
 func (x *JobEvent) GetSlots() int32 {
 	if x != nil {
 		return x.Slots
+	}
+	return 0
+}
+
+func (x *JobEvent) GetPartition() int32 {
+	if x != nil {
+		return x.Partition
+	}
+	return 0
+}
+
+func (x *JobEvent) GetEvictedBelow() uint64 {
+	if x != nil {
+		return x.EvictedBelow
 	}
 	return 0
 }
@@ -1602,7 +1618,7 @@ const file_jobs_proto_rawDesc = "" +
 	"\aJobMean\x12\x18\n" +
 	"\arequire\x18\x01 \x03(\tR\arequire\x12\x16\n" +
 	"\x06prefer\x18\x02 \x03(\tR\x06prefer\x12\x0e\n" +
-	"\x02ms\x18\x03 \x01(\x03R\x02ms\"\xdf\x02\n" +
+	"\x02ms\x18\x03 \x01(\x03R\x02ms\"\xa2\x03\n" +
 	"\bJobEvent\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x120\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1c.weir.events.v1.JobEventKindR\x04kind\x12\x10\n" +
@@ -1617,7 +1633,9 @@ const file_jobs_proto_rawDesc = "" +
 	" \x01(\fR\x06result\x12+\n" +
 	"\x04spec\x18\v \x01(\v2\x17.weir.events.v1.JobSpecR\x04spec\x12\x10\n" +
 	"\x03has\x18\f \x03(\tR\x03has\x12\x14\n" +
-	"\x05slots\x18\r \x01(\x05R\x05slots\"\xc1\x02\n" +
+	"\x05slots\x18\r \x01(\x05R\x05slots\x12\x1c\n" +
+	"\tpartition\x18\x0e \x01(\x05R\tpartition\x12#\n" +
+	"\revicted_below\x18\x0f \x01(\x04R\fevictedBelow\"\xc1\x02\n" +
 	"\bJobAlarm\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1c\n" +
 	"\tpartition\x18\x02 \x01(\x05R\tpartition\x12\x12\n" +

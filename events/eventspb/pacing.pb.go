@@ -154,8 +154,9 @@ type AccountPack struct {
 	Parts           int32        `protobuf:"varint,19,opt,name=parts,proto3" json:"parts,omitempty"`                                           // number of the account's records; >= 1
 	// Later budget days, YYYYMMDD, with spend, which is not counted on the day: ad servers stamp
 	// another day than that of the account's time zone. In order, at most 7.
-	OtherDays     []int32 `protobuf:"varint,21,rep,packed,name=other_days,json=otherDays,proto3" json:"other_days,omitempty"`
-	Unread        bool    `protobuf:"varint,20,opt,name=unread,proto3" json:"unread,omitempty"` // the spend was never read, by this owner or one before: spend_age_ms is 0
+	OtherDays     []int32    `protobuf:"varint,21,rep,packed,name=other_days,json=otherDays,proto3" json:"other_days,omitempty"`
+	Unread        bool       `protobuf:"varint,20,opt,name=unread,proto3" json:"unread,omitempty"`                       // the spend was never read, by this owner or one before: spend_age_ms is 0
+	PlanShape     *PlanShape `protobuf:"bytes,22,opt,name=plan_shape,json=planShape,proto3" json:"plan_shape,omitempty"` // of part 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -337,6 +338,177 @@ func (x *AccountPack) GetUnread() bool {
 	return false
 }
 
+func (x *AccountPack) GetPlanShape() *PlanShape {
+	if x != nil {
+		return x.PlanShape
+	}
+	return nil
+}
+
+// PlanShape is what an account has learnt about the hours of its days, by its local clock: the plan
+// of the day is made of it.
+type PlanShape struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Zone  string                 `protobuf:"bytes,1,opt,name=zone,proto3" json:"zone,omitempty"` // IANA name of the time zone of the clock
+	Day   int32                  `protobuf:"varint,2,opt,name=day,proto3" json:"day,omitempty"`  // YYYYMMDD in the account's time zone
+	Now   *LearntShape           `protobuf:"bytes,3,opt,name=now,proto3" json:"now,omitempty"`   // of the plan of the day
+	Next  *LearntShape           `protobuf:"bytes,4,opt,name=next,proto3" json:"next,omitempty"` // the same with the day before; each datacentre has one
+	// Of the day: the demand in an hour, in minutes of mean demand, and the minutes that are known.
+	Hours         []int32   `protobuf:"varint,5,rep,packed,name=hours,proto3" json:"hours,omitempty"`
+	Demand        []float32 `protobuf:"fixed32,6,rep,packed,name=demand,proto3" json:"demand,omitempty"`
+	Minutes       []float32 `protobuf:"fixed32,7,rep,packed,name=minutes,proto3" json:"minutes,omitempty"`
+	Actions       float64   `protobuf:"fixed64,8,opt,name=actions,proto3" json:"actions,omitempty"` // of the day: ticks of campaigns with a cost
+	Even          bool      `protobuf:"varint,9,opt,name=even,proto3" json:"even,omitempty"`        // the account has an even plan in its place
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanShape) Reset() {
+	*x = PlanShape{}
+	mi := &file_pacing_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanShape) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanShape) ProtoMessage() {}
+
+func (x *PlanShape) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanShape.ProtoReflect.Descriptor instead.
+func (*PlanShape) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *PlanShape) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *PlanShape) GetDay() int32 {
+	if x != nil {
+		return x.Day
+	}
+	return 0
+}
+
+func (x *PlanShape) GetNow() *LearntShape {
+	if x != nil {
+		return x.Now
+	}
+	return nil
+}
+
+func (x *PlanShape) GetNext() *LearntShape {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+func (x *PlanShape) GetHours() []int32 {
+	if x != nil {
+		return x.Hours
+	}
+	return nil
+}
+
+func (x *PlanShape) GetDemand() []float32 {
+	if x != nil {
+		return x.Demand
+	}
+	return nil
+}
+
+func (x *PlanShape) GetMinutes() []float32 {
+	if x != nil {
+		return x.Minutes
+	}
+	return nil
+}
+
+func (x *PlanShape) GetActions() float64 {
+	if x != nil {
+		return x.Actions
+	}
+	return 0
+}
+
+func (x *PlanShape) GetEven() bool {
+	if x != nil {
+		return x.Even
+	}
+	return false
+}
+
+// LearntShape is a shape of a day. Absent: uniform.
+type LearntShape struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Days          float64                `protobuf:"fixed64,1,opt,name=days,proto3" json:"days,omitempty"`            // that count
+	Shares        []float32              `protobuf:"fixed32,2,rep,packed,name=shares,proto3" json:"shares,omitempty"` // of the spend of a day, by hour
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LearntShape) Reset() {
+	*x = LearntShape{}
+	mi := &file_pacing_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LearntShape) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LearntShape) ProtoMessage() {}
+
+func (x *LearntShape) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LearntShape.ProtoReflect.Descriptor instead.
+func (*LearntShape) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *LearntShape) GetDays() float64 {
+	if x != nil {
+		return x.Days
+	}
+	return 0
+}
+
+func (x *LearntShape) GetShares() []float32 {
+	if x != nil {
+		return x.Shares
+	}
+	return nil
+}
+
 // PacedNode is the pacing of a campaign, of a shared budget, or of an arm of a campaign.
 type PacedNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -370,13 +542,19 @@ type PacedNode struct {
 	Shared         string            `protobuf:"bytes,19,opt,name=shared,proto3" json:"shared,omitempty"`                     // of a campaign: the shared budget directly above it; empty: none
 	InFlight       *InFlight         `protobuf:"bytes,20,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"` // absent: no ad server has reported ads of it
 	Controller     string            `protobuf:"bytes,21,opt,name=controller,proto3" json:"controller,omitempty"`             // that moves state, such as ratio
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Of a campaign: what it could spend in a minute of a mean hour, micros, by the days before; 0:
+	// not known yet. Then what it could have spent on the day, and in how many minutes of a mean
+	// hour.
+	Potential        float32 `protobuf:"fixed32,22,opt,name=potential,proto3" json:"potential,omitempty"`
+	PotentialSum     float32 `protobuf:"fixed32,23,opt,name=potential_sum,json=potentialSum,proto3" json:"potential_sum,omitempty"`
+	PotentialMinutes float32 `protobuf:"fixed32,24,opt,name=potential_minutes,json=potentialMinutes,proto3" json:"potential_minutes,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *PacedNode) Reset() {
 	*x = PacedNode{}
-	mi := &file_pacing_proto_msgTypes[1]
+	mi := &file_pacing_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -388,7 +566,7 @@ func (x *PacedNode) String() string {
 func (*PacedNode) ProtoMessage() {}
 
 func (x *PacedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[1]
+	mi := &file_pacing_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -401,7 +579,7 @@ func (x *PacedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PacedNode.ProtoReflect.Descriptor instead.
 func (*PacedNode) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{1}
+	return file_pacing_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PacedNode) GetId() string {
@@ -551,6 +729,27 @@ func (x *PacedNode) GetController() string {
 	return ""
 }
 
+func (x *PacedNode) GetPotential() float32 {
+	if x != nil {
+		return x.Potential
+	}
+	return 0
+}
+
+func (x *PacedNode) GetPotentialSum() float32 {
+	if x != nil {
+		return x.PotentialSum
+	}
+	return 0
+}
+
+func (x *PacedNode) GetPotentialMinutes() float32 {
+	if x != nil {
+		return x.PotentialMinutes
+	}
+	return 0
+}
+
 // InsertionSums are ads of an account that an ad server has shown in some seconds, whether or not
 // they will be charged. Topic ads.insertions.sums, keyed by account.
 type InsertionSums struct {
@@ -566,7 +765,7 @@ type InsertionSums struct {
 
 func (x *InsertionSums) Reset() {
 	*x = InsertionSums{}
-	mi := &file_pacing_proto_msgTypes[2]
+	mi := &file_pacing_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -578,7 +777,7 @@ func (x *InsertionSums) String() string {
 func (*InsertionSums) ProtoMessage() {}
 
 func (x *InsertionSums) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[2]
+	mi := &file_pacing_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -591,7 +790,7 @@ func (x *InsertionSums) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InsertionSums.ProtoReflect.Descriptor instead.
 func (*InsertionSums) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{2}
+	return file_pacing_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *InsertionSums) GetAccount() string {
@@ -643,7 +842,7 @@ type CampaignInsertions struct {
 
 func (x *CampaignInsertions) Reset() {
 	*x = CampaignInsertions{}
-	mi := &file_pacing_proto_msgTypes[3]
+	mi := &file_pacing_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +854,7 @@ func (x *CampaignInsertions) String() string {
 func (*CampaignInsertions) ProtoMessage() {}
 
 func (x *CampaignInsertions) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[3]
+	mi := &file_pacing_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +867,7 @@ func (x *CampaignInsertions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignInsertions.ProtoReflect.Descriptor instead.
 func (*CampaignInsertions) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{3}
+	return file_pacing_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CampaignInsertions) GetCampaign() string {
@@ -721,7 +920,7 @@ type InFlight struct {
 
 func (x *InFlight) Reset() {
 	*x = InFlight{}
-	mi := &file_pacing_proto_msgTypes[4]
+	mi := &file_pacing_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -733,7 +932,7 @@ func (x *InFlight) String() string {
 func (*InFlight) ProtoMessage() {}
 
 func (x *InFlight) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[4]
+	mi := &file_pacing_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -746,7 +945,7 @@ func (x *InFlight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InFlight.ProtoReflect.Descriptor instead.
 func (*InFlight) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{4}
+	return file_pacing_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *InFlight) GetMicros() float64 {
@@ -818,7 +1017,7 @@ type BudgetAlert struct {
 
 func (x *BudgetAlert) Reset() {
 	*x = BudgetAlert{}
-	mi := &file_pacing_proto_msgTypes[5]
+	mi := &file_pacing_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -830,7 +1029,7 @@ func (x *BudgetAlert) String() string {
 func (*BudgetAlert) ProtoMessage() {}
 
 func (x *BudgetAlert) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[5]
+	mi := &file_pacing_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -843,7 +1042,7 @@ func (x *BudgetAlert) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetAlert.ProtoReflect.Descriptor instead.
 func (*BudgetAlert) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{5}
+	return file_pacing_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BudgetAlert) GetAccount() string {
@@ -953,7 +1152,7 @@ type ShardLeader struct {
 
 func (x *ShardLeader) Reset() {
 	*x = ShardLeader{}
-	mi := &file_pacing_proto_msgTypes[6]
+	mi := &file_pacing_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -965,7 +1164,7 @@ func (x *ShardLeader) String() string {
 func (*ShardLeader) ProtoMessage() {}
 
 func (x *ShardLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[6]
+	mi := &file_pacing_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -978,7 +1177,7 @@ func (x *ShardLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLeader.ProtoReflect.Descriptor instead.
 func (*ShardLeader) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{6}
+	return file_pacing_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ShardLeader) GetProcess() string {
@@ -1032,7 +1231,7 @@ type PacingSignals struct {
 
 func (x *PacingSignals) Reset() {
 	*x = PacingSignals{}
-	mi := &file_pacing_proto_msgTypes[7]
+	mi := &file_pacing_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1044,7 +1243,7 @@ func (x *PacingSignals) String() string {
 func (*PacingSignals) ProtoMessage() {}
 
 func (x *PacingSignals) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[7]
+	mi := &file_pacing_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1057,7 +1256,7 @@ func (x *PacingSignals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PacingSignals.ProtoReflect.Descriptor instead.
 func (*PacingSignals) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{7}
+	return file_pacing_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PacingSignals) GetWriterDc() string {
@@ -1111,7 +1310,7 @@ type AccountTick struct {
 
 func (x *AccountTick) Reset() {
 	*x = AccountTick{}
-	mi := &file_pacing_proto_msgTypes[8]
+	mi := &file_pacing_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1322,7 @@ func (x *AccountTick) String() string {
 func (*AccountTick) ProtoMessage() {}
 
 func (x *AccountTick) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[8]
+	mi := &file_pacing_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1335,7 @@ func (x *AccountTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountTick.ProtoReflect.Descriptor instead.
 func (*AccountTick) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{8}
+	return file_pacing_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AccountTick) GetAccount() string {
@@ -1244,7 +1443,7 @@ type NodeTick struct {
 
 func (x *NodeTick) Reset() {
 	*x = NodeTick{}
-	mi := &file_pacing_proto_msgTypes[9]
+	mi := &file_pacing_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1455,7 @@ func (x *NodeTick) String() string {
 func (*NodeTick) ProtoMessage() {}
 
 func (x *NodeTick) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[9]
+	mi := &file_pacing_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1468,7 @@ func (x *NodeTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeTick.ProtoReflect.Descriptor instead.
 func (*NodeTick) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{9}
+	return file_pacing_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NodeTick) GetNode() uint32 {
@@ -1355,7 +1554,7 @@ type NodeName struct {
 
 func (x *NodeName) Reset() {
 	*x = NodeName{}
-	mi := &file_pacing_proto_msgTypes[10]
+	mi := &file_pacing_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1566,7 @@ func (x *NodeName) String() string {
 func (*NodeName) ProtoMessage() {}
 
 func (x *NodeName) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[10]
+	mi := &file_pacing_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1579,7 @@ func (x *NodeName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeName.ProtoReflect.Descriptor instead.
 func (*NodeName) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{10}
+	return file_pacing_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NodeName) GetKind() NodeKind {
@@ -1426,7 +1625,7 @@ type NodeCondition struct {
 
 func (x *NodeCondition) Reset() {
 	*x = NodeCondition{}
-	mi := &file_pacing_proto_msgTypes[11]
+	mi := &file_pacing_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +1637,7 @@ func (x *NodeCondition) String() string {
 func (*NodeCondition) ProtoMessage() {}
 
 func (x *NodeCondition) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[11]
+	mi := &file_pacing_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +1650,7 @@ func (x *NodeCondition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeCondition.ProtoReflect.Descriptor instead.
 func (*NodeCondition) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{11}
+	return file_pacing_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeCondition) GetLimited() bool {
@@ -1505,7 +1704,7 @@ type LeaderOverride struct {
 
 func (x *LeaderOverride) Reset() {
 	*x = LeaderOverride{}
-	mi := &file_pacing_proto_msgTypes[12]
+	mi := &file_pacing_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1716,7 @@ func (x *LeaderOverride) String() string {
 func (*LeaderOverride) ProtoMessage() {}
 
 func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[12]
+	mi := &file_pacing_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1729,7 @@ func (x *LeaderOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderOverride.ProtoReflect.Descriptor instead.
 func (*LeaderOverride) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{12}
+	return file_pacing_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LeaderOverride) GetShard() int32 {
@@ -1590,7 +1789,7 @@ type WriterOverride struct {
 
 func (x *WriterOverride) Reset() {
 	*x = WriterOverride{}
-	mi := &file_pacing_proto_msgTypes[13]
+	mi := &file_pacing_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +1801,7 @@ func (x *WriterOverride) String() string {
 func (*WriterOverride) ProtoMessage() {}
 
 func (x *WriterOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[13]
+	mi := &file_pacing_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +1814,7 @@ func (x *WriterOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriterOverride.ProtoReflect.Descriptor instead.
 func (*WriterOverride) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{13}
+	return file_pacing_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WriterOverride) GetWriter() string {
@@ -1672,7 +1871,7 @@ type CampaignOverride struct {
 
 func (x *CampaignOverride) Reset() {
 	*x = CampaignOverride{}
-	mi := &file_pacing_proto_msgTypes[14]
+	mi := &file_pacing_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +1883,7 @@ func (x *CampaignOverride) String() string {
 func (*CampaignOverride) ProtoMessage() {}
 
 func (x *CampaignOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[14]
+	mi := &file_pacing_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +1896,7 @@ func (x *CampaignOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignOverride.ProtoReflect.Descriptor instead.
 func (*CampaignOverride) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{14}
+	return file_pacing_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CampaignOverride) GetAccount() string {
@@ -1778,7 +1977,7 @@ type PaceState struct {
 
 func (x *PaceState) Reset() {
 	*x = PaceState{}
-	mi := &file_pacing_proto_msgTypes[15]
+	mi := &file_pacing_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1790,7 +1989,7 @@ func (x *PaceState) String() string {
 func (*PaceState) ProtoMessage() {}
 
 func (x *PaceState) ProtoReflect() protoreflect.Message {
-	mi := &file_pacing_proto_msgTypes[15]
+	mi := &file_pacing_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1803,7 +2002,7 @@ func (x *PaceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PaceState.ProtoReflect.Descriptor instead.
 func (*PaceState) Descriptor() ([]byte, []int) {
-	return file_pacing_proto_rawDescGZIP(), []int{15}
+	return file_pacing_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PaceState) GetProbability() float64 {
@@ -1950,7 +2149,7 @@ var File_pacing_proto protoreflect.FileDescriptor
 
 const file_pacing_proto_rawDesc = "" +
 	"\n" +
-	"\fpacing.proto\x12\x0eweir.events.v1\"\x8d\x05\n" +
+	"\fpacing.proto\x12\x0eweir.events.v1\"\xc7\x05\n" +
 	"\vAccountPack\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
 	"\twriter_dc\x18\x02 \x01(\tR\bwriterDc\x12\x18\n" +
@@ -1977,7 +2176,22 @@ const file_pacing_proto_rawDesc = "" +
 	"\x05parts\x18\x13 \x01(\x05R\x05parts\x12\x1d\n" +
 	"\n" +
 	"other_days\x18\x15 \x03(\x05R\totherDays\x12\x16\n" +
-	"\x06unread\x18\x14 \x01(\bR\x06unread\"\x9c\x06\n" +
+	"\x06unread\x18\x14 \x01(\bR\x06unread\x128\n" +
+	"\n" +
+	"plan_shape\x18\x16 \x01(\v2\x19.weir.events.v1.PlanShapeR\tplanShape\"\x87\x02\n" +
+	"\tPlanShape\x12\x12\n" +
+	"\x04zone\x18\x01 \x01(\tR\x04zone\x12\x10\n" +
+	"\x03day\x18\x02 \x01(\x05R\x03day\x12-\n" +
+	"\x03now\x18\x03 \x01(\v2\x1b.weir.events.v1.LearntShapeR\x03now\x12/\n" +
+	"\x04next\x18\x04 \x01(\v2\x1b.weir.events.v1.LearntShapeR\x04next\x12\x14\n" +
+	"\x05hours\x18\x05 \x03(\x05R\x05hours\x12\x16\n" +
+	"\x06demand\x18\x06 \x03(\x02R\x06demand\x12\x18\n" +
+	"\aminutes\x18\a \x03(\x02R\aminutes\x12\x18\n" +
+	"\aactions\x18\b \x01(\x01R\aactions\x12\x12\n" +
+	"\x04even\x18\t \x01(\bR\x04even\"9\n" +
+	"\vLearntShape\x12\x12\n" +
+	"\x04days\x18\x01 \x01(\x01R\x04days\x12\x16\n" +
+	"\x06shares\x18\x02 \x03(\x02R\x06shares\"\x8c\a\n" +
 	"\tPacedNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04open\x18\x02 \x01(\bR\x04open\x12 \n" +
@@ -2007,7 +2221,10 @@ const file_pacing_proto_rawDesc = "" +
 	"\tin_flight\x18\x14 \x01(\v2\x18.weir.events.v1.InFlightR\binFlight\x12\x1e\n" +
 	"\n" +
 	"controller\x18\x15 \x01(\tR\n" +
-	"controllerB\v\n" +
+	"controller\x12\x1c\n" +
+	"\tpotential\x18\x16 \x01(\x02R\tpotential\x12#\n" +
+	"\rpotential_sum\x18\x17 \x01(\x02R\fpotentialSum\x12+\n" +
+	"\x11potential_minutes\x18\x18 \x01(\x02R\x10potentialMinutesB\v\n" +
 	"\t_lasts_ms\"\xb8\x01\n" +
 	"\rInsertionSums\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1a\n" +
@@ -2173,47 +2390,52 @@ func file_pacing_proto_rawDescGZIP() []byte {
 }
 
 var file_pacing_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_pacing_proto_goTypes = []any{
 	(LimitedByKind)(0),         // 0: weir.events.v1.LimitedByKind
 	(NodeKind)(0),              // 1: weir.events.v1.NodeKind
 	(*AccountPack)(nil),        // 2: weir.events.v1.AccountPack
-	(*PacedNode)(nil),          // 3: weir.events.v1.PacedNode
-	(*InsertionSums)(nil),      // 4: weir.events.v1.InsertionSums
-	(*CampaignInsertions)(nil), // 5: weir.events.v1.CampaignInsertions
-	(*InFlight)(nil),           // 6: weir.events.v1.InFlight
-	(*BudgetAlert)(nil),        // 7: weir.events.v1.BudgetAlert
-	(*ShardLeader)(nil),        // 8: weir.events.v1.ShardLeader
-	(*PacingSignals)(nil),      // 9: weir.events.v1.PacingSignals
-	(*AccountTick)(nil),        // 10: weir.events.v1.AccountTick
-	(*NodeTick)(nil),           // 11: weir.events.v1.NodeTick
-	(*NodeName)(nil),           // 12: weir.events.v1.NodeName
-	(*NodeCondition)(nil),      // 13: weir.events.v1.NodeCondition
-	(*LeaderOverride)(nil),     // 14: weir.events.v1.LeaderOverride
-	(*WriterOverride)(nil),     // 15: weir.events.v1.WriterOverride
-	(*CampaignOverride)(nil),   // 16: weir.events.v1.CampaignOverride
-	(*PaceState)(nil),          // 17: weir.events.v1.PaceState
+	(*PlanShape)(nil),          // 3: weir.events.v1.PlanShape
+	(*LearntShape)(nil),        // 4: weir.events.v1.LearntShape
+	(*PacedNode)(nil),          // 5: weir.events.v1.PacedNode
+	(*InsertionSums)(nil),      // 6: weir.events.v1.InsertionSums
+	(*CampaignInsertions)(nil), // 7: weir.events.v1.CampaignInsertions
+	(*InFlight)(nil),           // 8: weir.events.v1.InFlight
+	(*BudgetAlert)(nil),        // 9: weir.events.v1.BudgetAlert
+	(*ShardLeader)(nil),        // 10: weir.events.v1.ShardLeader
+	(*PacingSignals)(nil),      // 11: weir.events.v1.PacingSignals
+	(*AccountTick)(nil),        // 12: weir.events.v1.AccountTick
+	(*NodeTick)(nil),           // 13: weir.events.v1.NodeTick
+	(*NodeName)(nil),           // 14: weir.events.v1.NodeName
+	(*NodeCondition)(nil),      // 15: weir.events.v1.NodeCondition
+	(*LeaderOverride)(nil),     // 16: weir.events.v1.LeaderOverride
+	(*WriterOverride)(nil),     // 17: weir.events.v1.WriterOverride
+	(*CampaignOverride)(nil),   // 18: weir.events.v1.CampaignOverride
+	(*PaceState)(nil),          // 19: weir.events.v1.PaceState
 }
 var file_pacing_proto_depIdxs = []int32{
-	3,  // 0: weir.events.v1.AccountPack.shared:type_name -> weir.events.v1.PacedNode
-	3,  // 1: weir.events.v1.AccountPack.campaigns:type_name -> weir.events.v1.PacedNode
-	17, // 2: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
-	3,  // 3: weir.events.v1.PacedNode.arms:type_name -> weir.events.v1.PacedNode
-	0,  // 4: weir.events.v1.PacedNode.limited_by_kind:type_name -> weir.events.v1.LimitedByKind
-	16, // 5: weir.events.v1.PacedNode.override:type_name -> weir.events.v1.CampaignOverride
-	6,  // 6: weir.events.v1.PacedNode.in_flight:type_name -> weir.events.v1.InFlight
-	5,  // 7: weir.events.v1.InsertionSums.campaigns:type_name -> weir.events.v1.CampaignInsertions
-	10, // 8: weir.events.v1.PacingSignals.ticks:type_name -> weir.events.v1.AccountTick
-	11, // 9: weir.events.v1.AccountTick.nodes:type_name -> weir.events.v1.NodeTick
-	12, // 10: weir.events.v1.NodeTick.name:type_name -> weir.events.v1.NodeName
-	13, // 11: weir.events.v1.NodeTick.condition:type_name -> weir.events.v1.NodeCondition
-	17, // 12: weir.events.v1.NodeTick.state:type_name -> weir.events.v1.PaceState
-	1,  // 13: weir.events.v1.NodeName.kind:type_name -> weir.events.v1.NodeKind
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	5,  // 0: weir.events.v1.AccountPack.shared:type_name -> weir.events.v1.PacedNode
+	5,  // 1: weir.events.v1.AccountPack.campaigns:type_name -> weir.events.v1.PacedNode
+	3,  // 2: weir.events.v1.AccountPack.plan_shape:type_name -> weir.events.v1.PlanShape
+	4,  // 3: weir.events.v1.PlanShape.now:type_name -> weir.events.v1.LearntShape
+	4,  // 4: weir.events.v1.PlanShape.next:type_name -> weir.events.v1.LearntShape
+	19, // 5: weir.events.v1.PacedNode.state:type_name -> weir.events.v1.PaceState
+	5,  // 6: weir.events.v1.PacedNode.arms:type_name -> weir.events.v1.PacedNode
+	0,  // 7: weir.events.v1.PacedNode.limited_by_kind:type_name -> weir.events.v1.LimitedByKind
+	18, // 8: weir.events.v1.PacedNode.override:type_name -> weir.events.v1.CampaignOverride
+	8,  // 9: weir.events.v1.PacedNode.in_flight:type_name -> weir.events.v1.InFlight
+	7,  // 10: weir.events.v1.InsertionSums.campaigns:type_name -> weir.events.v1.CampaignInsertions
+	12, // 11: weir.events.v1.PacingSignals.ticks:type_name -> weir.events.v1.AccountTick
+	13, // 12: weir.events.v1.AccountTick.nodes:type_name -> weir.events.v1.NodeTick
+	14, // 13: weir.events.v1.NodeTick.name:type_name -> weir.events.v1.NodeName
+	15, // 14: weir.events.v1.NodeTick.condition:type_name -> weir.events.v1.NodeCondition
+	19, // 15: weir.events.v1.NodeTick.state:type_name -> weir.events.v1.PaceState
+	1,  // 16: weir.events.v1.NodeName.kind:type_name -> weir.events.v1.NodeKind
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_pacing_proto_init() }
@@ -2221,16 +2443,16 @@ func file_pacing_proto_init() {
 	if File_pacing_proto != nil {
 		return
 	}
-	file_pacing_proto_msgTypes[1].OneofWrappers = []any{}
-	file_pacing_proto_msgTypes[9].OneofWrappers = []any{}
+	file_pacing_proto_msgTypes[3].OneofWrappers = []any{}
 	file_pacing_proto_msgTypes[11].OneofWrappers = []any{}
+	file_pacing_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pacing_proto_rawDesc), len(file_pacing_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

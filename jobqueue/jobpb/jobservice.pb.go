@@ -1527,7 +1527,7 @@ type JobAttempt struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Attempt       uint32                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Progress      string                 `protobuf:"bytes,3,opt,name=progress,proto3" json:"progress,omitempty"` // of a heartbeat: what the job does, for people, at most 200 bytes; empty: as before
+	Progress      string                 `protobuf:"bytes,3,opt,name=progress,proto3" json:"progress,omitempty"` // of a heartbeat: what the job does, for people: 200 bytes of it are kept; empty: as before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2180,7 +2180,7 @@ type Job struct {
 	Priority      uint32   `protobuf:"varint,18,opt,name=priority,proto3" json:"priority,omitempty"`
 	Key           string   `protobuf:"bytes,19,opt,name=key,proto3" json:"key,omitempty"`
 	Group         string   `protobuf:"bytes,20,opt,name=group,proto3" json:"group,omitempty"`
-	Progress      string   `protobuf:"bytes,21,opt,name=progress,proto3" json:"progress,omitempty"` // of a running job: of the last heartbeat that had one since the partition moved
+	Progress      string   `protobuf:"bytes,21,opt,name=progress,proto3" json:"progress,omitempty"` // of a running job: of the last heartbeat that had one; it can be lost until the next one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

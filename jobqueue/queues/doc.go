@@ -27,8 +27,8 @@
 //     that a later owner has replaced is refused.
 //   - JOB-12: Shard.States has the states of the last committed transaction: readers never see the
 //     state of an open one.
-//   - JOB-13: With events, jobs.events has each committed decision once, in the order of the
-//     partition: the events of a job lead from its submission to its state.
+//   - JOB-13: With events, jobs.events has each committed decision but heartbeats, once, in the
+//     order of the partition: the events of a job lead from its submission to its state.
 //   - JOB-10: A submission is a job, or has a row with the reason why not, until the retention has
 //     passed. A record that names no queue of the partition is a dead letter.
 //

@@ -16,10 +16,14 @@ import (
 // eventsOutput is the name of the output jobs.events.
 const eventsOutput = "events"
 
-// writeEvents hands over the decisions of the open transaction, if the queue has events. It is
-// called before write, which forgets the reports of the transaction.
+// writeEvents hands over the decisions of the open transaction, if the queue has events. A setting
+// of this transaction holds from the next one on. It is called before write, which forgets the
+// reports of the transaction.
 func (s *Shard) writeEvents(q *queue, ch *stream.Changes) error {
-	if !q.settings.GetEvents() {
+	if on := q.settings.GetEvents(); on != q.events {
+		defer q.journal(on)
+	}
+	if !q.events {
 		return nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(q.refusals)) {
@@ -37,8 +41,8 @@ func (s *Shard) writeEvents(q *queue, ch *stream.Changes) error {
 		if d.Kind == jobqueue.Submitted {
 			m.Spec = q.submittedSpec(d.ID)
 		}
-		if d.Kind == jobqueue.Completed || m.GetReason() == reported {
-			m.Result, m.Error = q.results[d.ID].GetResult(), q.results[d.ID].GetError()
+		if r := q.results[d.ID]; r.GetAttempt() == uint32(d.Attempt) && (d.Kind == jobqueue.Completed || m.GetReason() == reported) {
+			m.Result, m.Error = r.GetResult(), r.GetError()
 		}
 		if err := s.writeEvent(q, ch, m); err != nil {
 			return err
@@ -73,6 +77,8 @@ func (s *Shard) eventOf(d *jobqueue.Decision) *eventspb.JobEvent {
 	case jobqueue.AgentUp:
 		m.Has, m.Slots = d.Profile.Has, int32(d.Profile.Slots)
 	case jobqueue.AgentDown, jobqueue.Paused, jobqueue.Resumed:
+	case jobqueue.Evicted:
+		m.EvictedBelow = uint64(d.ID)
 	case jobqueue.Retried, jobqueue.Exhausted, jobqueue.Returned:
 		m.Reason = reasonName(d.Reason)
 		m.Job = s.idOf(d.ID)
@@ -106,7 +112,7 @@ func kindOf(k jobqueue.Kind) eventspb.JobEventKind {
 func (s *Shard) idOf(number jobqueue.ID) string { return fmt.Sprintf("%d-%d", s.Partition, number) }
 
 func (s *Shard) writeEvent(q *queue, ch *stream.Changes, m *eventspb.JobEvent) error {
-	m.Queue = q.name
+	m.Queue, m.Partition = q.name, s.Partition
 	value, err := proto.Marshal(m)
 	if err != nil {
 		return err

@@ -46,16 +46,17 @@ type followedJob struct {
 
 // Stages of a job, as its events show them.
 const (
-	waits = "waits" // delayed, blocked or pending
-	runs  = "runs"
-	done  = "done"
-	ended = "failed or canceled"
+	waits    = "waits" // delayed, blocked or pending
+	runs     = "runs"
+	done     = "done"
+	failed   = "failed"
+	canceled = "canceled"
 )
 
 // take follows events. An error means that an event does not follow from those before.
 func (f *followed) take(list []*eventspb.JobEvent) error {
 	for _, m := range list {
-		if m.GetJob() == "" || m.GetKind() == eventspb.JobEventKind_JOB_EVENT_KIND_EVICTED {
+		if m.GetJob() == "" {
 			continue
 		}
 		if err := f.one(m); err != nil {
@@ -88,11 +89,11 @@ func (f *followed) one(m *eventspb.JobEvent) error {
 	case eventspb.JobEventKind_JOB_EVENT_KIND_DONE:
 		to = done
 	case eventspb.JobEventKind_JOB_EVENT_KIND_FAILED:
-		to = ended
+		to = failed
 	case eventspb.JobEventKind_JOB_EVENT_KIND_CANCELED:
-		from, to = []string{waits, runs}, ended
+		from, to = []string{waits, runs, failed}, canceled
 	case eventspb.JobEventKind_JOB_EVENT_KIND_REDONE:
-		from = []string{done, ended}
+		from = []string{done, failed, canceled}
 	default:
 	}
 	if !slices.Contains(from, j.state) {
@@ -116,8 +117,10 @@ func (f *followed) compare(states []jobqueue.State) error {
 			want = runs
 		case jobqueue.Done:
 			want = done
-		case jobqueue.Failed, jobqueue.Canceled:
-			want = ended
+		case jobqueue.Failed:
+			want = failed
+		case jobqueue.Canceled:
+			want = canceled
 		default:
 		}
 		got := ""
@@ -132,53 +135,90 @@ func (f *followed) compare(states []jobqueue.State) error {
 }
 
 // TestEvents: the events of a queue, with what the agents reported, in the partition of the job. A
-// queue without events has none, also after it had some.
+// queue without events has none, also after it had some. The transaction that changes the setting
+// has events as the one before.
 func TestEvents(t *testing.T) {
-	inBubble(t, &eventspb.JobQueueSettings{Version: 1, MaxAttempts: 2, AvoidMs: -1, LeaseMs: 1000}, func(r *run) {
-		r.submit(job("", "x"))
-		r.commit()
-		if list, _ := taken[eventspb.JobEvent](r, eventsOutput); len(list) > 0 {
-			t.Errorf("events of a queue without: %v", list)
+	settings := &eventspb.JobQueueSettings{Version: 1, MaxAttempts: 2, AvoidMs: -1, LeaseMs: 1000}
+	inBubble(t, proto.CloneOf(settings), func(r *run) {
+		set := func(on bool) {
+			settings.Version++
+			settings.Events = on
+			r.ask(func(s *Shard) error { return s.Set("q", proto.CloneOf(settings)) })
 		}
-		r.submit(job("", "y")) // in the transaction that turns events on, and before
-		r.ask(func(s *Shard) error {
-			return s.Set("q", &eventspb.JobQueueSettings{Version: 2, MaxAttempts: 2, AvoidMs: -1, LeaseMs: 1000, Events: true})
-		})
-		r.submit(job("", "x"), &eventspb.JobSubmission{Payload: make([]byte, MaxPayload+1)})
-		jobs := r.poll("a", 2, "x")
-		r.ask(func(s *Shard) error { return s.Complete(&Attempt{"q", "a", jobs[0].ID, 1}, []byte("r")) })
-		r.ask(func(s *Shard) error { return s.Fail(&Attempt{"q", "a", jobs[1].ID, 1}, "broken", false) })
-		r.sleep(1500 * time.Millisecond) // the backoff
-		r.commit()
-		r.poll("a", 1, "x")
-		r.sleep(2 * time.Second) // the lease ends
-		r.commit()
-		r.ask(func(s *Shard) error { return s.Pause("q", false) })
-		r.ask(func(s *Shard) error { return s.Redo("q", jobs[1].ID) })
-		r.ask(func(s *Shard) error { return s.Cancel("q", jobs[1].ID) })
-		r.commit()
-		list, records := taken[eventspb.JobEvent](r, eventsOutput)
-		var got []string
-		for i, m := range list {
-			if c := records[i]; c.To.Partition != 0 || string(c.Key) != m.GetJob() || c.To.TimeMs != m.GetAtMs() || m.GetQueue() != "q" {
-				t.Errorf("the record of %v: %+v", m, c)
+		events := func() (got []string) {
+			t.Helper()
+			list, records := taken[eventspb.JobEvent](r, eventsOutput)
+			for i, m := range list {
+				if c := records[i]; c.To.Partition != 0 || string(c.Key) != m.GetJob() || c.To.TimeMs != m.GetAtMs() || m.GetQueue() != "q" {
+					t.Errorf("the record of %v: %+v", m, c)
+				}
+				kind := strings.ToLower(strings.TrimPrefix(m.GetKind().String(), "JOB_EVENT_KIND_"))
+				words := []string{m.GetJob(), kind, fmt.Sprint(m.GetAttempt()), m.GetAgent(), m.GetReason(), m.GetError(), string(m.GetResult())}
+				words = slices.Concat(words, m.GetSpec().GetRequire(), m.GetHas())
+				got = append(got, strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " "))
 			}
-			kind := strings.ToLower(strings.TrimPrefix(m.GetKind().String(), "JOB_EVENT_KIND_"))
-			got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s%d %s %s%s %s%s", m.GetJob(), kind, m.GetAttempt(), m.GetAgent(), m.GetReason(),
-				strings.Repeat("!", min(1, len(m.GetError()))), m.GetResult(), strings.Join(append(m.GetSpec().GetRequire(), m.GetHas()...), " "))))
+			return got
 		}
-		want := []string{
-			"0-3 refused0  payload_too_large!", "0-2 submitted0   x", "agent_up0 a  x", "0-0 started1 a", "0-2 started1 a", "0-0 done1 a  r",
-			"0-2 retrying1 a reported!", "0-2 due0", "0-2 started2 a", "0-2 failed2 a expired", "paused0", "0-2 redone0", "0-2 canceled0",
+		want := func(want ...string) {
+			t.Helper()
+			r.commit()
+			if got := events(); !slices.Equal(got, want) {
+				t.Errorf("events\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("events\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-		r.ask(func(s *Shard) error { return s.Set("q", &eventspb.JobQueueSettings{Version: 3}) })
 		r.submit(job("", "x"))
-		r.commit()
-		if list, _ := taken[eventspb.JobEvent](r, eventsOutput); len(list) > 0 {
-			t.Errorf("events of a queue that has none any more: %v", list)
+		want()
+		r.submit(job("", "y"), &eventspb.JobSubmission{Payload: make([]byte, MaxPayload+1)}) // 1 and 2
+		set(true)
+		want()
+		r.submit(job("", "x")) // 3
+		jobs := r.poll("a", 2, "x")
+		want("0-3 submitted 0 x", "agent_up 0 a x", "0-0 started 1 a", "0-3 started 1 a")
+		complete := func(id jobqueue.ID, attempt uint8) {
+			r.ask(func(s *Shard) error { return s.Complete(&Attempt{"q", "a", id, attempt}, []byte("fine")) })
 		}
+		fail := func(id jobqueue.ID, attempt uint8) {
+			r.ask(func(s *Shard) error { return s.Fail(&Attempt{"q", "a", id, attempt}, "broken", false) })
+		}
+		complete(jobs[0].ID, 1)
+		fail(3, 1)
+		want("0-0 done 1 a fine", "0-3 retrying 1 a reported broken")
+		r.sleep(1500 * time.Millisecond) // the backoff
+		want("0-3 due 0")
+		r.poll("a", 1, "x")
+		want("0-3 started 2 a")
+		r.sleep(1200 * time.Millisecond) // the lease ends
+		want("0-3 failed 2 a expired")
+		r.ask(func(s *Shard) error { return s.Redo("q", 3) })
+		want("0-3 redone 0")
+		r.poll("a", 1, "x")
+		r.ask(func(s *Shard) error { return s.Release(&Attempt{"q", "a", 3, 3}) })
+		want("0-3 started 3 a", "0-3 returned 3 a pullback")
+		r.poll("a", 1, "x")
+		r.ask(func(s *Shard) error { return s.Pause("q", true) })
+		r.ask(func(s *Shard) error { return s.Resume("q") })
+		want("0-3 started 4 a", "paused 0", "0-3 returned 4 a pullback", "resumed 0")
+		r.poll("a", 1, "x")
+		r.ask(func(s *Shard) error { return s.Cancel("q", 3) })
+		want("0-3 started 5 a", "0-3 canceled 5 a")
+		r.submit(&eventspb.JobSubmission{Payload: make([]byte, MaxPayload+1)}) // 4
+		r.submit(job("", "x"))                                                 // 5
+		r.poll("a", 1, "x")
+		r.ask(func(s *Shard) error { return s.Fail(&Attempt{"q", "a", 5, 1}, "no", true) })
+		r.ask(func(s *Shard) error { return s.Cancel("q", 5) }) // a failed job
+		r.sleep(5 * time.Second)                                // the agent does not ask
+		r.commit()
+		got := events()
+		if len(got) == 0 || !strings.HasPrefix(got[0], "0-4 refused 0 payload_too_large the payload has 4097 bytes") {
+			t.Errorf("the event of a refused submission: %q", got)
+		}
+		if rest := []string{"0-5 submitted 0 x", "0-5 started 1 a", "0-5 failed 1 a reported no", "0-5 canceled 0", "agent_down 0 a"}; !slices.Equal(got[1:], rest) {
+			t.Errorf("events %q, want %q", got[1:], rest)
+		}
+		r.submit(job("", "x")) // 6
+		set(false)
+		want("0-6 submitted 0 x")
+		r.submit(job("", "x"))
+		want()
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/weirhq/weir/jobqueue"
 )
 
-// progress is what an attempt has reported about itself.
-type progress struct {
+// attemptProgress is what an attempt has reported about itself.
+type attemptProgress struct {
 	attempt uint8
 	text    string
 }
@@ -17,14 +17,14 @@ type progress struct {
 // value is empty, and its methods are safe for concurrent use.
 type progressTable struct {
 	mu   sync.Mutex
-	jobs map[jobqueue.ID]progress
+	jobs map[jobqueue.ID]attemptProgress
 }
 
-func (t *progressTable) set(id jobqueue.ID, p progress) {
+func (t *progressTable) set(id jobqueue.ID, p attemptProgress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.jobs == nil {
-		t.jobs = map[jobqueue.ID]progress{}
+		t.jobs = map[jobqueue.ID]attemptProgress{}
 	}
 	t.jobs[id] = p
 }
@@ -43,5 +43,5 @@ func (t *progressTable) get(id jobqueue.ID, attempt uint8) string {
 func (t *progressTable) drop(runs func(jobqueue.ID) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	maps.DeleteFunc(t.jobs, func(id jobqueue.ID, _ progress) bool { return !runs(id) })
+	maps.DeleteFunc(t.jobs, func(id jobqueue.ID, _ attemptProgress) bool { return !runs(id) })
 }

@@ -23,6 +23,8 @@ type queue struct {
 	closed   []jobqueue.ID         // first numbers of closed segments with rows of jobs
 	ended    map[jobqueue.ID]int64 // by first number of a segment: when its last job ended, Unix ms
 
+	events bool // decisions are recorded, since the begin of the open transaction
+
 	// Of the open transaction.
 	set       bool // the settings
 	changes   jobqueue.Changes
@@ -58,8 +60,14 @@ func newQueue(name string, settings *eventspb.JobQueueSettings) *queue {
 func (q *queue) begin() {
 	q.core.Track()
 	q.core.Watch()
-	q.core.Journal(q.settings.GetEvents())
+	q.journal(q.settings.GetEvents())
 	q.shown.states = q.core.States()
+}
+
+// journal begins or ends the recording of decisions.
+func (q *queue) journal(on bool) {
+	q.events = on
+	q.core.Journal(on)
 }
 
 // see remembers that an agent has asked.

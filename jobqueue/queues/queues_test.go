@@ -638,7 +638,7 @@ func TestUnknown(t *testing.T) {
 		for name, fn := range map[string]func(s *Shard) error{
 			"poll":      func(s *Shard) error { return s.Poll(p) },
 			"complete":  func(s *Shard) error { return s.Complete(&Attempt{"none", "a", 1, 1}, nil) },
-			"heartbeat": func(s *Shard) error { _, err := s.Heartbeat("none", "a", nil); return err },
+			"heartbeat": func(s *Shard) error { _, err := s.Heartbeat("none", "a", nil, nil); return err },
 			"cancel":    func(s *Shard) error { return s.Cancel("none", 1) },
 			"pause":     func(s *Shard) error { return s.Pause("none", false) },
 			"count":     func(s *Shard) error { _, err := s.Count("none", &jobqueue.Selector{}); return err },

@@ -3,8 +3,10 @@ package queues
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
@@ -59,9 +61,6 @@ func (s *Shard) Set(name string, m *eventspb.JobQueueSettings) error {
 		if err := q.core.Configure(cfg); err != nil {
 			return err
 		}
-		if m.GetEvents() != q.settings.GetEvents() {
-			q.core.Journal(m.GetEvents())
-		}
 		q.settings, q.work = m, true
 	}
 	q.set = true
@@ -82,10 +81,7 @@ func (s *Shard) Complete(a *Attempt, result []byte) error {
 
 // Fail reports that an attempt failed, with the reason. for good: no other attempt would succeed.
 func (s *Shard) Fail(a *Attempt, reason string, forGood bool) error {
-	if len(reason) > MaxError {
-		reason = reason[:MaxError]
-	}
-	result := &eventspb.JobResult{Error: strings.ToValidUTF8(reason, "\uFFFD")}
+	result := &eventspb.JobResult{Error: cut(reason, MaxError)}
 	return s.end(a, result, func(q *jobqueue.Queue, now int64) (jobqueue.Decision, error) {
 		if forGood {
 			return q.FailForGood(now, a.Agent, a.ID, a.Attempt)
@@ -106,6 +102,18 @@ func (s *Shard) Release(a *Attempt) error {
 	return s.end(a, nil, func(q *jobqueue.Queue, now int64) (jobqueue.Decision, error) {
 		return q.Release(now, a.Agent, a.ID, a.Attempt)
 	})
+}
+
+// cut returns the first bytes of a text.
+func cut(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= most {
+		return text
+	}
+	for !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
 }
 
 // end ends an attempt. result may be nil.
@@ -137,8 +145,10 @@ func (s *Shard) end(a *Attempt, result *eventspb.JobResult, decide func(q *jobqu
 }
 
 // Heartbeat renews the leases of jobs that an agent has, and returns those that it does not have
-// any more and must stop.
-func (s *Shard) Heartbeat(name, agent string, jobs []jobqueue.Held) (stop []jobqueue.Held, err error) {
+// any more and must stop. progress has what people see of each of the jobs, MaxProgress bytes of
+// it; empty: as before. nil: of none. It is known until the attempt is over, the partition moves or
+// a transaction is aborted.
+func (s *Shard) Heartbeat(name, agent string, jobs []jobqueue.Held, progress []string) (stop []jobqueue.Held, err error) {
 	q, err := s.queue(name)
 	if err != nil {
 		return nil, err
@@ -149,20 +159,12 @@ func (s *Shard) Heartbeat(name, agent string, jobs []jobqueue.Held) (stop []jobq
 	now := time.Now().UnixMilli()
 	q.see(agent, now)
 	_, stop = q.core.Heartbeat(nil, now, agent, jobs)
+	for i, text := range progress {
+		if text != "" && !slices.Contains(stop, jobs[i]) {
+			q.shown.progress.set(jobs[i].ID, attemptProgress{jobs[i].Attempt, cut(text, MaxProgress)})
+		}
+	}
 	return stop, nil
-}
-
-// Progress sets the progress of an attempt, which the agent has by its last heartbeat, until the
-// attempt is over or the partition moves.
-func (s *Shard) Progress(a *Attempt, text string) error {
-	q, err := s.queue(a.Queue)
-	if err != nil {
-		return err
-	}
-	if q.core.State(a.ID) == jobqueue.Running {
-		q.shown.progress.set(a.ID, progress{a.Attempt, text})
-	}
-	return nil
 }
 
 // Cancel cancels a job that has not succeeded. Repeated, it changes nothing.

@@ -24,11 +24,11 @@ type Job struct {
 	progress atomic.Pointer[string]
 }
 
-// maxProgress is the greatest length of the progress that the queue takes, in bytes.
+// maxProgress is how many bytes of the progress of a job the queue keeps.
 const maxProgress = 200
 
 // Progress sets what people see of the job while it runs, such as "page 7 of 90": the next
-// heartbeats have it, each after a third of the lease. The queue takes the first 200 bytes.
+// heartbeats have it, each after a third of the lease. The first 200 bytes are sent.
 func (j *Job) Progress(text string) {
 	text = strings.ToValidUTF8(text[:min(len(text), maxProgress)], "")
 	j.progress.Store(&text)

@@ -56,6 +56,8 @@ func TestProblems(t *testing.T) {
 		{`7`, `1.5`, "version", "positive integer"},
 		{`7`, `9007199254740992`, "version", "is greater than 9007199254740991"},
 		{`Europe/Berlin`, `Europe/Atlantis`, "time_zone", `"Europe/Atlantis" is not a time zone`},
+		{`"currency": "EUR"`, `"currency": "EUR", "plan": "straight"`, "plan", `"straight" is not known: use learnt or even`},
+		{`"currency": "EUR"`, `"currency": "EUR", "plan": ""`, "plan", "it is empty: leave it out for learnt"},
 		{`Europe/Berlin`, `Local`, "time_zone", "is not a time zone"},
 		{`Europe/Berlin`, ``, "time_zone", "is not a time zone"},
 		{`"EUR"`, `"EUX"`, "currency", "not an active ISO 4217 code"},
@@ -175,6 +177,7 @@ func genDocument() *rapid.Generator[*Document] {
 		d := &Document{
 			Account: rapid.SampledFrom([]string{"acme", "Ω<b>", "a\nb"}).Draw(t, "account"), Version: rapid.Uint64Range(1, 5).Draw(t, "version"),
 			Zone: rapid.SampledFrom(zones()).Draw(t, "zone"), Currency: rapid.SampledFrom([]string{"EUR", "JPY"}).Draw(t, "currency"),
+			Plan:        rapid.SampledFrom([]string{"", PlanLearnt, PlanEven}).Draw(t, "plan"),
 			EffectiveMs: rapid.SampledFrom([]int64{0, 1, 1_767_225_600_000, 1_767_225_600_123}).Draw(t, "effective"),
 		}
 		for i := range rapid.IntRange(0, 4).Draw(t, "shared") {

@@ -159,6 +159,9 @@ func (r *reader) document(n node) *Document {
 	d.Version = o.version()
 	d.Zone, d.Currency = o.text("time_zone"), o.text("currency")
 	d.EffectiveMs = o.time("effective_from", d.Zone)
+	if d.Plan = o.text("plan"); d.Plan == "" && slices.Contains(o.node.names, "plan") {
+		r.add("plan", "it is empty: leave it out for %s", PlanLearnt)
+	}
 	o.each("shared", func(n node, path string) {
 		o := r.object(n, path)
 		d.Shared = append(d.Shared, Shared{ID: o.text("id"), Parent: o.text("parent"), Limit: o.limit()})

@@ -37,10 +37,17 @@ type Document struct {
 	Version     uint64 // 0: not chosen yet
 	Zone        string // IANA name of the time zone of budget days
 	Currency    string // ISO 4217 code of all amounts
+	Plan        string // of a day: PlanLearnt or PlanEven; empty: PlanLearnt
 	EffectiveMs int64  // the version holds from here on, Unix ms; 0: at once
 	Shared      []Shared
 	Campaigns   []Campaign
 }
+
+// Values of Document.Plan.
+const (
+	PlanLearnt = "learnt" // by the hours of earlier days
+	PlanEven   = "even"   // all hours alike
+)
 
 // Kind is what the amount of a Limit is. It has the numbers of eventspb.BudgetKind.
 type Kind int32

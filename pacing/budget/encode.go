@@ -9,7 +9,7 @@ import (
 // Encode returns the JSON of a valid document, on one line without a line break. Decode reads it.
 // Equal documents have equal bytes.
 func (d *Document) Encode() []byte {
-	out := jsonDocument{Account: d.Account, Version: d.Version, Zone: d.Zone, Currency: d.Currency}
+	out := jsonDocument{Account: d.Account, Version: d.Version, Zone: d.Zone, Currency: d.Currency, Plan: d.Plan}
 	if d.EffectiveMs != 0 {
 		out.EffectiveFrom = time.UnixMilli(d.EffectiveMs).UTC().Format(time.RFC3339Nano)
 	}
@@ -40,6 +40,7 @@ type jsonDocument struct {
 	Zone          string         `json:"time_zone"`
 	Currency      string         `json:"currency"`
 	EffectiveFrom string         `json:"effective_from,omitempty"`
+	Plan          string         `json:"plan,omitempty"`
 	Shared        []jsonShared   `json:"shared,omitempty"`
 	Campaigns     []jsonCampaign `json:"campaigns"`
 }

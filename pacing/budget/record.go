@@ -21,6 +21,7 @@ import (
 func (d *Document) Record() *eventspb.AccountBudgets {
 	m := &eventspb.AccountBudgets{
 		Account: d.Account, Version: d.Version, TimeZone: d.Zone, Currency: d.Currency, EffectiveFromMs: d.EffectiveMs,
+		Plan: d.Plan,
 	}
 	for i := range d.Shared {
 		s := &d.Shared[i]
@@ -113,7 +114,7 @@ func unknown(p *problems, path string, m protoreflect.Message) {
 func fromRecord(m *eventspb.AccountBudgets) *Document {
 	d := &Document{
 		Account: m.GetAccount(), Version: m.GetVersion(), Zone: m.GetTimeZone(), Currency: m.GetCurrency(),
-		EffectiveMs: m.GetEffectiveFromMs(),
+		EffectiveMs: m.GetEffectiveFromMs(), Plan: m.GetPlan(),
 	}
 	for _, s := range m.GetShared() {
 		d.Shared = append(d.Shared, Shared{ID: s.GetId(), Parent: s.GetParent(), Limit: limitOf(s.GetLimit())})

@@ -38,6 +38,9 @@ func (d *Document) validate(p *problems) {
 	if _, err := events.ParseCurrency(d.Currency); err != nil {
 		p.add("currency", "%v", err)
 	}
+	if d.Plan != "" && d.Plan != PlanLearnt && d.Plan != PlanEven {
+		p.add("plan", "%q is not known: use %s or %s", d.Plan, PlanLearnt, PlanEven)
+	}
 	if d.EffectiveMs < 0 || events.UTCDay(d.EffectiveMs) == 0 {
 		p.add("effective_from", "the time is outside of the years 1970 to 9999")
 	}

@@ -50,6 +50,7 @@ type Account struct {
 	// peerDCs are the datacentres that Observe knows.
 	peerDCs    []string
 	recording  recording
+	learning   learning
 	reportedMs int64  // Signals.ReportedMs
 	currency   string // of the packs of the owner before
 	estimated  estimated
@@ -110,6 +111,9 @@ func (a *Account) Restore(packs []*eventspb.AccountPack) {
 			a.estimated.readMs = a.readMs
 		}
 		a.currency = m.GetCurrency()
+		if m.GetPlanShape() != nil {
+			a.learning = restoredLearning(m.GetPlanShape())
+		}
 		for _, s := range m.GetShared() {
 			n := a.restoredNode(s, nodeKey{kind: shared, id: s.GetId()})
 			a.restored[n.nodeKey] = n
@@ -146,6 +150,7 @@ func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
 		}
 		if a.currency != d.Currency {
 			a.dropReports()
+			a.forgetPotentials()
 		}
 		a.currency = d.Currency
 		a.doc, a.loc = d, loc
@@ -159,6 +164,7 @@ func (a *Account) Prepare(atMs int64) (q Query, ok bool) {
 				left := n.micros - max(0, n.spent)
 				n.spent, n.last, n.alert, n.peers = 0, 0, alertState{}, nil
 				n.beginReports()
+				n.potential.begin()
 				a.beginNode(n)
 				n.guess(left)
 			}
@@ -221,7 +227,7 @@ func (a *Account) begin(day events.Day) {
 	}
 	a.day = day
 	a.window, _ = plan.DayWindow(day, a.loc)
-	a.plan = plan.New(plan.Uniform(), a.window, plan.Config{Location: a.loc})
+	a.plan = plan.New(a.beginPlan(day), a.window, plan.Config{Location: a.loc})
 }
 
 func (a *Account) beginNode(n *node) {
@@ -325,6 +331,10 @@ func (a *Account) Pack(number int) *eventspb.AccountPack {
 	}
 	if !m.Unread {
 		m.SpendAgeMs = a.ageMs
+	}
+	if number == 0 {
+		m.PlanShape = a.learning.record()
+		m.PlanShape.Even = a.doc.Plan == budget.PlanEven
 	}
 	for _, day := range a.others.days {
 		m.OtherDays = append(m.OtherDays, int32(day))

@@ -29,6 +29,22 @@
 // since the age of the data changes from tick to tick, and nothing is in flight. Until the spend
 // was read twice by this owner, the parameters stay.
 //
+// # The plan of a day
+//
+// An account learns the shape of its days, for the plan of the next one:
+//
+//	cost of a tick / (probability * multiplier) = what a campaign could have spent
+//	that / mean of the campaign over a day = demand, relative to the day
+//	mean of the campaigns, weighted by their budgets ─▶ hour of the day ─▶ plan.Learner
+//
+// Demand is a product of a factor of the campaign and one of the hour. The mean of a campaign is of
+// the minutes for which its gate was open, weighted by the shape that is known, so the two factors
+// are estimated in turns, a day each. Packs have both.
+//
+// Each datacentre learns. At the begin of a day all of them take the shape that counts most days,
+// of those that were in their packs on the day before, for the plan. So their controllers, which
+// act on the same spend, do not work against each other.
+//
 // # Parts
 //
 // An account of many campaigns has several packs, its parts, of about PartNodes nodes each. A part
@@ -60,14 +76,17 @@
 //     limited by its gate and by the budgets above it. Then its controller continues with its own.
 //   - PACE-34: What is in flight survives a takeover, and ends with its day. See package pacing,
 //     too.
+//   - PACE-35: The plan changes at the begin of a day, and with the time zone and the plan of the
+//     document. A takeover does not change it, and datacentres that have seen each other's packs of
+//     a day have the same plan on the next one.
 //   - PACE-25: A percentage of a budget of a day is one alert. After an increase of the budget it
 //     is one again.
 //
 // # What it does not do
 //
-// It reads no clock and no topic. It does not learn the shape of a day: plans are uniform. It does
-// not know the cost of one action, so no budget is tiny. Where the spend is not counted by arm
-// (spend.parts), an arm is taken to have its share of what is not. A monthly budget needs
-// the days of the month as rows of their own (spend.retention). A lifetime row counts against a
-// lifetime budget as a whole, also its days before the first flight.
+// It reads no clock and no topic. All campaigns of an account have one plan. It does not know the
+// cost of one action, so no budget is tiny. Where the spend is not counted by arm (spend.parts), an
+// arm is taken to have its share of what is not. A monthly budget needs the days of the month as
+// rows of their own (spend.retention). A lifetime row counts against a lifetime budget as a whole,
+// also its days before the first flight.
 package pack

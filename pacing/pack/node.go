@@ -59,6 +59,8 @@ type node struct {
 	peers   []peer   // of other datacentres
 	reports *reports // of ad servers; nil: none was there
 
+	potential potential // of a campaign
+
 	override, writtenOverride *eventspb.CampaignOverride // in force, and in the pack; nil: none
 
 	seen     seen // of the last recorded tick
@@ -153,6 +155,9 @@ func (n *node) keep(o *node, day events.Day) {
 		n.spent, n.last, n.read, n.cost = o.spent, o.last, o.read, o.cost
 	}
 	n.keepReports(o, events.Day(o.pace.Day) == day)
+	if n.potential = o.potential; events.Day(o.pace.Day) != day {
+		n.potential.begin()
+	}
 	if o.known && o.hash == n.hash && events.Day(o.pace.Day) == day {
 		n.micros, n.known = o.micros, true
 	}
@@ -215,6 +220,7 @@ func (a *Account) record(n *node) *eventspb.PacedNode {
 	if n.paced {
 		m.State = paceRecord(&n.pace)
 	}
+	m.Potential, m.PotentialSum, m.PotentialMinutes = n.potential.mean, n.potential.sum, n.potential.minutes
 	return m
 }
 
@@ -262,5 +268,8 @@ func (a *Account) restoredNode(m *eventspb.PacedNode, key nodeKey) *node {
 		return &node{nodeKey: key, pacer: pacer}
 	}
 	n.restoreReports(m.GetInFlight())
+	if p := (potential{m.GetPotential(), m.GetPotentialSum(), m.GetPotentialMinutes()}); p.valid() {
+		n.potential = p
+	}
 	return n
 }

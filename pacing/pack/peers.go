@@ -38,6 +38,9 @@ func (a *Account) Observe(m *eventspb.AccountPack) {
 		}
 		a.peerDCs = append(a.peerDCs, strings.Clone(m.GetWriterDc()))
 	}
+	if m.GetPlanShape() != nil {
+		a.learning.observe(m.GetPlanShape())
+	}
 	p := peer{at: uint32(m.GetAtMs() / 1000), dc: uint8(dc)}
 	for _, s := range m.GetShared() {
 		if n, ok := a.layout.sharedAt(s.GetId()); ok {

@@ -31,9 +31,15 @@ func (a *Account) Step(s *Signals) (parts []int) {
 	planned := a.plan.Share(s.AtMs)
 	a.override()
 	a.beginRecord(s.Recorded, planned)
+	demand, learns := a.demandOf(tickMs, sinceMs)
 	for i := range a.nodes {
-		a.step(i, planned, a.tickCost(&a.nodes[i], tickMs, scale))
+		cost := a.tickCost(&a.nodes[i], tickMs, scale)
+		if learns && !s.Unread {
+			demand.add(&a.nodes[i], cost)
+		}
+		a.step(i, planned, cost)
 	}
+	a.learn(&demand)
 	a.recording.end()
 	for i := range a.nodes {
 		a.limit(&a.nodes[i])

@@ -27,6 +27,9 @@
 // A day of few actions has little information about its hours: below FullActions it counts as a
 // part of a day.
 //
+// A Learner does the same day by day, with less memory: it has the uniform shape as its parent, and
+// bounds what one day can change in place of leaving days out.
+//
 // # What to learn from
 //
 // A campaign that is paced by a plan spends by the plan, and would learn the plan again. Give Learn

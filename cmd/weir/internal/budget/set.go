@@ -25,7 +25,7 @@ import (
 type change struct {
 	file, campaign, shared                    string
 	daily, lifetime, average, cap, begin, end string
-	controller, zone, currency                string
+	controller, zone, currency, plan          string
 	checkOnly                                 bool
 }
 
@@ -61,10 +61,12 @@ func newSetCmd(a *cli.App) *cobra.Command {
 	f.StringVar(&x.end, "end", "", "last budget day of the flight (default: no end)")
 	f.StringVar(&x.zone, "time-zone", "", "time zone of the account's budget days, such as Europe/Berlin")
 	f.StringVar(&x.currency, "currency", "", "currency of the account's budgets, such as EUR")
+	f.StringVar(&x.plan, "plan", "", "plan of the account's days: learnt from earlier days, or even (default: learnt)")
 	f.BoolVar(&x.checkOnly, "dry-run", false, "check the budgets, and write nothing")
 	c.MarkFlagsOneRequired("file", "campaign")
 	for _, name := range []string{
 		"campaign", "daily", "lifetime", "average-daily", "cap", "shared", "controller", "begin", "end", "time-zone", "currency",
+		"plan",
 	} {
 		c.MarkFlagsMutuallyExclusive("file", name)
 	}
@@ -188,10 +190,10 @@ func (x *change) apply(before *budget.Document, account string) (*budget.Documen
 			return nil, err
 		}
 		campaigns, _ = doc["campaigns"].([]any)
-		for name, text := range map[string]string{"time_zone": x.zone, "currency": x.currency} {
-			if text != "" {
-				doc[name] = text
-			}
+	}
+	for name, text := range map[string]string{"time_zone": x.zone, "currency": x.currency, "plan": x.plan} {
+		if text != "" {
+			doc[name] = text
 		}
 	}
 	delete(doc, "effective_from") // the change holds at once

@@ -22,9 +22,13 @@ import (
 	"github.com/weirhq/weir/stream"
 )
 
+// maxEvents is how many events are shown at most. They are in memory before.
+const maxEvents = 1_000_000
+
 // eventFlags choose events.
 type eventFlags struct {
 	since time.Duration
+	limit int
 	watch bool
 	jobs  []string
 }
@@ -36,13 +40,16 @@ func newEventsCmd(a *cli.App) *cobra.Command {
 		Short: "Show what happened to jobs, agents and the queue",
 		Long: "Show what happened to jobs, agents and the queue, from the topic jobs.events. A queue has events\n" +
 			"after `weir queue set QUEUE --events`.\n\n" +
-			"With --watch new events follow until the command is interrupted, a line for each.",
+			"An event of an agent or of the queue is about one partition: -o wide shows which. With --watch new\n" +
+			"events follow until the command is interrupted, a line for each.",
 		Example: "  weir queue events images\n  weir queue events images --job 3-4711 --since 24h\n  weir queue events images --watch -o jsonl",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case x.since < 0:
 				return cli.UsageError(fmt.Sprintf("--since %s is out of range", x.since), "use a time from 0 on, such as 24h")
+			case x.limit < 1 || x.limit > maxEvents:
+				return cli.UsageError(fmt.Sprintf("--limit %d is out of range", x.limit), fmt.Sprintf("use 1 to %d", maxEvents))
 			case x.watch && a.Structured() && a.Format != cli.FormatJSONL:
 				return cli.UsageError(fmt.Sprintf("-o %s has an end, and --watch has none", a.Format), "use -o jsonl, or omit -o")
 			}
@@ -50,12 +57,16 @@ func newEventsCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if x.watch && !cmd.Flags().Changed("since") {
+				x.since = 0
+			}
 			r := eventReader{App: a, eventFlags: x, kafka: k, topic: events.JobEventsTopic, queue: args[0]}
 			return r.run(cmd.Context())
 		},
 	}
 	f := c.Flags()
-	f.DurationVar(&x.since, "since", time.Hour, "age of the oldest event")
+	f.DurationVar(&x.since, "since", time.Hour, "age of the oldest event; with --watch from now on, unless it is given")
+	f.IntVar(&x.limit, "limit", 1000, "how many past events are shown, the newest ones")
 	f.BoolVarP(&x.watch, "watch", "w", false, "show new events until interrupted")
 	f.StringSliceVar(&x.jobs, "job", nil, "only events of these jobs")
 	return c
@@ -72,6 +83,7 @@ type eventRow struct {
 	Reason   string   `json:"reason"`
 	Error    string   `json:"error"`
 	Until    string   `json:"until" table:"wide"`
+	Part     int32    `json:"partition" table:"wide"`
 	Result   string   `json:"result" table:"wide"`
 	Require  []string `json:"require,omitempty" table:"-"`
 	Prefer   []string `json:"prefer,omitempty" table:"-"`
@@ -80,6 +92,7 @@ type eventRow struct {
 	Key      string   `json:"key,omitempty" table:"-"`
 	Has      []string `json:"has,omitempty" table:"-"`
 	Slots    int32    `json:"slots,omitempty" table:"-"`
+	Below    uint64   `json:"evicted_below,omitempty" table:"-"`
 }
 
 // decodeEvent returns the event of a record of jobs.events.
@@ -94,7 +107,7 @@ func decodeEvent(value []byte) (*eventRow, error) {
 		Event:  strings.ToLower(strings.TrimPrefix(m.GetKind().String(), "JOB_EVENT_KIND_")),
 		Reason: m.GetReason(), Error: m.GetError(), Until: utc(m.GetUntilMs()), Result: string(m.GetResult()),
 		Require: spec.GetRequire(), Prefer: spec.GetPrefer(), Priority: spec.GetPriority(), Group: spec.GetGroup(), Key: spec.GetKey(),
-		Has: m.GetHas(), Slots: m.GetSlots(),
+		Has: m.GetHas(), Slots: m.GetSlots(), Part: m.GetPartition(), Below: m.GetEvictedBelow(),
 	}, nil
 }
 
@@ -108,23 +121,15 @@ type eventReader struct {
 	queue string
 }
 
+// run prints events. With watch it ends without an error when ctx does.
 func (r *eventReader) run(ctx context.Context) error {
-	ends, err := logreader.DescribeExtent(ctx, r.kafka, r.topic)
-	if err != nil {
-		return eventsFailure(err)
-	}
-	var rows []eventRow
-	err = kafkaadmin.ReadTopic(ctx, r.kafka, r.topic, time.Now().Add(-r.since), func(p int32, x stream.Record) error {
-		if int(p) < len(ends.Partitions) && x.Offset < ends.Partitions[p].End { // later ones are for watch
-			rows = r.add(rows, p, x.Offset, x.Value)
-		}
+	ends, rows, err := r.past(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil && r.watch:
 		return nil
-	})
-	if err != nil {
+	case err != nil:
 		return eventsFailure(err)
-	}
-	slices.SortStableFunc(rows, func(x, y eventRow) int { return strings.Compare(x.At, y.At) })
-	if !r.watch {
+	case !r.watch:
 		if len(rows) == 0 {
 			r.Notef("queue %s has no events of the last %s: `weir queue set %s --events` turns them on", r.queue, r.since, r.queue)
 		}
@@ -134,6 +139,32 @@ func (r *eventReader) run(ctx context.Context) error {
 		return err
 	}
 	return r.follow(ctx, ends)
+}
+
+// past returns the newest events up to the ends of the partitions, the oldest one first.
+func (r *eventReader) past(ctx context.Context) (ends logreader.Extents, rows []eventRow, err error) {
+	if ends, err = logreader.DescribeExtent(ctx, r.kafka, r.topic); err != nil {
+		return ends, nil, err
+	}
+	left := false
+	newest := func() {
+		slices.SortStableFunc(rows, func(x, y eventRow) int { return strings.Compare(x.At, y.At) })
+		if n := len(rows) - r.limit; n > 0 {
+			rows, left = slices.Delete(rows, 0, n), true
+		}
+	}
+	err = kafkaadmin.ReadTopic(ctx, r.kafka, r.topic, time.Now().Add(-r.since), func(p int32, x stream.Record) error {
+		if int(p) < len(ends.Partitions) && x.Offset < ends.Partitions[p].End { // later ones are for watch
+			if rows = r.add(rows, p, x.Offset, x.Value); len(rows) >= 2*r.limit+1000 {
+				newest()
+			}
+		}
+		return nil
+	})
+	if newest(); left {
+		r.Notef("there are more events: --limit shows more than the newest %d", r.limit)
+	}
+	return ends, rows, err
 }
 
 // add appends the event of a record, if it is one of those that are asked for.
@@ -179,7 +210,7 @@ func (r *eventReader) follow(ctx context.Context, ends logreader.Extents) error 
 			at := logreader.Position{Topic: ends.Topic, Next: ends.Partitions[p].End, Epoch: -1}
 			part, err := reader.Open(r.topic, int32(p), at) //nolint:contextcheck // Close ends the reading
 			if err != nil {
-				return err
+				return eventsFailure(err)
 			}
 			defer part.Close()
 			return r.followPartition(limited, part, int32(p), found)
@@ -198,7 +229,7 @@ func (r *eventReader) follow(ctx context.Context, ends logreader.Extents) error 
 		}
 	})
 	if err := g.Wait(); ctx.Err() == nil {
-		return eventsFailure(err)
+		return err
 	}
 	return nil
 }
@@ -207,7 +238,7 @@ func (r *eventReader) followPartition(ctx context.Context, part *logreader.Parti
 	var b logreader.Batch
 	for {
 		if err := part.Next(ctx, &b, 1<<20); err != nil {
-			return err
+			return eventsFailure(err)
 		}
 		var rows []eventRow
 		for i := range b.Records {
