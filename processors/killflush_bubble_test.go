@@ -19,12 +19,13 @@ import (
 
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/processors/processorstest"
+	"github.com/weirhq/weir/processors/processorstest/crashfs"
 	"github.com/weirhq/weir/stream"
 )
 
 // killDisk is a file system that calls then at a moment of Pebble's work in the background.
 type killDisk struct {
-	*vfs.MemFS
+	*crashfs.FS
 
 	mu     sync.Mutex
 	moment string // one of killMoments
@@ -60,7 +61,7 @@ func (d *killDisk) reach(moment string) {
 
 // Create implements vfs.FS.
 func (d *killDisk) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := d.MemFS.Create(name, c)
+	f, err := d.FS.Create(name, c)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (d *killDisk) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error
 
 // Remove implements vfs.FS.
 func (d *killDisk) Remove(name string) error {
-	err := d.MemFS.Remove(name)
+	err := d.FS.Remove(name)
 	if path.Ext(name) == ".sst" {
 		d.reach("table removed")
 	}
@@ -140,7 +141,7 @@ func TestKilledWhileCompacting(t *testing.T) {
 // TestKilledWhileCompactingNotices: a store that loses what was synced is noticed.
 func TestKilledWhileCompactingNotices(t *testing.T) {
 	for name, c := range map[string]struct {
-		lose func(t *testing.T, fs *vfs.MemFS)
+		lose func(t *testing.T, fs *crashfs.FS)
 		want string
 	}{
 		"tables": {loseTables, "store_damaged"},
@@ -155,7 +156,7 @@ func TestKilledWhileCompactingNotices(t *testing.T) {
 }
 
 // loseTables removes the tables of a store.
-func loseTables(t *testing.T, fs *vfs.MemFS) {
+func loseTables(t *testing.T, fs *crashfs.FS) {
 	dir := path.Join(processorstest.StateDir, "rows", "db")
 	names, _ := fs.List(dir) // a crash can also lose the whole directory
 	for _, n := range names {
@@ -169,7 +170,7 @@ func loseTables(t *testing.T, fs *vfs.MemFS) {
 }
 
 // loseRows removes the rows of partition 2 of a store, and keeps its positions.
-func loseRows(t *testing.T, fs *vfs.MemFS) {
+func loseRows(t *testing.T, fs *crashfs.FS) {
 	s := openKilled(t, fs)
 	from := store.Key(2, 1, nil)
 	if err := errors.Join(s.DB.DeleteRange(from, stream.PrefixEnd(from), pebble.Sync), s.Close()); err != nil {
@@ -180,7 +181,7 @@ func loseRows(t *testing.T, fs *vfs.MemFS) {
 // runKilledStore kills a process some times at each moment. It returns the number of kills by
 // moment, how often a partition's state was left on the disk, and what was wrong. lose, if it is
 // not nil, changes what each kill leaves.
-func runKilledStore(t *testing.T, rounds int, lose func(t *testing.T, fs *vfs.MemFS)) (kills map[string]int, kept int, verdict error) {
+func runKilledStore(t *testing.T, rounds int, lose func(t *testing.T, fs *crashfs.FS)) (kills map[string]int, kept int, verdict error) {
 	kills = map[string]int{}
 	var log strings.Builder
 	logger := zerolog.New(zerolog.SyncWriter(&log))
@@ -196,7 +197,7 @@ func runKilledStore(t *testing.T, rounds int, lose func(t *testing.T, fs *vfs.Me
 		}
 		for range rounds {
 			for _, moment := range killMoments() {
-				d := &killDisk{MemFS: w.Disk("a")}
+				d := &killDisk{FS: w.Disk("a")}
 				cfg := o.Config
 				cfg.FS = d
 				p := w.StartWith("a", cfg, o.Processor)

@@ -28,6 +28,7 @@ import (
 	"github.com/weirhq/weir/processors/internal/simkafka"
 	"github.com/weirhq/weir/processors/internal/store"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/processorstest/crashfs"
 )
 
 // fixture is a cluster with a plain topic and a changelog, and a process with a follower of both.
@@ -35,7 +36,7 @@ type fixture struct {
 	t       *testing.T
 	cluster *simkafka.Cluster
 	link    *simkafka.Link // of the process
-	fs      *vfs.MemFS
+	fs      *crashfs.FS
 	log     bytes.Buffer
 	logMu   sync.Mutex
 	writer  *kgo.Client
@@ -67,7 +68,7 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &fixture{t: t, cluster: c, link: c.Link(), fs: vfs.NewCrashableMem(), aborter: "writer", failpoint: func(string) error { return nil }}
+	x := &fixture{t: t, cluster: c, link: c.Link(), fs: crashfs.New(), aborter: "writer", failpoint: func(string) error { return nil }}
 	for _, topic := range topics() {
 		if err := c.CreateTopic(topic.Name, partitions, settings()); err != nil {
 			t.Fatal(err)

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/weirhq/weir/processors/internal/simkafka"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/processorstest/crashfs"
 )
 
 // Harness is a simulated cluster with the processes of one processor. A method that cannot do its
@@ -38,11 +38,11 @@ type Harness struct {
 
 	mu          sync.Mutex
 	rng         *rand.Rand
-	disks       map[string]*vfs.MemFS // by process name
-	procs       []*Process            // every life of every process
-	clients     []*kgo.Client         // of tests
-	storesAhead []error               // what compareStores found during the run
-	comparisons int                   // how often compareStores compared
+	disks       map[string]*crashfs.FS // by process name
+	procs       []*Process             // every life of every process
+	clients     []*kgo.Client          // of tests
+	storesAhead []error                // what compareStores found during the run
+	comparisons int                    // how often compareStores compared
 	stopCompare context.CancelFunc
 	compareDone chan struct{} // closed when compareStores has ended
 
@@ -91,7 +91,7 @@ func newHarness(t *testing.T, o Options, host *Harness) (*Harness, error) {
 	}
 	h := &Harness{
 		t: t, options: o, parts: cmp.Or(o.Partitions, o.Processor.Partitions, 4),
-		rng: rand.New(rand.NewPCG(o.Seed, 1)), disks: map[string]*vfs.MemFS{}, compareDone: make(chan struct{}),
+		rng: rand.New(rand.NewPCG(o.Seed, 1)), disks: map[string]*crashfs.FS{}, compareDone: make(chan struct{}),
 	}
 	var out io.Writer = &h.logTail
 	if os.Getenv("WEIR_TEST_LOG") != "" {
@@ -183,11 +183,11 @@ func (h *Harness) Kafka() kafka.Cluster {
 
 // Disk returns the disk that the next process of this name gets: a new one, or the one that the
 // last process of this name left.
-func (h *Harness) Disk(name string) *vfs.MemFS {
+func (h *Harness) Disk(name string) *crashfs.FS {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.disks[name] == nil {
-		h.disks[name] = vfs.NewCrashableMem()
+		h.disks[name] = crashfs.New()
 	}
 	return h.disks[name]
 }

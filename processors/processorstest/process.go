@@ -12,6 +12,7 @@ import (
 	"github.com/weirhq/weir/processors"
 	"github.com/weirhq/weir/processors/internal/failpoint"
 	"github.com/weirhq/weir/processors/internal/simkafka"
+	"github.com/weirhq/weir/processors/processorstest/crashfs"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -20,7 +21,7 @@ import (
 type Process struct {
 	harness *Harness
 	name    string
-	fs      *vfs.MemFS
+	fs      *crashfs.FS
 	ownFS   bool // the runtime works on fs itself
 	rt      *processors.Runtime
 	link    *simkafka.Link

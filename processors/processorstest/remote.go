@@ -15,6 +15,7 @@ import (
 
 	"github.com/weirhq/weir/processors/internal/simkafka"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/processorstest/crashfs"
 	"github.com/weirhq/weir/stream"
 )
 
@@ -60,7 +61,7 @@ func (r *Remote) client(opts ...kgo.Opt) *kgo.Client {
 }
 
 // MemFS returns a file system in memory.
-func MemFS() vfs.FS { return vfs.NewCrashableMem() }
+func MemFS() vfs.FS { return crashfs.New() }
 
 // RemoteLink is the network between one process and a Remote.
 type RemoteLink struct {

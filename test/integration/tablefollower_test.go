@@ -15,6 +15,7 @@ import (
 	"github.com/weirhq/weir/internal/testlimit"
 	tables "github.com/weirhq/weir/processors/follower"
 	"github.com/weirhq/weir/processors/kafka"
+	"github.com/weirhq/weir/processors/processorstest/crashfs"
 )
 
 // tableTopic is the topic of TestFollower, with tablePartitions partitions.
@@ -35,7 +36,7 @@ func TestFollower(t *testing.T) {
 	})
 	rng, _ := seeded(t)
 	writer := c.client(kgo.TransactionalID("writer of "+tableTopic), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	fs := vfs.NewCrashableMem()
+	fs := crashfs.New()
 	aborted := 0
 	for range 2 {
 		f, stop := startFollower(t, c, fs)

@@ -13,14 +13,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/weirhq/weir/processors/internal/store/storetest"
+	"github.com/weirhq/weir/processors/processorstest/crashfs"
 )
 
 const flipKeys = 1000
 
 // filled returns the files of a store of n batches: batch i sets one key, and the meta, to i.
-func filled(t *testing.T, n int) *vfs.MemFS {
+func filled(t *testing.T, n int) *crashfs.FS {
 	t.Helper()
-	fs := vfs.NewCrashableMem()
+	fs := crashfs.New()
 	s, err := Open(testOptions(fs), "flips")
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +117,7 @@ func flipKey(k int) []byte { return binary.BigEndian.AppendUint16(nil, uint16(k)
 // TestIncompleteFiles: a file that is shorter than what was written, or that is missing, is damage.
 func TestIncompleteFiles(t *testing.T) {
 	whole := filled(t, 2000)
-	shorten := func(fs *vfs.MemFS, name string) error {
+	shorten := func(fs *crashfs.FS, name string) error {
 		f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
 		if err != nil {
 			return err
@@ -126,11 +127,11 @@ func TestIncompleteFiles(t *testing.T) {
 	}
 	for name, damage := range map[string]struct {
 		file string // the first letters or the end of its name
-		do   func(fs *vfs.MemFS, name string) error
+		do   func(fs *crashfs.FS, name string) error
 	}{
 		"short table":      {".sst", shorten},
-		"missing table":    {".sst", (*vfs.MemFS).Remove},
-		"missing manifest": {"MANIFEST", (*vfs.MemFS).Remove},
+		"missing table":    {".sst", (*crashfs.FS).Remove},
+		"missing manifest": {"MANIFEST", (*crashfs.FS).Remove},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := whole.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))})
