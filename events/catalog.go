@@ -134,6 +134,11 @@ func PacingCatalog(dc string, l Layout) []stream.Topic {
 			Doc: "PacingSignals: ticks of accounts as their controllers saw them, for `weir pacing history`; partition = Shard(account)",
 		},
 		{
+			Name: l.Name(SpendBilledTopic), Key: "account", Partitions: shards, Cleanup: stream.CleanupDelete, Retention: 400 * day,
+			Doc: "BilledSpend: what a campaign has spent on a budget day, and what of it is billed, and then the sums of its account; " +
+				"partition = Shard(account)",
+		},
+		{
 			Name: l.Name(PacingOverridesTopic), Key: "leader/ and the shard, campaign/, account and campaign, or writer",
 			Partitions: shards, Cleanup: stream.CleanupCompact,
 			Config: budgetsConfig(),

@@ -41,7 +41,7 @@ func TestCatalogNames(t *testing.T) {
 		"ads.events.from.us-east-1", "ads.events.from.ap-south-1", "ads.adjustments.from.us-east-1", "ads.adjustments.from.ap-south-1",
 		"mirror.state", "mirror.control", "mirror.dlq",
 		"ads.budgets", "ads.insertions.sums", "ads.budgets.from.us-east-1", "pacing.by.eu-west-1", "pacing.alerts", "pacing.signals",
-		"pacing.overrides", "pacing.dlq",
+		"pacing.overrides", "pacing.dlq", "spend.billed",
 		"spend.from.us-east-1", "push.us-east-1.eu-west-1.state", "push.us-east-1.eu-west-1.control", "push.us-east-1.eu-west-1.dlq",
 		"jobs.submits", "jobs.changelog", "jobs.dlq", "jobs.alarms", "jobs.events",
 	} {

@@ -105,6 +105,11 @@ func BeforeMinimum(ms int64) string {
 	return fmt.Sprintf("event_ms %d is before 1990: write Unix milliseconds", ms)
 }
 
+// Add returns the day some days later, or earlier if days is negative.
+func (d Day) Add(days int) Day {
+	return dayOf(time.Date(int(d)/10_000, time.Month(d/100%100), int(d)%100+days, 0, 0, 0, 0, time.UTC))
+}
+
 // String returns the day as "2006-01-02", "" for zero, and the bare number if d is not valid.
 func (d Day) String() string {
 	switch {

@@ -39,6 +39,7 @@ const (
 	PacingSignalsTopic   = "pacing.signals"   // what controllers saw
 	PacingOverridesTopic = "pacing.overrides" // overrides of operators
 	PacingDLQTopic       = "pacing.dlq"       // rejected records
+	SpendBilledTopic     = "spend.billed"     // what of the spend of a budget day is billed
 )
 
 // PacingTopic returns the topic, in generation 1, of how datacentre dc paces campaigns: the

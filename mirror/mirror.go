@@ -6,9 +6,8 @@ import (
 	"sync"
 
 	"github.com/rs/zerolog"
-	"google.golang.org/protobuf/proto"
 
-	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/internal/pause"
 	"github.com/weirhq/weir/processors/logreader"
 	"github.com/weirhq/weir/stream"
@@ -105,9 +104,7 @@ func (m *Mirror) Flush(c stream.Commit, ch *stream.Changes) error {
 	m.asked = nil
 	if second := c.NowMs / 1000; m.cfg.Heartbeats != "" && second > m.heartbeat {
 		m.heartbeat = second
-		value, err := proto.Marshal(&eventspb.AdEvent{
-			Type: eventspb.EventType_EVENT_TYPE_HEARTBEAT, EventMs: c.NowMs, IngestMs: c.NowMs, ServingDc: m.cfg.DC,
-		})
+		value, err := events.Heartbeat(m.cfg.DC, c.NowMs)
 		if err != nil {
 			return fmt.Errorf("encode a heartbeat: %w", err)
 		}

@@ -4,6 +4,7 @@
 //	ads.budgets ─────────────┐                    ┌─▶ pacing.by.<dc>  packs, versions of budgets,
 //	ads.budgets.from.<dc> ───┴─▶ fold ─▶ accounts ┤                   leaders (changelog)
 //	spend of the accounts ─────▶ tick ──────┤     ├─▶ pacing.alerts   alerts of budgets
+//	                                        │     ├─▶ spend.billed    what of a day is billed
 //	packs of other datacentres ─────────────┤     ├─▶ pacing.signals  what the controllers saw
 //	ads.insertions.sums, of all datacentres ┘     └─▶ pacing.dlq      refused records
 //
@@ -43,6 +44,14 @@
 // records in all of them, from then on, and package pack estimates what is in flight. A report is
 // repeated until it is acknowledged, and known by its number.
 //
+// # Billing
+//
+// At the first tick of an account on a day, and when its document changes, the row of the day gets
+// the budgets in force: package pacing/billing. When a dataset has all events up to BillAfter the
+// end of the day, the owner writes what is billed, and marks the row, in one transaction. The last
+// row that is marked stays: so no day is billed again after a clock was set back, and days on which
+// nothing ran are noticed.
+//
 // # Leaders
 //
 // The owner of a partition leads the shard of its accounts. It writes a row with its name and its
@@ -67,7 +76,10 @@
 //   - PACE-34: An owner counts each report of ads once, also if it is repeated or comes late. A
 //     takeover may count those of ten seconds twice, or not at all.
 //
-// Package pack has those of the campaigns.
+//   - PACE-37: A budget day is billed once, whatever crashes, aborted transactions and takeovers,
+//     and not before a dataset has all events up to BillAfter its end.
+//
+// Package pack has those of the campaigns, and package billing those of what is billed.
 //
 // # What it does not do
 //

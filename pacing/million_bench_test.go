@@ -12,6 +12,7 @@ import (
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/pacing/billing"
 	"github.com/weirhq/weir/pacing/budget"
 	"github.com/weirhq/weir/pacing/control"
 	"github.com/weirhq/weir/pacing/pack"
@@ -36,7 +37,7 @@ type million struct {
 }
 
 // millionState is the state of a task.
-type millionState struct{ budgets, packs []row }
+type millionState struct{ budgets, packs, days []row }
 
 // row is a row of the state.
 type row struct{ key, value []byte }
@@ -63,6 +64,8 @@ func newMillion(b *testing.B) *million {
 		d := &budget.Document{Account: millionAccount(i), Version: 1, Zone: "UTC", Currency: "EUR", Campaigns: campaigns}
 		s := &m.states[i%len(m.states)]
 		s.budgets = append(s.budgets, row{budget.AppendKey(nil, d.Account, d.Version), marshal(d.Record())})
+		day := events.DayOf(start, time.UTC)
+		s.days = append(s.days, row{AppendDayKey(nil, d.Account, day), marshal(billing.Note(nil, d, day, time.UTC))})
 	}
 	m.load(b)
 	for range 2 { // the second has the cost of a tick
@@ -105,15 +108,15 @@ func (m *million) load(b *testing.B) {
 	m.tasks = make([]*task, len(m.states))
 	m.each(func(n int) {
 		s := m.states[n]
-		cfg := &ProcessorConfig{DC: "eu", Layout: events.Layout{Shards: 1}, Spend: m.spend}
+		cfg := &ProcessorConfig{DC: "eu", Layout: events.Layout{Shards: 1}, Spend: m.spend, BillAfter: 48 * time.Hour}
 		x := newTask(cfg, stream.Task{Range: func(table byte, _, _ []byte, fn func(key, value []byte) error) error {
-			for _, r := range map[byte][]row{TableBudgets: s.budgets, TablePacks: s.packs}[table] {
+			for _, r := range map[byte][]row{TableBudgets: s.budgets, TablePacks: s.packs, TableDays: s.days}[table] {
 				if err := fn(r.key, r.value); err != nil {
 					return err
 				}
 			}
 			return nil
-		}})
+		}, Get: func(byte, []byte) ([]byte, error) { return nil, nil }})
 		if err := x.load(); err != nil {
 			b.Error(err)
 		}
@@ -171,6 +174,7 @@ func (m *million) report(sequence uint64) {
 //     is made and encoded.
 //   - reported: the same, where ad servers report ads of all campaigns. Their reports are not
 //     measured.
+//   - day: the first tick of a budget day, which also writes what the budgets of the day are.
 //   - behind: a tick while all campaigns are behind their plans, and take part in every auction. A
 //     sixth of the packs is written.
 func BenchmarkMillion(b *testing.B) {
@@ -188,7 +192,7 @@ func BenchmarkMillion(b *testing.B) {
 		m.ticks(b, func() { m.load(b) })
 		m.memory(b)
 	})
-	for _, of := range []string{"moving", "reported", "behind"} {
+	for _, of := range []string{"moving", "reported", "day", "behind"} {
 		b.Run(of, func(b *testing.B) {
 			m.behind = of == "behind"
 			if m.behind {
@@ -199,8 +203,12 @@ func BenchmarkMillion(b *testing.B) {
 			}
 			sequence := uint64(0)
 			m.ticks(b, func() {
-				if sequence++; of == "reported" {
+				sequence++
+				switch of {
+				case "reported":
 					m.report(sequence)
+				case "day":
+					m.now += 24 * time.Hour.Milliseconds()
 				}
 			})
 			m.memory(b)

@@ -2,6 +2,8 @@ package pacing
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
@@ -31,9 +33,13 @@ type ProcessorConfig struct {
 	// Overrides returns the last overrides of campaigns of an account that were read, see
 	// pack.Account.SetOverrides. Defaults to none.
 	Overrides func(account string) []*eventspb.CampaignOverride
+	// BillAfter is the time after the end of a budget day in which its spend may still be counted.
+	// Then the day is billed. Defaults to 0: no day is.
+	BillAfter time.Duration
 	// Problem is called if an account cannot be paced, or begins again: the time zone of its
 	// budgets is not known to this process, or a pack cannot be decoded. It is called again each
-	// control.Tick while an account cannot be paced. Defaults to nothing.
+	// control.Tick while an account cannot be paced. It is also called if a day of the account is
+	// not billed. Defaults to nothing.
 	Problem func(account string, err error)
 	// Controller is the rule by which campaigns are paced. Defaults to control.Ratio.
 	Controller control.Controller
@@ -51,26 +57,40 @@ func (p ProcessorConfig) Processor() (stream.Processor, error) {
 			inputs = append(inputs, l.Name(events.CopiedBudgetsTopic(dc)))
 		}
 	}
+	outputs := []stream.Output{
+		{Name: alertsOutput, Topic: l.Name(events.PacingAlertsTopic), Partitioner: events.ShardBytes},
+		{Name: signalsOutput, Topic: l.Name(events.PacingSignalsTopic)},
+		{Name: billedOutput, Topic: l.Name(events.SpendBilledTopic), Partitioner: events.ShardBytes},
+	}
+	if p.alone() {
+		outputs = append(outputs, stream.Output{Name: heartbeatsOutput, Topic: l.Name(events.EventsTopic)})
+	}
 	return stream.Processor{
 		App: l.Name(events.PacingApp), Partitions: l.Partitions(), Inputs: inputs, Changelog: l.Name(events.PacingTopic(p.DC)),
-		Outputs: []stream.Output{
-			{Name: alertsOutput, Topic: l.Name(events.PacingAlertsTopic), Partitioner: events.ShardBytes},
-			{Name: signalsOutput, Topic: l.Name(events.PacingSignalsTopic)},
-		},
-		DLQ: l.Name(events.PacingDLQTopic), New: stream.FromSource(0, p.open), Tables: tables(l.Partitions()), Canonical: canonical,
+		Outputs: outputs,
+		DLQ:     l.Name(events.PacingDLQTopic), New: stream.FromSource(0, p.open), Tables: tables(l.Partitions()), Canonical: canonical,
 	}, nil
+}
+
+// alone reports whether there is no other datacentre.
+func (p ProcessorConfig) alone() bool {
+	return !slices.ContainsFunc(p.Peers, func(dc string) bool { return dc != p.DC })
 }
 
 // Names of the outputs.
 const (
 	alertsOutput  = "alerts"
 	signalsOutput = "signals"
+	billedOutput  = "billed"
+	// heartbeatsOutput gets a heartbeat where a day waits for an event. With other datacentres the
+	// mirror writes heartbeats.
+	heartbeatsOutput = "heartbeats"
 )
 
-// canonical leaves out the packs, which depend on the spend and on the time, and the leaders: no
-// input has them.
+// canonical leaves out all but the budgets: packs, leaders and days depend on the spend and on the
+// time, which no input has.
 func canonical(table byte, _, value []byte) []byte {
-	if table == TablePacks || table == TableLeaders {
+	if table != TableBudgets {
 		return nil
 	}
 	return value

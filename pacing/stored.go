@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/pacing/billing"
 	"github.com/weirhq/weir/pacing/budget"
 	"github.com/weirhq/weir/pacing/pack"
 )
@@ -54,6 +55,24 @@ func (x *task) load() error {
 	})
 	if err != nil {
 		return fmt.Errorf("packs: %w", err)
+	}
+	err = x.Range(TableDays, nil, nil, func(key, value []byte) error {
+		name, day, err := ParseDayKey(key)
+		if err != nil {
+			return err
+		}
+		if a := x.accounts[name]; a != nil { // in the order of days
+			n := noted{day: day}
+			n.endMs, n.version, n.billed = billing.Header(value)
+			if n.endMs == 0 && !n.billed {
+				x.problem(name, fmt.Errorf("%s is not billed: %w", day, errDayRow))
+			}
+			a.days = append(a.days, n)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("days: %w", err)
 	}
 	return nil
 }
@@ -104,6 +123,9 @@ func (x *task) decodePacks(account string, rows []storedPack) (packs []*eventspb
 type account struct {
 	*pack.Account
 	stored *stored // not decoded yet; nil: none
+
+	days  []noted          // rows of TableDays, in their order
+	today *budget.Document // that the row of the present day has; nil: not known
 }
 
 // add adds an account.

@@ -17,6 +17,7 @@ const (
 	TableBudgets byte = 1 // budget.AppendKey -> eventspb.AccountBudgets
 	TablePacks   byte = 2 // AppendPackKey -> eventspb.AccountPack
 	TableLeaders byte = 3 // AppendLeaderKey -> eventspb.ShardLeader
+	TableDays    byte = 4 // AppendDayKey -> eventspb.DayBudgets, of days that are not billed yet
 )
 
 func budgetTable() *state.Table[[]byte, *eventspb.AccountBudgets] {
@@ -29,6 +30,25 @@ func packTable() *state.Table[[]byte, *eventspb.AccountPack] {
 
 func leaderTable() *state.Table[[]byte, *eventspb.ShardLeader] {
 	return state.NewTable(TableLeaders, state.Bytes{}, state.Proto[*eventspb.ShardLeader]{})
+}
+
+func dayTable() *state.Table[[]byte, *eventspb.DayBudgets] {
+	return state.NewTable(TableDays, state.Bytes{}, state.Proto[*eventspb.DayBudgets]{})
+}
+
+// AppendDayKey appends the key of the budgets of a day: the account, a zero byte, and the day in 4
+// bytes, big endian.
+func AppendDayKey(dst []byte, account string, day events.Day) []byte {
+	return binary.BigEndian.AppendUint32(budget.AccountPrefix(dst, account), uint32(day))
+}
+
+// ParseDayKey returns the account and the day of a key.
+func ParseDayKey(key []byte) (account string, day events.Day, err error) {
+	n := len(key) - 5
+	if n < 1 || key[n] != 0 {
+		return "", 0, errors.New("pacing: the bytes are not the key of a budget day")
+	}
+	return string(key[:n]), events.Day(binary.BigEndian.Uint32(key[n+1:])), nil
 }
 
 // AppendLeaderKey appends the key of the leader of a shard: its number in 4 bytes, big endian.
@@ -105,5 +125,20 @@ func tables(shards int32) []stream.TableInfo {
 		shard, err := parseLeaderKey(key)
 		return shard, err == nil && shard >= 0 && shard < shards
 	}
-	return []stream.TableInfo{budgets, packs, leaders}
+	days := dayTable().Describe("days")
+	days.Key = func(key []byte) ([]byte, error) {
+		account, day, err := ParseDayKey(key)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(struct {
+			Account string `json:"account"`
+			Day     string `json:"budget_day"`
+		}{account, day.String()})
+	}
+	days.Partition = func(key []byte) (int32, bool) {
+		account, _, err := ParseDayKey(key)
+		return events.Shard(account, shards), err == nil
+	}
+	return []stream.TableInfo{budgets, packs, leaders, days}
 }

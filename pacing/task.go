@@ -36,6 +36,8 @@ const (
 	countAlerts = "alerts"        // of budgets
 	countPeers  = "peer_packs"    // packs of other datacentres that were read
 	countShown  = "insertions"    // records of ads that were shown
+	countBilled = "billed_days"   // budget days of accounts
+	countGone   = "gone_days"     // days that were not billed, because their spend was no longer known
 )
 
 // SpendQuery is the spend that a SpendReader reads: rows of an account from a budget day on.
@@ -52,6 +54,11 @@ type Reading struct {
 	Dataset string        // datacentre that has counted them; empty: a merge of datasets
 	Exact   bool          // they are of one dataset, and none is missing
 	Age     time.Duration // of the spend
+	// CompleteMs is the ingest time up to which they have the events of all datacentres, Unix ms;
+	// 0: it is not known of one of them.
+	CompleteMs int64
+	// Closed is the last day that is no longer kept by campaign; 0: none.
+	Closed events.Day
 }
 
 // SpendReader calls fn for each row of a query. Its error is that of ctx, or means that the spend
@@ -71,6 +78,7 @@ type task struct {
 	pacer *control.Pacer
 
 	leaders *state.Table[[]byte, *eventspb.ShardLeader]
+	days    *state.Table[[]byte, *eventspb.DayBudgets]
 
 	mu         sync.Mutex
 	accounts   map[string]*account
@@ -90,7 +98,8 @@ type tick struct {
 
 func newTask(p *ProcessorConfig, t stream.Task) *task {
 	return &task{
-		Task: t, cfg: p, packs: packTable(), leaders: leaderTable(), pacer: control.NewPacer(control.Config{Controller: p.Controller}),
+		Task: t, cfg: p, packs: packTable(), leaders: leaderTable(), days: dayTable(),
+		pacer:    control.NewPacer(control.Config{Controller: p.Controller}),
 		accounts: map[string]*account{}, counts: map[string]int{},
 	}
 }
@@ -169,6 +178,9 @@ func (x *task) Read(ctx context.Context, q *stream.SourceQueue) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var leading sync.WaitGroup
 	leading.Go(func() { x.lead(ctx, q) })
+	if x.cfg.BillAfter > 0 {
+		leading.Go(func() { x.billDays(ctx, q) })
+	}
 	if x.cfg.OtherPacks != nil {
 		leading.Go(func() { x.cfg.OtherPacks(ctx, x.Partition, x.observe) })
 	}
@@ -340,6 +352,7 @@ func (x *task) step(c stream.Commit, ch *stream.Changes, bucket int64, ticks []t
 			m.WriterDc = x.cfg.DC
 			x.alert(ch, m)
 		}
+		x.noteDay(ch, x.accounts[t.Name()])
 		for _, part := range t.Former() {
 			x.packs.Delete(ch, AppendPackKey(nil, t.Name(), part))
 		}

@@ -31,6 +31,9 @@ type ledger struct {
 	asked map[string][]time.Time
 	err   error
 	takes map[string]time.Duration // how long an account takes; others take no time
+	rows  map[string][]pack.Row    // of accounts whose units are not asked for
+	// reading is that of each query; nil: exact, and of this moment.
+	reading *Reading
 }
 
 func (l *ledger) read(_ context.Context, q SpendQuery, fn func(*pack.Row)) (Reading, error) {
@@ -39,12 +42,22 @@ func (l *ledger) read(_ context.Context, q SpendQuery, fn func(*pack.Row)) (Read
 	l.asked[account] = append(l.asked[account], time.Now())
 	row := pack.Row{Campaign: "c", Day: q.From, Currency: "EUR", Micros: int64(l.units[account] * 1e6)}
 	takes, err := l.takes[account], l.err
+	rows, listed := l.rows[account]
+	reading := Reading{Dataset: "eu", Exact: true, CompleteMs: math.MaxInt64}
+	if l.reading != nil {
+		reading = *l.reading
+	}
 	l.mu.Unlock()
 	<-time.After(takes)
-	if err == nil {
+	if err == nil && !listed {
 		fn(&row)
 	}
-	return Reading{Dataset: "eu", Exact: true}, err
+	for i := range rows {
+		if err == nil && rows[i].Day >= q.From {
+			fn(&rows[i])
+		}
+	}
+	return reading, err
 }
 
 func (l *ledger) do(fn func()) {
@@ -68,7 +81,7 @@ func inBubble(t *testing.T, accounts []string, fn func(x *pacedTask)) {
 // inBubbleWith is inBubble with further fields of the configuration.
 func inBubbleWith(t *testing.T, cfg ProcessorConfig, accounts []string, fn func(x *pacedTask)) {
 	synctest.Test(t, func(t *testing.T) {
-		spend := &ledger{units: map[string]float64{}, asked: map[string][]time.Time{}}
+		spend := &ledger{units: map[string]float64{}, asked: map[string][]time.Time{}, rows: map[string][]pack.Row{}}
 		cfg.DC, cfg.Instance, cfg.Layout, cfg.Spend = "eu", "a", events.Layout{Shards: 1}, spend.read
 		p, err := cfg.Processor()
 		if err != nil {
@@ -85,10 +98,16 @@ func inBubbleWith(t *testing.T, cfg ProcessorConfig, accounts []string, fn func(
 }
 
 func (x *pacedTask) setBudget(account string, version uint64, units int64) {
-	d := &budget.Document{
+	x.t.Helper()
+	x.set(&budget.Document{
 		Account: account, Version: version, Zone: "UTC", Currency: "EUR",
 		Campaigns: []budget.Campaign{{ID: "c", Limit: budget.Limit{Kind: budget.Daily, Micros: units * 1e6}}},
-	}
+	})
+}
+
+// set folds a document.
+func (x *pacedTask) set(d *budget.Document) {
+	x.t.Helper()
 	value, err := proto.Marshal(d.Record())
 	if err != nil {
 		x.t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/healthage"
 	"github.com/weirhq/weir/spendcache/selection"
@@ -49,6 +50,10 @@ func (c *Choice) Age(now time.Time) time.Duration {
 	}
 	return c.seenAge + now.Sub(c.seen)
 }
+
+// Closed returns the last budget day that the dataset no longer has by campaign, see
+// spendcounter's section Closed days; 0: none.
+func (c *Choice) Closed() events.Day { return events.Day(c.health.GetClosedDay()) }
 
 // evaluate chooses a dataset for each shard.
 func (c *Cache) evaluate(now time.Time) {

@@ -2145,6 +2145,403 @@ func (x *PaceState) GetTicks() float64 {
 	return 0
 }
 
+// DayBudgets are the budgets of an account on a budget day, as they are billed: of each campaign
+// and shared budget the greatest that was in force on the day. Row of the changelog of pacing until
+// the day is billed, and then until a later one is.
+type DayBudgets struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Account   string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Day       int32                  `protobuf:"varint,2,opt,name=day,proto3" json:"day,omitempty"`                  // YYYYMMDD in the account's time zone
+	EndMs     int64                  `protobuf:"varint,3,opt,name=end_ms,json=endMs,proto3" json:"end_ms,omitempty"` // when the day ends, Unix ms
+	Currency  string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`         // ISO 4217 code of the amounts
+	Version   uint64                 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`          // the greatest of the account's budgets that were in force
+	Shared    []*DayBudget           `protobuf:"bytes,6,rep,name=shared,proto3" json:"shared,omitempty"`             // in the order of their ids
+	Campaigns []*DayBudget           `protobuf:"bytes,7,rep,name=campaigns,proto3" json:"campaigns,omitempty"`       // in the order of their ids
+	// The day was billed, and the fields before are empty, except for account and day. The last of
+	// these days has a row.
+	Billed        bool `protobuf:"varint,8,opt,name=billed,proto3" json:"billed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DayBudgets) Reset() {
+	*x = DayBudgets{}
+	mi := &file_pacing_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DayBudgets) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DayBudgets) ProtoMessage() {}
+
+func (x *DayBudgets) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DayBudgets.ProtoReflect.Descriptor instead.
+func (*DayBudgets) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *DayBudgets) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *DayBudgets) GetDay() int32 {
+	if x != nil {
+		return x.Day
+	}
+	return 0
+}
+
+func (x *DayBudgets) GetEndMs() int64 {
+	if x != nil {
+		return x.EndMs
+	}
+	return 0
+}
+
+func (x *DayBudgets) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *DayBudgets) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *DayBudgets) GetShared() []*DayBudget {
+	if x != nil {
+		return x.Shared
+	}
+	return nil
+}
+
+func (x *DayBudgets) GetCampaigns() []*DayBudget {
+	if x != nil {
+		return x.Campaigns
+	}
+	return nil
+}
+
+func (x *DayBudgets) GetBilled() bool {
+	if x != nil {
+		return x.Billed
+	}
+	return false
+}
+
+// DayBudget is a campaign or a shared budget on a budget day.
+type DayBudget struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Shared        string                 `protobuf:"bytes,2,opt,name=shared,proto3" json:"shared,omitempty"` // shared budget directly above it; empty: none
+	Limits        []*DayLimit            `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty"` // the greatest counts; none: it has no budget of its own
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DayBudget) Reset() {
+	*x = DayBudget{}
+	mi := &file_pacing_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DayBudget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DayBudget) ProtoMessage() {}
+
+func (x *DayBudget) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DayBudget.ProtoReflect.Descriptor instead.
+func (*DayBudget) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *DayBudget) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DayBudget) GetShared() string {
+	if x != nil {
+		return x.Shared
+	}
+	return ""
+}
+
+func (x *DayBudget) GetLimits() []*DayLimit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// DayLimit is what may be spent on a budget day, and on the days before it together.
+type DayLimit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	DayMicros     int64                  `protobuf:"varint,1,opt,name=day_micros,json=dayMicros,proto3" json:"day_micros,omitempty"`          // the most of the day
+	PeriodMicros  int64                  `protobuf:"varint,2,opt,name=period_micros,json=periodMicros,proto3" json:"period_micros,omitempty"` // the most from the day `from` to the end of the day
+	From          int32                  `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`                                     // YYYYMMDD; 0: all days before
+	Lifetime      bool                   `protobuf:"varint,4,opt,name=lifetime,proto3" json:"lifetime,omitempty"`                             // the spend of closed days counts, too
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DayLimit) Reset() {
+	*x = DayLimit{}
+	mi := &file_pacing_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DayLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DayLimit) ProtoMessage() {}
+
+func (x *DayLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DayLimit.ProtoReflect.Descriptor instead.
+func (*DayLimit) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *DayLimit) GetDayMicros() int64 {
+	if x != nil {
+		return x.DayMicros
+	}
+	return 0
+}
+
+func (x *DayLimit) GetPeriodMicros() int64 {
+	if x != nil {
+		return x.PeriodMicros
+	}
+	return 0
+}
+
+func (x *DayLimit) GetFrom() int32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *DayLimit) GetLifetime() bool {
+	if x != nil {
+		return x.Lifetime
+	}
+	return false
+}
+
+// BilledSpend is what a campaign has spent on a budget day, and what of it is billed. Topic
+// spend.billed. The record of the account follows those of its campaigns of the day.
+type BilledSpend struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Account      string                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	WriterDc     string                 `protobuf:"bytes,2,opt,name=writer_dc,json=writerDc,proto3" json:"writer_dc,omitempty"`              // datacentre that has billed the day; each one bills all days
+	BudgetDay    int32                  `protobuf:"varint,3,opt,name=budget_day,json=budgetDay,proto3" json:"budget_day,omitempty"`          // YYYYMMDD in the account's time zone
+	Campaign     string                 `protobuf:"bytes,4,opt,name=campaign,proto3" json:"campaign,omitempty"`                              // empty: the record of the account, with the sums of its campaigns
+	Currency     string                 `protobuf:"bytes,5,opt,name=currency,proto3" json:"currency,omitempty"`                              // ISO 4217 code of the amounts
+	SpentMicros  int64                  `protobuf:"varint,6,opt,name=spent_micros,json=spentMicros,proto3" json:"spent_micros,omitempty"`    // charged less refunded; negative if more was refunded
+	BilledMicros int64                  `protobuf:"varint,7,opt,name=billed_micros,json=billedMicros,proto3" json:"billed_micros,omitempty"` // what the budgets allow
+	// Of a campaign: what its own budget allowed on the day; absent: it has none, or none in this
+	// currency.
+	BudgetMicros *int64 `protobuf:"varint,8,opt,name=budget_micros,json=budgetMicros,proto3,oneof" json:"budget_micros,omitempty"`
+	Shared       string `protobuf:"bytes,9,opt,name=shared,proto3" json:"shared,omitempty"`                         // shared budget for which less is billed; empty: none
+	Version      uint64 `protobuf:"varint,10,opt,name=version,proto3" json:"version,omitempty"`                     // the greatest of the account's budgets that were in force on the day
+	Dataset      string `protobuf:"bytes,11,opt,name=dataset,proto3" json:"dataset,omitempty"`                      // datacentre that has counted the spend
+	AtMs         int64  `protobuf:"varint,12,opt,name=at_ms,json=atMs,proto3" json:"at_ms,omitempty"`               // when the day was billed, Unix ms
+	DayEndMs     int64  `protobuf:"varint,13,opt,name=day_end_ms,json=dayEndMs,proto3" json:"day_end_ms,omitempty"` // when the budget day ended, Unix ms
+	Records      int32  `protobuf:"varint,14,opt,name=records,proto3" json:"records,omitempty"`                     // in the record of the account: those of its campaigns, in all currencies
+	// In the record of the account: the spend of the day was no longer kept by campaign and day, so
+	// that nothing is billed. The amounts are 0.
+	Gone          bool `protobuf:"varint,15,opt,name=gone,proto3" json:"gone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BilledSpend) Reset() {
+	*x = BilledSpend{}
+	mi := &file_pacing_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BilledSpend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BilledSpend) ProtoMessage() {}
+
+func (x *BilledSpend) ProtoReflect() protoreflect.Message {
+	mi := &file_pacing_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BilledSpend.ProtoReflect.Descriptor instead.
+func (*BilledSpend) Descriptor() ([]byte, []int) {
+	return file_pacing_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *BilledSpend) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *BilledSpend) GetWriterDc() string {
+	if x != nil {
+		return x.WriterDc
+	}
+	return ""
+}
+
+func (x *BilledSpend) GetBudgetDay() int32 {
+	if x != nil {
+		return x.BudgetDay
+	}
+	return 0
+}
+
+func (x *BilledSpend) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *BilledSpend) GetCurrency() string {
+	if x != nil {
+		return x.Currency
+	}
+	return ""
+}
+
+func (x *BilledSpend) GetSpentMicros() int64 {
+	if x != nil {
+		return x.SpentMicros
+	}
+	return 0
+}
+
+func (x *BilledSpend) GetBilledMicros() int64 {
+	if x != nil {
+		return x.BilledMicros
+	}
+	return 0
+}
+
+func (x *BilledSpend) GetBudgetMicros() int64 {
+	if x != nil && x.BudgetMicros != nil {
+		return *x.BudgetMicros
+	}
+	return 0
+}
+
+func (x *BilledSpend) GetShared() string {
+	if x != nil {
+		return x.Shared
+	}
+	return ""
+}
+
+func (x *BilledSpend) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *BilledSpend) GetDataset() string {
+	if x != nil {
+		return x.Dataset
+	}
+	return ""
+}
+
+func (x *BilledSpend) GetAtMs() int64 {
+	if x != nil {
+		return x.AtMs
+	}
+	return 0
+}
+
+func (x *BilledSpend) GetDayEndMs() int64 {
+	if x != nil {
+		return x.DayEndMs
+	}
+	return 0
+}
+
+func (x *BilledSpend) GetRecords() int32 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+func (x *BilledSpend) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
+}
+
 var File_pacing_proto protoreflect.FileDescriptor
 
 const file_pacing_proto_rawDesc = "" +
@@ -2366,7 +2763,47 @@ const file_pacing_proto_rawDesc = "" +
 	"\fanchor_spent\x18\x11 \x01(\x01R\vanchorSpent\x12%\n" +
 	"\x0eanchor_planned\x18\x12 \x01(\x01R\ranchorPlanned\x12\x16\n" +
 	"\x06chance\x18\x13 \x01(\x01R\x06chance\x12\x14\n" +
-	"\x05ticks\x18\x14 \x01(\x01R\x05ticks*j\n" +
+	"\x05ticks\x18\x14 \x01(\x01R\x05ticks\"\x89\x02\n" +
+	"\n" +
+	"DayBudgets\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x10\n" +
+	"\x03day\x18\x02 \x01(\x05R\x03day\x12\x15\n" +
+	"\x06end_ms\x18\x03 \x01(\x03R\x05endMs\x12\x1a\n" +
+	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12\x18\n" +
+	"\aversion\x18\x05 \x01(\x04R\aversion\x121\n" +
+	"\x06shared\x18\x06 \x03(\v2\x19.weir.events.v1.DayBudgetR\x06shared\x127\n" +
+	"\tcampaigns\x18\a \x03(\v2\x19.weir.events.v1.DayBudgetR\tcampaigns\x12\x16\n" +
+	"\x06billed\x18\b \x01(\bR\x06billed\"e\n" +
+	"\tDayBudget\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06shared\x18\x02 \x01(\tR\x06shared\x120\n" +
+	"\x06limits\x18\x03 \x03(\v2\x18.weir.events.v1.DayLimitR\x06limits\"~\n" +
+	"\bDayLimit\x12\x1d\n" +
+	"\n" +
+	"day_micros\x18\x01 \x01(\x03R\tdayMicros\x12#\n" +
+	"\rperiod_micros\x18\x02 \x01(\x03R\fperiodMicros\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\x05R\x04from\x12\x1a\n" +
+	"\blifetime\x18\x04 \x01(\bR\blifetime\"\xcc\x03\n" +
+	"\vBilledSpend\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
+	"\twriter_dc\x18\x02 \x01(\tR\bwriterDc\x12\x1d\n" +
+	"\n" +
+	"budget_day\x18\x03 \x01(\x05R\tbudgetDay\x12\x1a\n" +
+	"\bcampaign\x18\x04 \x01(\tR\bcampaign\x12\x1a\n" +
+	"\bcurrency\x18\x05 \x01(\tR\bcurrency\x12!\n" +
+	"\fspent_micros\x18\x06 \x01(\x03R\vspentMicros\x12#\n" +
+	"\rbilled_micros\x18\a \x01(\x03R\fbilledMicros\x12(\n" +
+	"\rbudget_micros\x18\b \x01(\x03H\x00R\fbudgetMicros\x88\x01\x01\x12\x16\n" +
+	"\x06shared\x18\t \x01(\tR\x06shared\x12\x18\n" +
+	"\aversion\x18\n" +
+	" \x01(\x04R\aversion\x12\x18\n" +
+	"\adataset\x18\v \x01(\tR\adataset\x12\x13\n" +
+	"\x05at_ms\x18\f \x01(\x03R\x04atMs\x12\x1c\n" +
+	"\n" +
+	"day_end_ms\x18\r \x01(\x03R\bdayEndMs\x12\x18\n" +
+	"\arecords\x18\x0e \x01(\x05R\arecords\x12\x12\n" +
+	"\x04gone\x18\x0f \x01(\bR\x04goneB\x10\n" +
+	"\x0e_budget_micros*j\n" +
 	"\rLimitedByKind\x12\x1f\n" +
 	"\x1bLIMITED_BY_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16LIMITED_BY_KIND_SHARED\x10\x01\x12\x1c\n" +
@@ -2390,7 +2827,7 @@ func file_pacing_proto_rawDescGZIP() []byte {
 }
 
 var file_pacing_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_pacing_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_pacing_proto_goTypes = []any{
 	(LimitedByKind)(0),         // 0: weir.events.v1.LimitedByKind
 	(NodeKind)(0),              // 1: weir.events.v1.NodeKind
@@ -2412,6 +2849,10 @@ var file_pacing_proto_goTypes = []any{
 	(*WriterOverride)(nil),     // 17: weir.events.v1.WriterOverride
 	(*CampaignOverride)(nil),   // 18: weir.events.v1.CampaignOverride
 	(*PaceState)(nil),          // 19: weir.events.v1.PaceState
+	(*DayBudgets)(nil),         // 20: weir.events.v1.DayBudgets
+	(*DayBudget)(nil),          // 21: weir.events.v1.DayBudget
+	(*DayLimit)(nil),           // 22: weir.events.v1.DayLimit
+	(*BilledSpend)(nil),        // 23: weir.events.v1.BilledSpend
 }
 var file_pacing_proto_depIdxs = []int32{
 	5,  // 0: weir.events.v1.AccountPack.shared:type_name -> weir.events.v1.PacedNode
@@ -2431,11 +2872,14 @@ var file_pacing_proto_depIdxs = []int32{
 	15, // 14: weir.events.v1.NodeTick.condition:type_name -> weir.events.v1.NodeCondition
 	19, // 15: weir.events.v1.NodeTick.state:type_name -> weir.events.v1.PaceState
 	1,  // 16: weir.events.v1.NodeName.kind:type_name -> weir.events.v1.NodeKind
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	21, // 17: weir.events.v1.DayBudgets.shared:type_name -> weir.events.v1.DayBudget
+	21, // 18: weir.events.v1.DayBudgets.campaigns:type_name -> weir.events.v1.DayBudget
+	22, // 19: weir.events.v1.DayBudget.limits:type_name -> weir.events.v1.DayLimit
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_pacing_proto_init() }
@@ -2446,13 +2890,14 @@ func file_pacing_proto_init() {
 	file_pacing_proto_msgTypes[3].OneofWrappers = []any{}
 	file_pacing_proto_msgTypes[11].OneofWrappers = []any{}
 	file_pacing_proto_msgTypes[13].OneofWrappers = []any{}
+	file_pacing_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_pacing_proto_rawDesc), len(file_pacing_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   18,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -78,7 +78,6 @@ type Processor struct {
 	Standbys           int           `key:"standbys" default:"0" unit:"processes" min:"0" max:"2" doc:"number of other processes that keep a copy of each partition's state up to date (standby replicas), so that one of them takes over at once. Each copy costs disk space and network traffic"`
 	SessionTimeout     time.Duration `key:"session_timeout" default:"6s" unit:"duration" min:"1s" max:"30m" doc:"time after which Kafka reassigns the partitions of a process that sends no heartbeats. By default brokers accept 6s to 30m"`
 	TransactionTimeout time.Duration `key:"transaction_timeout" default:"10s" unit:"duration" min:"1s" max:"15m" doc:"time after which the broker aborts an open transaction"`
-	PoisonLimit        int           `key:"poison_limit" default:"10" unit:"records" min:"1" max:"100000" doc:"number of consecutive records whose processing may panic before their partition stops"`
 	ShutdownTimeout    time.Duration `key:"shutdown_timeout" default:"20s" unit:"duration" min:"1s" max:"10m" doc:"time limit for a shutdown, in which the process drains requests, commits and leaves the consumer group"`
 }
 
@@ -91,6 +90,7 @@ type Spend struct {
 	Hours           bool          `key:"hours" default:"false" doc:"count charges and events also by the hour of their event time. All replicas need the same value"`
 	Parts           int           `key:"parts" default:"0" unit:"rows" min:"0" max:"1000" doc:"number of pairs of line item and arm by which charges and events of each campaign day are also counted; one more row has the other pairs. 0: not at all. All replicas need the same value"`
 	Retention       time.Duration `key:"retention" default:"0s" unit:"duration" min:"0s" max:"87600h" doc:"how long the rows of a budget day are kept after the day has ended in all time zones, by the ingest times of the events. Then they are added to one row for each campaign and currency, as are events and adjustments of that day that arrive later. 0s: for ever. All replicas need the same value"`
+	BillAfter       time.Duration `key:"bill_after" default:"48h" unit:"duration" min:"0s" max:"840h" doc:"time after the end of a budget day in which its spend may still arrive, by the ingest times of the events. Then the role pacing bills the day: it writes to spend.billed what of the spend of each campaign the budgets of the day allow. 0s: never. All processes with the role need the same value"`
 	MaxIDs          int           `key:"max_ids" default:"4000000" unit:"ids" min:"1000" max:"1000000000" doc:"maximum number of event ids in memory per partition, at 11 to 21 bytes each. More ids are read from disk when an event needs them. A span of about 2 minutes with more than half of them forgets ids early, which a metric counts. All replicas need the same value"`
 }
 

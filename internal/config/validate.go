@@ -100,6 +100,10 @@ func (c *Config) Warnings() []Problem {
 		fmt.Sprintf("= %d with topics.min_insync = %d loses acknowledged events if a broker fails", c.Topics.ReplicationFactor,
 			c.Topics.MinInSync),
 		"use 3 and 2 on a cluster of three or more brokers")
+	warn(c.Spend.Retention > 0 && c.Spend.BillAfter > 0 && c.Spend.Retention < c.Spend.BillAfter+24*time.Hour, "spend.retention",
+		fmt.Sprintf("= %s is less than a day longer than spend.bill_after = %s, so that the role pacing may not bill days in time",
+			showDuration(c.Spend.Retention), showDuration(c.Spend.BillAfter)),
+		"raise the first, or lower the second; spend.bill_after = 0s bills no days")
 	warn(c.Leases.Bridge.Sweep == 0, "leases.bridge.sweep_interval",
 		"= 0s disables the scan that finds changes which a stream lost without an error", "use the default of 24h")
 	warn(c.Processor.SessionTimeout < 6*time.Second, "processor.session_timeout",

@@ -161,8 +161,8 @@ func genLimit(kinds ...Kind) *rapid.Generator[Limit] {
 		}
 		day := events.Day(20260101)
 		for range rapid.IntRange(0, 3).Draw(t, "flights") {
-			f := Flight{Begin: addDays(day, rapid.IntRange(1, 40).Draw(t, "gap"))}
-			f.End = addDays(f.Begin, rapid.IntRange(0, 40).Draw(t, "length"))
+			f := Flight{Begin: day.Add(rapid.IntRange(1, 40).Draw(t, "gap"))}
+			f.End = f.Begin.Add(rapid.IntRange(0, 40).Draw(t, "length"))
 			l.Flights, day = append(l.Flights, f), f.End
 		}
 		if n := len(l.Flights); n > 0 && rapid.IntRange(0, 3).Draw(t, "open") == 0 {

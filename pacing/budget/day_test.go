@@ -24,7 +24,7 @@ func TestLifetime(t *testing.T) {
 			return
 		}
 		spent := int64(0)
-		for day := l.Flights[0].Begin; day <= l.Flights[n-1].End; day = addDays(day, 1) {
+		for day := l.Flights[0].Begin; day <= l.Flights[n-1].End; day = day.Add(1) {
 			p, _ := d.Day("c", day, loc)
 			limit := p.Limits[0]
 			budget := limit.Budget(spent)
@@ -68,7 +68,7 @@ func TestAverage(t *testing.T) {
 		d := &Document{Campaigns: []Campaign{{ID: "c", Limit: l}}}
 		month := events.Day(2026_00_01 + 100*rapid.IntRange(1, 12).Draw(t, "month"))
 		spent, days, all := int64(0), int64(0), int64(0)
-		for day := month; day/100 == month/100; day = addDays(day, 1) {
+		for day := month; day/100 == month/100; day = day.Add(1) {
 			p, _ := d.Day("c", day, time.UTC)
 			limit := p.Limits[0]
 			if limit.Running {
@@ -115,7 +115,7 @@ func TestWithinMonth(t *testing.T) {
 		limit.Micros, limit.Flights = c.micros, c.flights
 		d := &Document{Campaigns: []Campaign{{ID: "c", Limit: limit}}}
 		spent := c.spent
-		for day := events.Day(c.at); day <= events.Day(c.to); day = addDays(day, 1) {
+		for day := events.Day(c.at); day <= events.Day(c.to); day = day.Add(1) {
 			p, _ := d.Day("c", day, time.UTC)
 			if got := p.Limits[0].Budget(spent); got != c.want {
 				t.Errorf("%+v on %s: %d, want %d", c, day, got, c.want)

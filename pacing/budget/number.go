@@ -2,6 +2,7 @@ package budget
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -64,3 +65,15 @@ func FormatAmount(micros int64) string { return formatDecimal(micros, 2) }
 
 // FormatPPM writes parts per million as documents have shares and caps, such as "0.5".
 func FormatPPM(ppm int64) string { return formatDecimal(ppm, 1) }
+
+// AddMicros adds amounts. The sum stays at the bounds of an int64.
+func AddMicros(a, b int64) int64 {
+	sum := a + b
+	switch {
+	case b > 0 && sum < a:
+		return math.MaxInt64
+	case b < 0 && sum > a:
+		return math.MinInt64
+	}
+	return sum
+}

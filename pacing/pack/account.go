@@ -87,6 +87,11 @@ func (a *Account) Name() string { return a.name }
 // Err returns why the last Prepare returned false although budgets are in force, nil otherwise.
 func (a *Account) Err() error { return a.err }
 
+// InForce returns the document of the last Prepare that returned true, its day, and the time zone.
+func (a *Account) InForce() (*budget.Document, events.Day, *time.Location) {
+	return a.doc, a.day, a.loc
+}
+
 // SetVersions sets the versions of the account's budgets. They count from the next Prepare on,
 // which keeps those that are needed. A version that is in force already stays as it is.
 func (a *Account) SetVersions(v budget.Versions) {

@@ -116,6 +116,7 @@ func (p *potential) begin() {
 // demand is how the demand of a tick compares with the mean of a day, by campaigns that could be
 // compared.
 type demand struct {
+	hour        int     // of the local clock of the spend
 	tickMinutes float64 // since the last tick
 	minutes     float64 // since the last reading of the spend
 	share       float64 // minutes, weighted by the shape
@@ -131,13 +132,10 @@ func (a *Account) demandOf(tickMs, sinceMs float64) (d demand, ok bool) {
 		return d, false
 	}
 	d.tickMinutes, d.minutes = tickMs/float64(time.Minute.Milliseconds()), sinceMs/float64(time.Minute.Milliseconds())
-	shape := a.learning.next.Shape()
-	d.share = d.minutes * shape[a.hour()] * float64(len(shape))
+	d.hour = time.UnixMilli(a.readMs).In(a.loc).Hour()
+	d.share = d.minutes * a.learning.next.Share(d.hour) * float64(len(plan.Shape{}))
 	return d, true
 }
-
-// hour returns the hour of the local clock of the spend.
-func (a *Account) hour() int { return time.UnixMilli(a.readMs).In(a.loc).Hour() }
 
 // add adds a campaign, with the cost of its ads in the tick that has passed, before its parameters
 // change. Its weight is its budget, or less if it cannot spend that.
@@ -162,7 +160,7 @@ func (d *demand) add(n *node, cost float64) {
 // learn takes the demand of a tick.
 func (a *Account) learn(d *demand) {
 	if d.weight > 0 {
-		a.learning.today.Add(a.hour(), d.sum/d.weight, d.minutes)
+		a.learning.today.Add(d.hour, d.sum/d.weight, d.minutes)
 		a.learning.today.Actions += d.actions
 	}
 }

@@ -34,7 +34,7 @@ func (a *Account) Step(s *Signals) (parts []int) {
 	demand, learns := a.demandOf(tickMs, sinceMs)
 	for i := range a.nodes {
 		cost := a.tickCost(&a.nodes[i], tickMs, scale)
-		if learns && !s.Unread {
+		if learns {
 			demand.add(&a.nodes[i], cost)
 		}
 		a.step(i, planned, cost)

@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -134,7 +133,7 @@ func (s *Sums) AddToday(r *Row) {
 		return
 	}
 	for ; n != none; n = int(s.up[n]) {
-		s.today[n] = addMicros(s.today[n], r.Micros)
+		s.today[n] = budget.AddMicros(s.today[n], r.Micros)
 	}
 	arms := s.doc.Campaigns[at].Arms
 	rest := r.Micros // what is not counted by arm
@@ -142,14 +141,14 @@ func (s *Sums) AddToday(r *Row) {
 		for _, x := range r.Arms {
 			if x.Arm == arms[i].ID {
 				n := int(s.armsAt[at]) + i
-				s.today[n] = addMicros(s.today[n], x.Micros)
-				rest = addMicros(rest, -x.Micros)
+				s.today[n] = budget.AddMicros(s.today[n], x.Micros)
+				rest = budget.AddMicros(rest, -x.Micros)
 			}
 		}
 	}
 	for i := range arms {
 		n := int(s.armsAt[at]) + i
-		s.today[n] = addMicros(s.today[n], arms[i].Budget(max(0, rest)))
+		s.today[n] = budget.AddMicros(s.today[n], arms[i].Budget(max(0, rest)))
 	}
 }
 
@@ -161,19 +160,7 @@ func (s *Sums) AddBefore(r *Row) {
 	}
 	for ; n != none; n = int(s.up[n]) {
 		if s.unknown[n].countsBefore(r.Day) {
-			s.before[n] = addMicros(s.before[n], r.Micros)
+			s.before[n] = budget.AddMicros(s.before[n], r.Micros)
 		}
 	}
-}
-
-// addMicros adds amounts. The sum stays at the bounds of an int64.
-func addMicros(a, b int64) int64 {
-	sum := a + b
-	switch {
-	case b > 0 && sum < a:
-		return math.MaxInt64
-	case b < 0 && sum > a:
-		return math.MinInt64
-	}
-	return sum
 }

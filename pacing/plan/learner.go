@@ -56,6 +56,14 @@ func (l *Learner) Shape() Shape {
 	return s
 }
 
+// Share returns the share of an hour of Shape, from 0 to 23.
+func (l *Learner) Share(hour int) float64 {
+	if l.Days == 0 {
+		return 1.0 / hours
+	}
+	return float64(l.shares[hour])
+}
+
 // Better reports whether the shape is to be used in place of that of other: more days count in it.
 // Of two with as many days one is always the better one, unless they are equal.
 func (l *Learner) Better(other *Learner) bool {

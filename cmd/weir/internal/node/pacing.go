@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -39,7 +40,7 @@ func pacingRole() Role {
 
 // Pacing returns the configuration of pacing.
 func Pacing(c *config.Config) pacing.ProcessorConfig {
-	return pacing.ProcessorConfig{DC: c.DC, Peers: c.PeerNames(), Layout: SpendCounter(c).Layout}
+	return pacing.ProcessorConfig{DC: c.DC, Peers: c.PeerNames(), Layout: SpendCounter(c).Layout, BillAfter: c.Spend.BillAfter}
 }
 
 func pacingACLs(c *config.Config) ([]string, error) {
@@ -130,12 +131,11 @@ func (p pacingPart) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// spendReader returns the SpendReader of a cache. It logs at most once a minute that the spend
-// cannot be read.
-func spendReader(cache *spendcache.Cache, log *zerolog.Logger) pacing.SpendReader {
+// reader returns the SpendReader. It logs at most once a minute that the spend cannot be read.
+func (s cachedSpend) reader(log *zerolog.Logger) pacing.SpendReader {
 	var m minute
 	return func(ctx context.Context, q pacing.SpendQuery, fn func(*pack.Row)) (pacing.Reading, error) {
-		r, err := readSpend(ctx, cache, q, fn)
+		r, err := s.read(ctx, q, fn)
 		if err != nil && ctx.Err() == nil && m.first() {
 			log.Warn().Str("account", q.Account).Err(err).Msg("spend_unread")
 		}
@@ -162,9 +162,15 @@ func (m *minute) first() bool {
 	return now-last >= 60 && m.logged.CompareAndSwap(last, now)
 }
 
-func readSpend(ctx context.Context, cache *spendcache.Cache, q pacing.SpendQuery, fn func(*pack.Row)) (pacing.Reading, error) {
+// cachedSpend reads the spend of all datacentres from a cache.
+type cachedSpend struct {
+	cache *spendcache.Cache
+	dcs   []string
+}
+
+func (s cachedSpend) read(ctx context.Context, q pacing.SpendQuery, fn func(*pack.Row)) (pacing.Reading, error) {
 	query := spendcache.AccountQuery{Account: q.Account, Campaigns: q.Campaigns, From: q.From, Lifetime: q.Lifetime, Parts: q.Parts}
-	choice, err := cache.Account(ctx, query, func(r spendcache.Row) error {
+	choice, err := s.cache.Account(ctx, query, func(r spendcache.Row) error {
 		row := pack.NewRow(r.Spend, r.Parts)
 		fn(&row)
 		return nil
@@ -176,7 +182,24 @@ func readSpend(ctx context.Context, cache *spendcache.Cache, q pacing.SpendQuery
 	if age < 0 {
 		return pacing.Reading{}, fmt.Errorf("the age of the spend is not known: %s", choice.Text())
 	}
-	return pacing.Reading{Dataset: choice.DC, Exact: choice.Mode == selection.Normal, Age: age}, nil
+	return pacing.Reading{
+		Dataset: choice.DC, Exact: choice.Mode == selection.Normal, Age: age,
+		CompleteMs: completeMs(choice.Origins, s.dcs), Closed: choice.Closed(),
+	}, nil
+}
+
+// completeMs returns the ingest time up to which a dataset has the events of all datacentres, Unix
+// ms; 0: it has none of one of them.
+func completeMs(origins []spendcache.Origin, dcs []string) int64 {
+	least := int64(math.MaxInt64)
+	for _, dc := range dcs {
+		i := slices.IndexFunc(origins, func(o spendcache.Origin) bool { return o.DC == dc })
+		if i < 0 {
+			return 0
+		}
+		least = min(least, origins[i].WatermarkMs)
+	}
+	return least
 }
 
 func newPacingPart(s *Setup) (Part, error) {
@@ -192,7 +215,8 @@ func newPacingPart(s *Setup) (Part, error) {
 	}
 	cfg := Pacing(s.Config)
 	cfg.Instance = s.Config.Instance
-	cfg.Spend, cfg.Problem = spendReader(cache, &s.Log), accountProblem(&s.Log)
+	spend := cachedSpend{cache, append(s.Config.PeerNames(), s.Config.DC)}
+	cfg.Spend, cfg.Problem = spend.reader(&s.Log), accountProblem(&s.Log)
 	others, err := s.otherPacks()
 	if err != nil {
 		return nil, err

@@ -83,8 +83,7 @@ func processorConfig(c *config.Config, k kafka.Cluster, log *zerolog.Logger, mem
 		Kafka: k, Dir: c.DataDir, Instance: c.Instance, Log: log,
 		Workers: memory.Workers, CommitInterval: p.CommitInterval, CommitIntervalMax: p.CommitIntervalMax,
 		CommitRecords: p.CommitRecords, CommitBytes: int(memory.Changes), StandbyHandlerBytes: memory.Handlers, PollRecords: p.PollRecords,
-		PoisonLimit: p.PoisonLimit,
-		Standbys:    p.Standbys, SessionTimeout: p.SessionTimeout, TransactionTimeout: p.TransactionTimeout,
+		Standbys: p.Standbys, SessionTimeout: p.SessionTimeout, TransactionTimeout: p.TransactionTimeout,
 		StopTimeout: p.ShutdownTimeout / 2, // the other half is for requests before it, and for leaving the group after it
 		CacheBytes:  memory.Cache, MemtableBytes: memory.WriteBuffers, FetchBytes: int32(memory.Fetch),
 	}

@@ -20,7 +20,7 @@ func Commands(a *cli.App) []*cobra.Command {
 func newSpendCmd(a *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "spend", Short: "Show the spend of campaigns, and the health of the spend counter"}
 	c.AddCommand(newSpendShowCmd(a), newSpendListCmd(a), newSpendTopCmd(a), newSpendHealthCmd(a))
-	c.AddCommand(newSpendAccountCmd(a), newSpendDatasetsCmd(a), newSpendAuditCmd(a), newSpendReconcileCmd(a))
+	c.AddCommand(newSpendAccountCmd(a), newSpendDatasetsCmd(a), newSpendAuditCmd(a), newSpendReconcileCmd(a), newSpendBilledCmd(a))
 	return c
 }
 
