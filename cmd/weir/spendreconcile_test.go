@@ -82,6 +82,21 @@ func TestSpendReconcile(t *testing.T) {
 	run(0, "of all compared ones, 0 differ", free)
 	run(cli.ExitFailed, "event e98 of campaign c2 of 0.000000 USD", free, "--counts")
 
+	// Campaigns that a file writes with escapes are not found by their ids in the lines.
+	escaped := []string{}
+	for i := range 200 {
+		price := i % 7 * 10_000
+		if i == 100 {
+			price = 30_000
+		}
+		escaped = append(escaped, fmt.Sprintf(`{"event_id":"e%d","account":"acme","campaign":"\u0063%d","event_ms":%d,"price_micros":%d,"currency":"USD","type":"impression"}`,
+			i, i%3, at.Add(time.Duration(i)*time.Second).UnixMilli(), price))
+	}
+	lines = append(lines, escaped...)
+	expect(t, env, cli.ExitFailed, "line 101: event e100 of campaign c1 costs 0.030000 USD in the file, and 0.020000 USD in "+place+", offset 100\n",
+		"spend", "reconcile", write("escaped.jsonl", func(l []string) []string { return l[201:] }), "--format", "jsonl")
+	lines = lines[:201]
+
 	// An account that the counter does not know is beside one that it does.
 	ghost := write("ghost.csv", func(l []string) []string {
 		for i := range l {

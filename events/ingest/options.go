@@ -78,6 +78,11 @@ type Options struct {
 	// readers of one input with the same Now reject the same rows. Defaults to the time of
 	// NewReader.
 	Now time.Time
+	// Only returns whether a row may be one of those that are wanted, by the line that it is.
+	// Others are neither parsed nor returned. Rows of several lines, and lines with an odd number
+	// of quotes in a csv, are returned without it. Event ids that are derived from rows need all
+	// rows of the input. Defaults to all rows.
+	Only func(line []byte) bool
 	// MaxRowBytes is the greatest length of a row. Longer rows are rejected without being buffered.
 	// Defaults to DefaultMaxRowBytes.
 	MaxRowBytes int

@@ -43,10 +43,11 @@ type parser interface {
 
 // Reader reads the rows of an input. It must not be used by several goroutines at once.
 type Reader struct {
-	in   io.Reader
-	rows *rowReader
-	fill func(raw *rawRow, row *Row) *stream.RejectError // sets what the row holds
-	err  error
+	in    io.Reader
+	rows  *rowReader
+	ahead *ahead                                          // nil: Next reads rows
+	fill  func(raw *rawRow, row *Row) *stream.RejectError // sets what the row holds
+	err   error
 }
 
 // eventMaker fills rows with events.
@@ -72,7 +73,7 @@ func NewReader(r io.Reader, opt Options) (*Reader, error) {
 		x.rows.split = tabSplitter{}
 		m.parser, err = newIPinYouParser(x.rows, m.builder)
 	case FormatOpenBandit, FormatCSV:
-		x.rows.split = newCSVSplitter(set.Delimiter)
+		x.rows.split, x.rows.quotes = newCSVSplitter(set.Delimiter), true
 		m.parser, err = newTableParser(x.rows, m.builder)
 	case FormatJSONL:
 		x.rows.blank = isSpace
@@ -81,6 +82,7 @@ func NewReader(r io.Reader, opt Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.rows.only = set.Only // behind the header
 	return x, nil
 }
 
@@ -91,10 +93,10 @@ func (r *Reader) Next() (Row, error) {
 	if r.err != nil {
 		return Row{}, r.err
 	}
-	raw, err := r.rows.next()
+	raw, line, err := r.nextRow()
 	if err != nil {
 		if r.err = err; !isEOF(err) {
-			r.err = fmt.Errorf("ingest: after line %d: %w", r.rows.line, err)
+			r.err = fmt.Errorf("ingest: after line %d: %w", line, err)
 		}
 		return Row{}, r.err
 	}
@@ -103,6 +105,14 @@ func (r *Reader) Next() (Row, error) {
 		row.Err = r.fill(raw, &row)
 	}
 	return row, nil
+}
+
+func (r *Reader) nextRow() (row *rawRow, line int, err error) {
+	if r.ahead != nil {
+		return r.ahead.row()
+	}
+	row, err = r.rows.next()
+	return row, r.rows.line, err
 }
 
 func (m *eventMaker) fill(raw *rawRow, row *Row) (err *stream.RejectError) {

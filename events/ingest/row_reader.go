@@ -29,11 +29,14 @@ type rowReader struct {
 	in    *lineReader
 	split splitter               // nil: every line is a row without columns
 	blank func(line []byte) bool // reports lines that are not rows
-	row   rawRow
-	line  int // lines consumed
-	count uint64
-	begun bool   // the byte order mark was looked for
-	long  []byte // beginning of a row over the limit
+	only  func(line []byte) bool // Options.Only
+	// quotes is whether a quoted column may contain line ends.
+	quotes bool
+	row    rawRow
+	line   int // lines consumed
+	count  uint64
+	begun  bool   // the byte order mark was looked for
+	long   []byte // beginning of a row over the limit
 }
 
 // next returns the next row, with a rejection if the row cannot be split. The error after the last
@@ -52,7 +55,12 @@ func (s *rowReader) next() (*rawRow, error) {
 			}
 			return nil, err
 		}
-		if !s.blank(trimLineEnd(s.in.bytes(n))) {
+		line := trimLineEnd(s.in.bytes(n))
+		switch {
+		case s.blank(line):
+		case s.only != nil && !s.only(line) && (!s.quotes || bytes.Count(line, []byte{'"'})%2 == 0):
+			s.count++
+		default:
 			return s.cut(n)
 		}
 		s.in.consume(n)

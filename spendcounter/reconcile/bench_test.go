@@ -31,6 +31,7 @@ func BenchmarkFile(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+		end := r.ReadAhead()
 		var s Statement
 		for {
 			row, err := r.Next()
@@ -47,6 +48,7 @@ func BenchmarkFile(b *testing.B) {
 				}
 			}
 		}
+		end()
 		if days, _ := s.Totals(); days != 1000 {
 			b.Fatalf("%d campaign days", days)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/weirhq/weir/events"
 )
@@ -46,7 +47,7 @@ type Finding struct {
 	File, Log Event // empty if it is not there
 }
 
-// Matcher compares events of campaign days one by one.
+// Matcher compares events of campaign days one by one. Several goroutines may add events.
 type Matcher struct {
 	// Max is the maximum of different events that are kept, at some 300 bytes each.
 	Max int
@@ -54,6 +55,8 @@ type Matcher struct {
 	// compared in several passes: those of Part, from 0, of Parts. Default to all events.
 	Part, Parts int
 	days        map[CampaignDay]bool
+	campaigns   map[string]bool     // of days
+	mu          sync.Mutex          // of what follows
 	seen        map[[2]string]*pair // by account and id
 	more        []Finding           // rows whose id an earlier row has
 }
@@ -66,9 +69,9 @@ type pair struct {
 
 // NewMatcher returns a Matcher for campaign days that differ.
 func NewMatcher(limit int, list []CampaignDay) *Matcher {
-	m := &Matcher{Max: limit, Parts: 1, days: map[CampaignDay]bool{}, seen: map[[2]string]*pair{}}
+	m := &Matcher{Max: limit, Parts: 1, days: map[CampaignDay]bool{}, campaigns: map[string]bool{}, seen: map[[2]string]*pair{}}
 	for _, d := range list {
-		m.days[d] = true
+		m.days[d], m.campaigns[d.Campaign] = true, true
 	}
 	return m
 }
@@ -83,6 +86,9 @@ func (m *Matcher) skips(e *Event) bool {
 
 // Wants reports whether events of a campaign day are compared. A caller need not give others.
 func (m *Matcher) Wants(d CampaignDay) bool { return m.days[d] }
+
+// WantsCampaign reports whether events of a campaign may be compared: it takes less than Wants.
+func (m *Matcher) WantsCampaign(campaign []byte) bool { return m.campaigns[string(campaign)] }
 
 func (m *Matcher) of(e *Event) (*pair, error) {
 	key := [2]string{e.Account, e.ID}
@@ -103,6 +109,8 @@ func (m *Matcher) File(line int, e Event) error {
 	if m.skips(&e) {
 		return nil
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	p, err := m.of(&e)
 	if err != nil {
 		return err
@@ -120,6 +128,8 @@ func (m *Matcher) Log(at Place, e Event) error {
 	if m.skips(&e) {
 		return nil
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	p, err := m.of(&e)
 	if err != nil {
 		return err

@@ -35,9 +35,30 @@ type Sum struct {
 // Statement has the sums of a billing file, and those of the counter. Its zero value is empty.
 type Statement struct {
 	days map[CampaignDay]*[2]Sum // of the file, of the counter
+	// recent has some of days by their slot: to compare a campaign day takes less than to hash it.
+	recent [slots]struct {
+		CampaignDay
+		sums *[2]Sum
+	}
+}
+
+// slots is the number of campaign days in Statement.recent: a power of 2.
+const slots = 4096
+
+// slot returns the place of a campaign day in Statement.recent. Ids often differ at their ends.
+func (d *CampaignDay) slot() uint32 {
+	h := uint32(d.Day)
+	for i := max(0, len(d.Campaign)-4); i < len(d.Campaign); i++ {
+		h = h*31 + uint32(d.Campaign[i])
+	}
+	return h % slots
 }
 
 func (s *Statement) of(d CampaignDay) *[2]Sum {
+	recent := &s.recent[d.slot()]
+	if recent.sums != nil && recent.CampaignDay == d {
+		return recent.sums
+	}
 	if s.days == nil {
 		s.days = map[CampaignDay]*[2]Sum{}
 	}
@@ -46,6 +67,7 @@ func (s *Statement) of(d CampaignDay) *[2]Sum {
 		sums = &[2]Sum{}
 		s.days[d] = sums
 	}
+	recent.CampaignDay, recent.sums = d, sums
 	return sums
 }
 

@@ -1,6 +1,7 @@
 package spend
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/weirhq/weir/cmd/weir/internal/cli"
 	"github.com/weirhq/weir/cmd/weir/internal/connect"
@@ -74,9 +77,11 @@ func (r *reconciliation) each(ctx context.Context, src *ingest.Source, what stri
 	if err != nil {
 		return err
 	}
+	defer reader.ReadAhead()()
 	bar, done := ingestProgress(r.a, src.Size(), what, "events")
 	defer done()
-	for n := int64(0); ; n++ {
+	const step = 4 << 20 // bytes of the input
+	for n, next := int64(0), int64(0); ; n++ {
 		row, err := reader.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -87,12 +92,12 @@ func (r *reconciliation) each(ctx context.Context, src *ingest.Source, what stri
 		if err != nil {
 			return err
 		}
-		if n%4096 == 0 {
-			if ctx.Err() != nil {
+		if read := src.BytesRead(); read >= next {
+			if next = read + step; ctx.Err() != nil {
 				return ctx.Err()
 			}
 			if bar != nil {
-				bar(ingest.Status{Read: n, Produced: n, BytesRead: src.BytesRead()})
+				bar(ingest.Status{Read: n, Produced: n, BytesRead: read})
 			}
 		}
 	}
@@ -123,27 +128,66 @@ func (r *reconciliation) match(ctx context.Context, src *ingest.Source, list []r
 	if len(log.days) == 0 {
 		return nil, nil
 	}
-	for parts := 1; ; parts *= 4 {
+	r.opt.Only = mayBeOf(log.days)
+	defer func() { r.opt.Only = nil }()
+	for parts := 1; ; {
 		found, err := r.matchParts(ctx, src, log, parts)
-		if errors.Is(err, reconcile.ErrTooMany) && parts < maxParts {
-			continue
+		switch {
+		case errors.Is(err, errHidden):
+			r.opt.Only = nil
+		case errors.Is(err, reconcile.ErrTooMany) && parts < maxParts:
+			parts *= 4
+		default:
+			return found, err
 		}
-		return found, err
 	}
 }
 
-// matchParts compares the events in a number of passes over the file and the log.
+// errHidden is about rows that Options.Only may have left out.
+var errHidden = errors.New("not all rows of the campaigns were found by their ids")
+
+// mayBeOf returns Options.Only for the campaigns of some days: a line that does not have the id of
+// one of them is not parsed, which is much faster. It returns nil if they are many. A file may
+// write ids in another way, such as with escapes: matchParts notices it. One line in 4,096 is
+// parsed whatever it has, so that the caller sees progress.
+func mayBeOf(days []reconcile.CampaignDay) func(line []byte) bool {
+	const most, every = 8, 4096
+	var ids [][]byte
+	for _, d := range days {
+		id := []byte(d.Campaign)
+		if !slices.ContainsFunc(ids, func(x []byte) bool { return bytes.Equal(x, id) }) {
+			ids = append(ids, id)
+		}
+		if len(ids) > most {
+			return nil
+		}
+	}
+	lines := 0
+	return func(line []byte) bool {
+		lines++
+		return lines%every == 0 || slices.ContainsFunc(ids, func(id []byte) bool { return bytes.Contains(line, id) })
+	}
+}
+
+// matchParts compares the events in a number of passes over the file and the log. With Options.Only
+// it fails with errHidden if it has not seen all events that were summed, or if event ids are
+// derived, which takes all rows.
 func (r *reconciliation) matchParts(ctx context.Context, src *ingest.Source, log *eventLog, parts int) ([]reconcile.Finding, error) {
 	var found []reconcile.Finding
 	rows, derived := 0, 0
 	for part := range parts {
 		m := reconcile.NewMatcher(maxMatched, log.days)
 		m.Part, m.Parts = part, parts
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() error { return log.read(ctx, m) })
 		err := r.each(ctx, src, "compare", func(row *ingest.Row) error {
 			for _, e := range row.Events {
 				if d := campaignDay(e); m.Wants(d) {
 					if rows++; row.Derived {
 						derived++
+					}
+					if row.Derived && r.opt.Only != nil {
+						return errHidden
 					}
 					one := reconcile.Event{ID: e.GetEventId(), CampaignDay: d, Micros: e.GetPriceMicros()}
 					if err := m.File(row.Line, one); err != nil {
@@ -153,10 +197,11 @@ func (r *reconciliation) matchParts(ctx context.Context, src *ingest.Source, log
 			}
 			return nil
 		})
-		if err == nil {
-			err = log.read(ctx, m)
+		if err == nil && r.opt.Only != nil && rows != log.summed*(part+1) {
+			err = errHidden
 		}
-		if err != nil {
+		g.Go(func() error { return err }) // ends the reading of the log
+		if err := g.Wait(); err != nil {
 			return nil, err
 		}
 		found = append(found, m.Findings()...)
@@ -181,6 +226,7 @@ type eventLog struct {
 	shards     int32 // partitions of a topic
 	partitions []int32
 	days       []reconcile.CampaignDay // of which it has all events
+	summed     int                     // number of events of these days in the file
 	// begins has the partitions that lack their first records, with the time of the first one that
 	// they have: of the topic that begins last.
 	begins map[int32]time.Time
@@ -222,6 +268,7 @@ func (l *eventLog) reach(list []reconcile.Difference) {
 		begin, short := l.begins[events.Shard(d.Account, l.shards)]
 		if err == nil && (!short || day.Add(-14*time.Hour).After(begin)) {
 			l.days = append(l.days, d.CampaignDay)
+			l.summed += int(d.File.Events)
 		}
 	}
 }
@@ -232,8 +279,12 @@ func (l *eventLog) read(ctx context.Context, m *reconcile.Matcher) error {
 		var v events.View
 		of := kafkaadmin.TopicRange{Topic: topic, Partitions: l.partitions}
 		err := kafkaadmin.ReadPartitions(ctx, l.kafka, of, func(p int32, rec stream.Record) error {
-			e, ok := logEvent(&v, rec.Value)
-			if !ok || !m.Wants(e.CampaignDay) {
+			wanted := v.Decode(rec.Value) == nil && m.WantsCampaign(v.Campaign)
+			if !wanted {
+				return nil
+			}
+			e, ok := logEvent(&v)
+			if !ok {
 				return nil
 			}
 			return m.Log(reconcile.Place{Topic: topic, Partition: p, Offset: rec.Offset}, e)
@@ -255,10 +306,10 @@ func eventTopics(cfg *config.Config) []string {
 	return list
 }
 
-// logEvent returns an event of the log, as the counter charges it. v is memory for reuse.
-// Heartbeats and records that the counter rejects are none.
-func logEvent(v *events.View, value []byte) (e reconcile.Event, ok bool) {
-	if v.Decode(value) != nil || len(v.EventID) == 0 || v.BudgetDay == 0 && v.EventMs <= 0 {
+// logEvent returns an event of the log, as the counter charges it. Heartbeats and records that the
+// counter rejects are none.
+func logEvent(v *events.View) (e reconcile.Event, ok bool) {
+	if len(v.EventID) == 0 || v.BudgetDay == 0 && v.EventMs <= 0 {
 		return e, false
 	}
 	d := reconcile.CampaignDay{
