@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -27,6 +28,14 @@ func (s *jobService) jobs(ctx context.Context, queue string, ids []JobID) ([]*jo
 	}
 	list := make([]*jobpb.Job, len(ids))
 	var ended []int // without rows
+	// Of the running jobs; nil: no progress is known now.
+	shown := sync.OnceValue(func() *queues.Shown {
+		shown, err := s.source.Shown(ids[0].Partition)
+		if err != nil {
+			return nil
+		}
+		return shown
+	})
 	for i, id := range ids {
 		list[i] = &jobpb.Job{Id: id.String(), State: jobqueue.None.String()}
 		if status, stored, result := rows[3*i], rows[3*i+1], rows[3*i+2]; status == nil {
@@ -35,7 +44,7 @@ func (s *jobService) jobs(ctx context.Context, queue string, ids []JobID) ([]*jo
 			return nil, err
 		}
 		if list[i].GetState() == jobqueue.Running.String() {
-			if shown, err := s.source.Shown(id.Partition); err == nil { // otherwise no progress is known now
+			if shown := shown(); shown != nil {
 				list[i].Progress = shown.Progress(queue, id.Number, uint8(list[i].GetAttempt()))
 			}
 		}

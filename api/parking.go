@@ -30,27 +30,20 @@ func newParking(cfg *Config, l *inflightLimiter, m *metrics) *parking {
 // park parks the request of ctx until done is called. The context that it returns also ends when
 // the server stops: parkedError returns the error of a request with it.
 func (p *parking) park(ctx context.Context) (parked context.Context, done func(), err error) {
-	leave, err := p.enter(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	parked, cancel := p.untilStop(ctx)
-	return parked, func() { cancel(); leave() }, nil
-}
-
-func (p *parking) enter(ctx context.Context) (leave func(), err error) {
 	o, begin := outcomeOf(ctx), time.Now()
 	client := o.client
 	if requestMetaOf(ctx).forwarded { // the process that forwards has counted its caller
 		client = ""
 	}
 	if err := p.add(client); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p.limiter.park()
 	p.metrics.inFlight.Dec()
 	p.metrics.parked.Inc()
-	return func() {
+	parked, cancel := p.untilStop(ctx)
+	return parked, func() {
+		cancel()
 		waited := time.Since(begin)
 		o.parked += waited
 		p.metrics.waits.WithLabelValues(o.procedure).Observe(waited.Seconds())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/weirhq/weir/events"
 	"github.com/weirhq/weir/events/eventspb"
 	"github.com/weirhq/weir/internal/ratelimit"
+	"github.com/weirhq/weir/internal/shorten"
 	"github.com/weirhq/weir/lease"
 	"github.com/weirhq/weir/lease/command"
 	"github.com/weirhq/weir/lease/table"
@@ -197,18 +197,13 @@ func (e *Executor) do(ctx context.Context, r *stream.SinkRecord) error {
 func (e *Executor) result(c *eventspb.LeaseCommand, a answer) *eventspb.LeaseResult {
 	t := command.TargetOf(c)
 	return &eventspb.LeaseResult{
-		Id: truncate(c.GetId()), Client: truncate(c.GetClient()), Pool: truncate(c.GetPool()), Region: e.cfg.Region,
-		By: truncate(c.GetBy()), Kind: t.Kind,
-		Resource: truncate(t.Resource), Key: truncate(t.Key), Outcome: a.outcome, Detail: truncate(a.detail), Version: a.version,
+		Id: bounded(c.GetId()), Client: bounded(c.GetClient()), Pool: bounded(c.GetPool()), Region: e.cfg.Region,
+		By: bounded(c.GetBy()), Kind: t.Kind,
+		Resource: bounded(t.Resource), Key: bounded(t.Key), Outcome: a.outcome, Detail: bounded(a.detail), Version: a.version,
 		DoneMs: time.Now().UnixMilli(), DecidedMs: c.GetDecidedMs(),
 	}
 }
 
-// truncate bounds the names in a result, so that the result of a command with names of any length
-// fits a Kafka record. Valid names are shorter.
-func truncate(s string) string {
-	if len(s) <= lease.MaxKey {
-		return s
-	}
-	return strings.ToValidUTF8(s[:lease.MaxKey], "")
-}
+// bounded bounds a name in a result, so that the result of a command with names of any length fits
+// a Kafka record. Valid names are shorter.
+func bounded(s string) string { return shorten.Text(s, lease.MaxKey) }

@@ -24,11 +24,11 @@ func (q *Queue) record(d *Decision) {
 	if q.recorded == nil || d.Kind == Renewed {
 		return
 	}
-	q.recorded = append(q.recorded, *d)
+	kept := *d
 	if r, running := q.runs[d.ID]; running && d.Agent == "" {
-		if _, ends := d.Kind.event(); ends {
-			last := &q.recorded[len(q.recorded)-1]
-			last.Agent, last.Attempt = q.agents[r.agent].name, r.attempt
+		if _, ofJob := d.Kind.event(); ofJob {
+			kept.Agent, kept.Attempt = q.agents[r.agent].name, r.attempt
 		}
 	}
+	q.recorded = append(q.recorded, kept)
 }

@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weirhq/weir/events/eventspb"
+	"github.com/weirhq/weir/internal/shorten"
 	"github.com/weirhq/weir/jobqueue"
 )
 
@@ -81,7 +80,7 @@ func (s *Shard) Complete(a *Attempt, result []byte) error {
 
 // Fail reports that an attempt failed, with the reason. for good: no other attempt would succeed.
 func (s *Shard) Fail(a *Attempt, reason string, forGood bool) error {
-	result := &eventspb.JobResult{Error: cut(reason, MaxError)}
+	result := &eventspb.JobResult{Error: shorten.Text(reason, MaxError)}
 	return s.end(a, result, func(q *jobqueue.Queue, now int64) (jobqueue.Decision, error) {
 		if forGood {
 			return q.FailForGood(now, a.Agent, a.ID, a.Attempt)
@@ -102,18 +101,6 @@ func (s *Shard) Release(a *Attempt) error {
 	return s.end(a, nil, func(q *jobqueue.Queue, now int64) (jobqueue.Decision, error) {
 		return q.Release(now, a.Agent, a.ID, a.Attempt)
 	})
-}
-
-// cut returns the first bytes of a text.
-func cut(text string, most int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= most {
-		return text
-	}
-	for !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
 }
 
 // end ends an attempt. result may be nil.
@@ -161,7 +148,7 @@ func (s *Shard) Heartbeat(name, agent string, jobs []jobqueue.Held, progress []s
 	_, stop = q.core.Heartbeat(nil, now, agent, jobs)
 	for i, text := range progress {
 		if text != "" && !slices.Contains(stop, jobs[i]) {
-			q.shown.progress.set(jobs[i].ID, attemptProgress{jobs[i].Attempt, cut(text, MaxProgress)})
+			q.shown.progress.set(jobs[i].ID, attemptProgress{jobs[i].Attempt, shorten.Text(text, MaxProgress)})
 		}
 	}
 	return stop, nil

@@ -3,10 +3,10 @@ package worker
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/weirhq/weir/internal/shorten"
 	"github.com/weirhq/weir/jobqueue/jobpb"
 )
 
@@ -30,7 +30,7 @@ const maxProgress = 200
 // Progress sets what people see of the job while it runs, such as "page 7 of 90": the next
 // heartbeats have it, each after a third of the lease. The first 200 bytes are sent.
 func (j *Job) Progress(text string) {
-	text = strings.ToValidUTF8(text[:min(len(text), maxProgress)], "")
+	text = shorten.Text(text, maxProgress)
 	j.progress.Store(&text)
 }
 
@@ -93,7 +93,7 @@ func (j *Job) report(result []byte, err error, stopping bool) *jobpb.JobReport {
 		if r.Error = err.Error(); r.Error == "" {
 			r.Error = "an error without a text"
 		}
-		r.Error = strings.ToValidUTF8(r.Error[:min(len(r.Error), maxError)], "")
+		r.Error = shorten.Text(r.Error, maxError)
 	}
 	return r
 }

@@ -24,6 +24,11 @@ type Extents struct {
 	Partitions []Extent // by partition
 }
 
+// EndOf returns the position at the end of a partition that e has: behind what was committed.
+func (e *Extents) EndOf(partition int32) Position {
+	return Position{Topic: e.Topic, Next: e.Partitions[partition].End, Epoch: -1}
+}
+
 // DescribeExtent asks the brokers for the id of a topic and the extent of each of its partitions,
 // without Written. Of a topic that does not exist the answer is empty. The error is that of the
 // brokers or of ctx, also if only the broker of one partition did not answer, or if the topic may

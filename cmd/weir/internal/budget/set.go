@@ -182,7 +182,7 @@ func changeable(ctx context.Context, client *api.Client, account string) (*budge
 // of a file.
 func (x *change) apply(before *budget.Document, account string) (*budget.Document, error) {
 	version := uint64(1)
-	doc := map[string]any{"account": account, "time_zone": x.zone, "currency": x.currency}
+	doc := map[string]any{"account": account}
 	var campaigns []any
 	if before != nil {
 		version = before.Version + 1

@@ -90,16 +90,8 @@ func pastAlarms(ctx context.Context, a *cli.App, queue string, since time.Durati
 	if err != nil {
 		return err
 	}
-	rows := []alarmRow{}
-	err = kafkaadmin.ReadTopic(ctx, k, alarmsTopic(cfg), time.Now().Add(-since), func(p int32, r stream.Record) error {
-		row, err := decodeAlarm(r.Value)
-		if err != nil {
-			a.Notef("the record at offset %d of partition %d is left out: %v", r.Offset, p, err)
-		} else if row.Queue == queue {
-			rows = append(rows, *row)
-		}
-		return nil
-	})
+	read := connect.Documents[alarmRow]{App: a, Decode: decodeAlarm, Keep: func(row *alarmRow) bool { return row.Queue == queue }}
+	rows, err := read.Read(ctx, k, kafkaadmin.TopicRange{Topic: alarmsTopic(cfg), Since: time.Now().Add(-since)})
 	if err != nil {
 		return alarmsFailure(err)
 	}

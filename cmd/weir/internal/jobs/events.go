@@ -60,7 +60,7 @@ func newEventsCmd(a *cli.App) *cobra.Command {
 			if x.watch && !cmd.Flags().Changed("since") {
 				x.since = 0
 			}
-			r := eventReader{App: a, eventFlags: x, kafka: k, topic: events.JobEventsTopic, queue: args[0]}
+			r := eventReader{App: a, eventFlags: x, kafka: k, queue: args[0]}
 			return r.run(cmd.Context())
 		},
 	}
@@ -101,6 +101,9 @@ func decodeEvent(value []byte) (*eventRow, error) {
 	if err := proto.Unmarshal(value, m); err != nil {
 		return nil, fmt.Errorf("not a JobEvent: %w", err)
 	}
+	if m.GetQueue() == "" || m.GetKind() == eventspb.JobEventKind_JOB_EVENT_KIND_UNSPECIFIED {
+		return nil, fmt.Errorf("not a JobEvent: queue %q, kind %s", m.GetQueue(), m.GetKind())
+	}
 	spec := m.GetSpec()
 	return &eventRow{
 		At: utc(m.GetAtMs()), Queue: m.GetQueue(), Job: m.GetJob(), Attempt: m.GetAttempt(), Agent: m.GetAgent(),
@@ -117,7 +120,6 @@ type eventReader struct {
 	eventFlags
 
 	kafka kafka.Cluster
-	topic string
 	queue string
 }
 
@@ -143,19 +145,19 @@ func (r *eventReader) run(ctx context.Context) error {
 
 // past returns the newest events up to the ends of the partitions, the oldest one first.
 func (r *eventReader) past(ctx context.Context) (ends logreader.Extents, rows []eventRow, err error) {
-	if ends, err = logreader.DescribeExtent(ctx, r.kafka, r.topic); err != nil {
+	if ends, err = logreader.DescribeExtent(ctx, r.kafka, events.JobEventsTopic); err != nil {
 		return ends, nil, err
 	}
-	left := false
+	documents, left := r.documents(), false
 	newest := func() {
 		slices.SortStableFunc(rows, func(x, y eventRow) int { return strings.Compare(x.At, y.At) })
 		if n := len(rows) - r.limit; n > 0 {
 			rows, left = slices.Delete(rows, 0, n), true
 		}
 	}
-	err = kafkaadmin.ReadTopic(ctx, r.kafka, r.topic, time.Now().Add(-r.since), func(p int32, x stream.Record) error {
+	err = kafkaadmin.ReadTopic(ctx, r.kafka, events.JobEventsTopic, time.Now().Add(-r.since), func(p int32, x stream.Record) error {
 		if int(p) < len(ends.Partitions) && x.Offset < ends.Partitions[p].End { // later ones are for watch
-			if rows = r.add(rows, p, x.Offset, x.Value); len(rows) >= 2*r.limit+1000 {
+			if rows = documents.Add(rows, p, x.Offset, x.Value); len(rows) >= 2*r.limit+1000 {
 				newest()
 			}
 		}
@@ -167,16 +169,11 @@ func (r *eventReader) past(ctx context.Context) (ends logreader.Extents, rows []
 	return ends, rows, err
 }
 
-// add appends the event of a record, if it is one of those that are asked for.
-func (r *eventReader) add(rows []eventRow, partition int32, offset int64, value []byte) []eventRow {
-	row, err := decodeEvent(value)
-	switch {
-	case err != nil:
-		r.Notef("the record at offset %d of partition %d is left out: %v", offset, partition, err)
-	case row.Queue == r.queue && (len(r.jobs) == 0 || slices.Contains(r.jobs, row.Job)):
-		return append(rows, *row)
-	}
-	return rows
+// documents returns the decoder of the events that are asked for.
+func (r *eventReader) documents() connect.Documents[eventRow] {
+	return connect.Documents[eventRow]{App: r.App, Decode: decodeEvent, Keep: func(row *eventRow) bool {
+		return row.Queue == r.queue && (len(r.jobs) == 0 || slices.Contains(r.jobs, row.Job))
+	}}
 }
 
 // lines prints events as they come.
@@ -207,8 +204,7 @@ func (r *eventReader) follow(ctx context.Context, ends logreader.Extents) error 
 	g, limited := errgroup.WithContext(ctx)
 	for p := range ends.Partitions {
 		g.Go(func() error {
-			at := logreader.Position{Topic: ends.Topic, Next: ends.Partitions[p].End, Epoch: -1}
-			part, err := reader.Open(r.topic, int32(p), at) //nolint:contextcheck // Close ends the reading
+			part, err := reader.Open(events.JobEventsTopic, int32(p), ends.EndOf(int32(p))) //nolint:contextcheck // Close ends the reading
 			if err != nil {
 				return eventsFailure(err)
 			}
@@ -236,13 +232,14 @@ func (r *eventReader) follow(ctx context.Context, ends logreader.Extents) error 
 
 func (r *eventReader) followPartition(ctx context.Context, part *logreader.Partition, n int32, found chan<- []eventRow) error {
 	var b logreader.Batch
+	documents := r.documents()
 	for {
 		if err := part.Next(ctx, &b, 1<<20); err != nil {
 			return eventsFailure(err)
 		}
 		var rows []eventRow
 		for i := range b.Records {
-			rows = r.add(rows, n, b.Records[i].Offset, b.Records[i].Value)
+			rows = documents.Add(rows, n, b.Records[i].Offset, b.Records[i].Value)
 		}
 		select {
 		case found <- rows:

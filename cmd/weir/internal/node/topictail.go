@@ -123,5 +123,5 @@ func (t *topicTail) end(ctx context.Context, partition int32) (at logreader.Posi
 	case n != t.shards:
 		return at, &logreader.PartitionsError{Topic: t.topic, Has: n, Want: t.shards}
 	}
-	return logreader.Position{Topic: t.ends.Topic, Next: t.ends.Partitions[partition].End, Epoch: -1}, nil
+	return t.ends.EndOf(partition), nil
 }

@@ -42,16 +42,10 @@ func newAlertsCmd(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows := []alert.Document{}
-			err = kafkaadmin.ReadTopic(cmd.Context(), k, alertsTopic(cfg), time.Now().Add(-since), func(p int32, r stream.Record) error {
-				d, err := alert.Decode(r.Value)
-				if err != nil {
-					a.Notef("the record at offset %d of partition %d is left out: %v", r.Offset, p, err)
-				} else if account == "" || d.Account == account {
-					rows = append(rows, *d)
-				}
-				return nil
-			})
+			read := connect.Documents[alert.Document]{App: a, Decode: alert.Decode, Keep: func(d *alert.Document) bool {
+				return account == "" || d.Account == account
+			}}
+			rows, err := read.Read(cmd.Context(), k, kafkaadmin.TopicRange{Topic: alertsTopic(cfg), Since: time.Now().Add(-since)})
 			if err != nil {
 				return alertsFailure(err)
 			}
