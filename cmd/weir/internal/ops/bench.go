@@ -47,7 +47,7 @@ func newBenchEnv(c *cobra.Command, a *cli.App) (*broker.Env, error) {
 // checkBench returns a usage error for a flag of a benchmark that is out of range.
 func checkBench(flags *pflag.FlagSet) (err error) {
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden { // a flag that the benchmark does not use
+		if f.Hidden || f.Value.Type() == "bool" { // hidden: a flag that the benchmark does not use
 			return
 		}
 		text, hint := f.Value.String(), ""

@@ -47,7 +47,7 @@ func newBenchJobsCmd(a *cli.App) *cobra.Command {
 	f.IntVar(&b.Payload, "payload", b.Payload, "size of the payload of a job in bytes, 8 to 4096")
 	f.DurationVar(&b.Duration, "duration", b.Duration, "duration of each measurement under load")
 	f.IntVar(&b.Rate, "rate", b.Rate, "jobs per second of the measurement of the latency; 0: leave it out")
-	f.BoolVar(&b.Events, "with-events", false, "the queue has events: its changes are records of a topic")
+	f.BoolVar(&b.Events, "events", false, "the queue has events: its changes are records of a topic")
 	f.IntVar(&b.Steady, "steady", b.Steady, "jobs per second of the fixed load; 0: leave this measurement out")
 	f.IntVar(&b.Parked, "parked", b.Parked, "number of agents that wait at an idle queue; 0: leave this measurement out")
 	f.DurationVar(&b.Idle, "idle", b.Idle, "for how long the CPU time is measured while agents wait")
