@@ -52,7 +52,7 @@ IMAGE    = weir:dev
 IMAGEDIR = dist/image
 ROOTS    = /etc/ssl/certs/ca-certificates.crt
 # What test-brokers runs.
-BROKERTESTS = Datacentres|ThreeBrokers|BrokerAway|ChangedCredentials
+BROKERTESTS = Datacentres|ThreeBrokers|BrokerAway|ChangedCredentials|Billed
 # The tests of brokers that make soak runs with large loads.
 SOAKTESTS = Jobs|PacingWriters|PacingMillion|Kills|KillWithinRebalance|MemoryBudget|DiskFull|RebalanceStorm|LeaseLoop|$(BROKERTESTS)
 # A file to which each test run appends the line "passed failed".

@@ -20,7 +20,7 @@ import (
 
 const (
 	// billEvery is the time after which days that can be billed are looked for again.
-	billEvery = time.Minute
+	billEvery = 10 * time.Second
 	// billRecords is the number of records from which on a transaction takes no further day.
 	billRecords = 2_000
 	// billOverdue is how late a day has to be until it is reported as a problem.

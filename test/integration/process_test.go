@@ -33,6 +33,7 @@ type instance struct {
 	config    string
 	log       string
 	roles     string // empty for the default of weir run
+	env       []string
 	processes int
 }
 
@@ -88,7 +89,7 @@ func (i *instance) start() *process {
 	if i.roles != "" {
 		p.cmd.Args = append(p.cmd.Args, "--roles", i.roles)
 	}
-	p.cmd.Env = environ()
+	p.cmd.Env = append(environ(), i.env...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if err := p.cmd.Start(); err != nil {
 		i.t.Fatal(err)
@@ -285,10 +286,16 @@ type result struct {
 // weir runs a command in a new directory and waits for its exit.
 func weir(t *testing.T, args ...string) result {
 	t.Helper()
+	return weirIn(t, nil, args...)
+}
+
+// weirIn is weir with more variables of the environment.
+func weirIn(t *testing.T, env []string, args ...string) result {
+	t.Helper()
 	ctx := testlimit.Context(t)
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, os.Getenv(envBinary), args...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.TempDir(), environ(), &stdout, &stderr
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.TempDir(), append(environ(), env...), &stdout, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
