@@ -32,7 +32,7 @@ func TestCommandLineErrors(t *testing.T) {
 	}{
 		{"command", []string{"cnfig"}, 64, []string{`has no command "cnfig"`, "did you mean `weir config`?"}},
 		{"command of a group", []string{"config", "prnt"}, 64, []string{"did you mean `weir config print`?"}},
-		{"command unlike any of a group", []string{"spend", "zzzzzz"}, 64, []string{"are: account, audit, datasets, health, list, reconcile, show, top"}},
+		{"command unlike any of a group", []string{"spend", "zzzzzz"}, 64, []string{"are: account, audit, billed, datasets, health, list, reconcile, show, top"}},
 		{"no list", []string{"spend", "show", "--campaign", "c", "-o", "csv"}, 64, []string{"not a list", "-o json"}},
 		{"number", []string{"spend", "top", "-n", "101"}, 64, []string{"use 1 to 100", "weir spend list"}},
 		{"command unlike any", []string{"zzzzzz"}, 64, []string{"`weir --help` lists the commands"}},

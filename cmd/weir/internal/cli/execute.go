@@ -108,7 +108,7 @@ func group(c *cobra.Command, args []string) error {
 		}
 	}
 	do := fmt.Sprintf("`%s --help` lists the commands", c.CommandPath())
-	if len(known) <= 8 {
+	if len(known) <= 10 {
 		do = fmt.Sprintf("the commands of `%s` are: %s", c.CommandPath(), strings.Join(known, ", "))
 	}
 	if n, ok := config.Nearest(args[0], known); ok {
