@@ -112,7 +112,7 @@ func (b *billed) env() []string { return []string{"ZONEINFO=" + b.zones} }
 
 func billedAccount(n int) string { return fmt.Sprintf("account-%d", n) }
 
-// setBudgets makes the time zones, whose days end in 40 seconds and more, and sets the budgets. It
+// setBudgets makes the time zones, whose days end in a minute and more, and sets the budgets. It
 // returns the end of the first day.
 func (b *billed) setBudgets(addr string) (first time.Time) {
 	b.Helper()
@@ -121,7 +121,7 @@ func (b *billed) setBudgets(addr string) (first time.Time) {
 	}
 	var lines []string
 	for zone := range billedZones {
-		end := time.Now().Add(40*time.Second + time.Duration(zone)*5*time.Second).Truncate(time.Second)
+		end := time.Now().Add(time.Minute + time.Duration(zone)*5*time.Second).Truncate(time.Second)
 		if zone == 0 {
 			first = end
 		}
